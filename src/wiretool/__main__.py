@@ -1,0 +1,5 @@
+"""`python -m wiretool`."""
+
+from wiretool.cli import main
+
+main()

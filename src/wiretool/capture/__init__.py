@@ -1,0 +1,1 @@
+"""Capture files and interfaces in, TCP byte streams with gaps out."""

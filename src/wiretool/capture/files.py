@@ -1,0 +1,70 @@
+"""Packets of capture files and streams: one in its own order, several merged by time."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from heapq import merge
+from operator import attrgetter
+from pathlib import Path
+from typing import BinaryIO
+
+from wiretool.capture.packets import Packet
+from wiretool.capture.pcap import VARIANTS, read_pcap
+from wiretool.capture.pcapng import SECTION, read_pcapng
+from wiretool.capture.source import Source, open_source
+from wiretool.errors import CaptureError
+
+_packet = partial(tuple.__new__, Packet)
+
+
+def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
+    """Packets of all sources, numbered from 1.
+
+    A source that is damaged gives what is good of it; CaptureError comes after the last packet (with several sources,
+    the first such error).
+    """
+    return _packets_of(sources[0]) if len(sources) == 1 else _merged(sources)
+
+
+def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
+    with ExitStack() as stack:
+        name, stream = _opened(source, stack)
+        yield from _recognised(open_source(name, stream))
+
+
+def _opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
+    if not isinstance(source, Path):
+        return str(getattr(source, "name", "a stream")), source
+    try:
+        return str(source), stack.enter_context(source.open("rb", buffering=0))
+    except OSError as err:
+        raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
+
+
+def _recognised(source: Source) -> Iterator[Packet]:
+    """Nothing at all is a capture of nothing."""
+    source.fill(4)
+    magic = source.buffer[:4]
+    if magic in VARIANTS:
+        return read_pcap(source)
+    if magic == SECTION:
+        return read_pcapng(source)
+    if magic:
+        raise source.error(f"neither pcap nor pcapng: begins with {magic.hex(' ')}")
+    return iter(())
+
+
+def _merged(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
+    errors: list[CaptureError] = []
+    guarded = [_until_error(_packets_of(source), errors) for source in sources]
+    for number, packet in enumerate(merge(*guarded, key=attrgetter("time_ns")), 1):
+        yield _packet((number, *packet[1:]))
+    if errors:
+        raise errors[0]
+
+
+def _until_error(packets: Iterator[Packet], errors: list[CaptureError]) -> Iterator[Packet]:
+    try:
+        yield from packets
+    except CaptureError as err:
+        errors.append(err)

@@ -1,0 +1,110 @@
+"""What TCP streams are made of, as they are given out: bytes, holes, what does not fit, and ends."""
+
+from ipaddress import ip_address
+from typing import Any, Literal, NamedTuple
+
+Side = Literal["client", "server"]
+How = Literal["fin", "rst", "reused", "capture-end", "evicted"]
+
+
+class Connection:
+    """One TCP connection; who is who in it, and what is counted of it."""
+
+    __slots__ = (
+        "client",
+        "client_port",
+        "closed",
+        "duplicate_bytes",
+        "first_ns",
+        "id",
+        "last_ns",
+        "opened",
+        "packets",
+        "reader",
+        "server",
+        "server_port",
+    )
+
+    def __init__(self, number: int, client: bytes, server: bytes, time_ns: int) -> None:
+        """`client` and `server` are address and port, as they are in the headers."""
+        #: From 0, in order of appearance.
+        self.id = number
+        self.client, self.client_port = _shown(client), _port(client)
+        self.server, self.server_port = _shown(server), _port(server)
+        #: Whether its SYN or SYN-ACK was captured, so that offset 0 is really the first byte.
+        self.opened = False
+        #: How it ended; empty as long as it did not.
+        self.closed: How | Literal[""] = ""
+        #: Payload bytes that came again, by who sent them.
+        self.duplicate_bytes: dict[Side, int] = {"client": 0, "server": 0}
+        self.first_ns = self.last_ns = time_ns
+        self.packets = 0
+        #: For whoever reads its streams.
+        self.reader: Any = None
+
+    def __repr__(self) -> str:
+        return f"Connection({self.id}, {self.client} -> {self.server})"
+
+
+class Data(NamedTuple):
+    """Bytes of a stream that follow on what was given out before; time and packet are those that brought them."""
+
+    connection: Connection
+    side: Side
+    #: In the stream: 0 is the first byte after the SYN, or else the first byte seen.
+    offset: int
+    data: bytes
+    time_ns: int
+    packet: int
+
+
+class Gap(NamedTuple):
+    """Bytes of a stream that are not in the capture; time and packet are those at which that was decided."""
+
+    connection: Connection
+    side: Side
+    offset: int
+    length: int
+    time_ns: int
+    packet: int
+
+
+class Finding(NamedTuple):
+    """Payload that does not fit the stream.
+
+    overlap-differs: bytes came again and were not the same; `data` is empty, the first copy stands.
+    before-start, after-gap, after-end: bytes for a place that had been passed, given here in `data`.
+    rst-payload: what a reset carried; it is no part of the stream.
+    """
+
+    connection: Connection
+    side: Side
+    offset: int
+    length: int
+    kind: str
+    why: str
+    time_ns: int
+    packet: int
+    data: bytes = b""
+
+
+class End(NamedTuple):
+    """The end of one side, or of both when `side` is empty."""
+
+    connection: Connection
+    side: Side | Literal[""]
+    how: How
+    time_ns: int
+    packet: int
+
+
+Item = Data | Gap | Finding | End
+
+
+def _port(endpoint: bytes) -> int:
+    return int.from_bytes(endpoint[-2:], "big")
+
+
+def _shown(endpoint: bytes) -> str:
+    address = ip_address(endpoint[:-2])
+    return f"[{address}]:{_port(endpoint)}" if address.version == 6 else f"{address}:{_port(endpoint)}"

@@ -1,0 +1,99 @@
+"""Packets of a network interface, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from wiretool.capture.packets import Packet
+from wiretool.errors import CaptureError, UsageError
+
+#: How often a capture that hears nothing looks whether its time is over.
+POLL_S = 0.1
+#: More than the largest packet that loopback and segmentation offload make.
+SNAP_BYTES = 256 * 1024
+#: What the kernel may hold for us: some tenths of a second of traffic on a fast link.
+BUFFER_BYTES = 64 * 1024 * 1024
+#: SOL_SOCKET, SO_RCVBUFFORCE (Linux, asm-generic/socket.h): beyond the system's limit, with CAP_NET_ADMIN.
+FORCE_BUFFER = 1, 33
+#: The link type, by Scapy's name of the layer.
+LINK_TYPES = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101}
+ETHERNET, RAW = 1, 101
+#: Linux's hardware types of devices without link layer, as tunnels are: ARPHRD_NONE, ARPHRD_RAWIP, ARPHRD_PPP.
+HARDWARE_OF_IP = frozenset((65534, 519, 512))
+
+_packet = partial(tuple.__new__, Packet)
+
+
+def sniff(interface: str, *, bpf: str = "", count: int = 0, duration_s: float = 0.0) -> Iterator[Packet]:
+    """Packets of an interface until there are `count` or `duration_s` is over (0: no such limit), or until Ctrl-C.
+
+    The interface is open when this returns: whatever is sent from then on is seen. Times are exact to a microsecond.
+    """
+    return _packets(interface, _listen(interface, bpf), count, duration_s)
+
+
+def _listen(interface: str, bpf: str) -> Any:
+    """A Scapy socket that gets every packet of the interface once."""
+    from scapy.config import conf
+    from scapy.error import Scapy_Exception
+    from scapy.interfaces import get_if_list
+    from scapy.layers import l2
+
+    assert l2.Ether  # importing it is what tells Scapy of link layers and interfaces
+    known = get_if_list()
+    if interface not in known:
+        raise UsageError(f"no interface {interface}: there are {', '.join(sorted(known))}")
+    conf.bufsize = BUFFER_BYTES
+    # Loopback shows each packet going out and coming in; the socket that can also send leaves out those going out.
+    kind = conf.L2socket if interface == conf.loopback_name else conf.L2listen
+    try:
+        listener = kind(iface=interface, filter=bpf or None)
+    except PermissionError as err:
+        raise UsageError(f"capturing on {interface} needs root or CAP_NET_RAW: {err.strerror}") from err
+    except (Scapy_Exception, OSError) as err:
+        raise UsageError(f"capturing on {interface}: {err}") from err
+    _widen(listener)
+    return listener
+
+
+def _widen(listener: Any) -> None:
+    """Let the kernel hold more than it lets just anyone ask for; without it a burst is lost."""
+    with suppress(OSError, AttributeError):
+        listener.ins.setsockopt(*FORCE_BUFFER, BUFFER_BYTES)
+
+
+def _packets(interface: str, listener: Any, count: int, duration_s: float) -> Iterator[Packet]:
+    with closing(listener):
+        try:
+            for number, (link_type, data, time_ns) in enumerate(_received(interface, listener, duration_s), 1):
+                yield _packet((number, time_ns, link_type, data, len(data)))
+                if number == count:
+                    return
+        except KeyboardInterrupt:
+            return
+
+
+def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tuple[int, bytes, int]]:
+    """Link type, bytes and time of each packet, until the time is over."""
+    until = monotonic() + duration_s if duration_s else float("inf")
+    is_ip = _is_bare(listener)
+    try:
+        while (left := until - monotonic()) > 0:
+            if not listener.select([listener], min(left, POLL_S)):
+                continue
+            layer, data, time_s = listener.recv_raw(SNAP_BYTES)
+            if data:
+                link_type = RAW if is_ip else LINK_TYPES.get(layer.__name__, ETHERNET)
+                yield link_type, data, round(time_s * 1_000_000) * 1000
+    except OSError as err:
+        raise CaptureError(interface, f"cannot be read any longer: {err.strerror}", offset=0) from err
+
+
+def _is_bare(listener: Any) -> bool:
+    """Whether the interface gives packets that begin with IP, which Scapy takes for Ethernet."""
+    address: tuple[Any, ...] = listener.ins.getsockname() if hasattr(listener.ins, "getsockname") else ()
+    return len(address) > 3 and address[3] in HARDWARE_OF_IP

@@ -1,0 +1,202 @@
+"""Packets of a pcapng file: any number of sections and interfaces, each with its own byte order and clock.
+
+Layout of the blocks: draft-ietf-opsawg-pcapng §3 and §4.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from struct import Struct, error
+from typing import NamedTuple
+
+from wiretool.capture.packets import Packet
+from wiretool.capture.source import Source
+from wiretool.limits import BLOCK_BYTES_MAX, INTERFACES_MAX, PACKET_BYTES_MAX
+
+SECTION = b"\x0a\x0d\x0d\x0a"
+#: Type and length before the body of a block, and its length again behind it.
+BLOCK_BYTES_MIN = 12
+OPTION_TSRESOL, OPTION_TSOFFSET = 9, 14
+
+_packet = partial(tuple.__new__, Packet)
+
+
+class Kind:
+    """The types of block that matter here."""
+
+    SECTION = 0x0A0D0D0A
+    INTERFACE = 1
+    OLD_PACKET = 2
+    SIMPLE_PACKET = 3
+    PACKET = 6
+
+
+class Layout:
+    """The fixed parts of the blocks, in the byte order of one section."""
+
+    def __init__(self, order: str) -> None:
+        self.pair = Struct(order + "II")
+        self.word = Struct(order + "I")
+        self.option = Struct(order + "HH")
+        self.seconds = Struct(order + "q")
+        self.interface = Struct(order + "HxxI")
+        self.packet = Struct(order + "5I")
+        self.old_packet = Struct(order + "HxxIIII")
+
+
+#: By the bytes of the byte-order magic.
+LAYOUTS = {b"\x4d\x3c\x2b\x1a": Layout("<"), b"\x1a\x2b\x3c\x4d": Layout(">")}
+
+
+class Interface(NamedTuple):
+    """What a packet's interface says of it: a tick of its clock is `numerator / denominator` ns."""
+
+    link_type: int
+    snap_bytes: int
+    numerator: int
+    denominator: int
+    offset_ns: int
+
+    def time_ns(self, high: int, low: int) -> int:
+        return ((high << 32) | low) * self.numerator // self.denominator + self.offset_ns
+
+
+class Block(NamedTuple):
+    """One block without its frame; the window stands before it as long as it is being read."""
+
+    kind: int
+    body: bytes
+    layout: Layout
+
+
+def read_pcapng(source: Source) -> Iterator[Packet]:
+    """Packets in file order, numbered from 1; raises CaptureError where the file stops making sense."""
+    reader = _Reader(source)
+    for block in _blocks(source):
+        packet = reader.read(block)
+        if packet is not None:
+            yield packet
+
+
+def _blocks(source: Source) -> Iterator[Block]:
+    layout = LAYOUTS[b"\x4d\x3c\x2b\x1a"]
+    while source.fill(BLOCK_BYTES_MIN):
+        if source.buffer.startswith(SECTION, source.at):
+            layout = _section_layout(source)
+        kind, length = layout.pair.unpack_from(source.buffer, source.at)
+        _await_block(source, length, layout)
+        at = source.at
+        yield Block(kind, source.buffer[at + 8 : at + length - 4], layout)
+        source.at = at + length
+    if source.left:
+        raise source.error(f"a block ends early: wants {BLOCK_BYTES_MIN} bytes, {source.left} left")
+
+
+def _section_layout(source: Source) -> Layout:
+    magic = source.buffer[source.at + 8 : source.at + 12]
+    if magic not in LAYOUTS:
+        raise source.error(f"a section without byte order: its magic is {magic.hex(' ')}", 8)
+    return LAYOUTS[magic]
+
+
+def _await_block(source: Source, length: int, layout: Layout) -> None:
+    """Widen the window to the whole block, whose two lengths must agree."""
+    if length < BLOCK_BYTES_MIN or length % 4 or length > BLOCK_BYTES_MAX:
+        raise source.error(f"a block length of {length} (12 to {BLOCK_BYTES_MAX}, in steps of 4)", 4)
+    if not source.fill(length):
+        raise source.error(f"a block ends early: wants {length} bytes, {source.left} left")
+    (again,) = layout.word.unpack_from(source.buffer, source.at + length - 4)
+    if again != length:
+        raise source.error(f"a block of {length} bytes says {again} at its end", length - 4)
+
+
+class _Reader:
+    """What must be remembered from block to block."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._interfaces: list[Interface] = []
+        self._number = 0
+        self._time_ns = 0
+
+    def read(self, block: Block) -> Packet | None:
+        """The packet of this block, if it holds one."""
+        try:
+            return self._read(block)
+        except error as err:
+            raise self._source.error(f"a block of type {block.kind} is too short for what it must hold") from err
+
+    def _read(self, block: Block) -> Packet | None:
+        match block.kind:
+            case Kind.PACKET:
+                return self._enhanced(block)
+            case Kind.SIMPLE_PACKET:
+                return self._simple(block)
+            case Kind.OLD_PACKET:
+                return self._old(block)
+            case Kind.INTERFACE:
+                self._add_interface(block)
+            case Kind.SECTION:
+                self._interfaces = []
+        return None
+
+    def _enhanced(self, block: Block) -> Packet:
+        index, high, low, captured, length = block.layout.packet.unpack_from(block.body)
+        interface = self._interface(index)
+        return self._packet(interface, interface.time_ns(high, low), block.body, 20, captured, length)
+
+    def _old(self, block: Block) -> Packet:
+        index, high, low, captured, length = block.layout.old_packet.unpack_from(block.body)
+        interface = self._interface(index)
+        return self._packet(interface, interface.time_ns(high, low), block.body, 20, captured, length)
+
+    def _simple(self, block: Block) -> Packet:
+        """It has no time: that of the packet before it is the best there is."""
+        (length,) = block.layout.word.unpack_from(block.body)
+        interface = self._interface(0)
+        captured = min(length, interface.snap_bytes or length)
+        return self._packet(interface, self._time_ns, block.body, 4, captured, length)
+
+    def _interface(self, index: int) -> Interface:
+        if index >= len(self._interfaces):
+            raise self._source.error(
+                f"packet {self._number + 1} is of interface {index}, and the section has {len(self._interfaces)}"
+            )
+        return self._interfaces[index]
+
+    def _packet(self, interface: Interface, time_ns: int, body: bytes, at: int, captured: int, length: int) -> Packet:
+        self._number += 1
+        if captured > len(body) - at or captured > PACKET_BYTES_MAX:
+            raise self._source.error(f"packet {self._number} claims {captured} bytes in a block of {len(body) - at}")
+        self._time_ns = time_ns
+        data = body[at : at + captured]
+        return _packet((self._number, time_ns, interface.link_type, data, max(length, captured)))
+
+    def _add_interface(self, block: Block) -> None:
+        if len(self._interfaces) == INTERFACES_MAX:
+            raise self._source.error(f"more than {INTERFACES_MAX} interfaces")
+        link_type, snap_bytes = block.layout.interface.unpack_from(block.body)
+        options = dict(_options(block))
+        ns_numerator, ns_denominator = _tick(options.get(OPTION_TSRESOL, b"\x06"))
+        offset_ns = 0
+        if OPTION_TSOFFSET in options:
+            offset_ns = block.layout.seconds.unpack_from(options[OPTION_TSOFFSET])[0] * 1_000_000_000
+        self._interfaces.append(Interface(link_type, snap_bytes, ns_numerator, ns_denominator, offset_ns))
+
+
+def _options(block: Block) -> Iterator[tuple[int, bytes]]:
+    """Options of an interface block, as far as they are whole."""
+    at = block.layout.interface.size
+    while at + 4 <= len(block.body):
+        code, length = block.layout.option.unpack_from(block.body, at)
+        if code == 0:
+            return
+        yield code, block.body[at + 4 : at + 4 + length]
+        at += 4 + length + (-length) % 4
+
+
+def _tick(resolution: bytes) -> tuple[int, int]:
+    """Nanoseconds per tick as a fraction: the byte is a negative power of ten, or of two if its top bit is set."""
+    (power,) = Struct("B").unpack_from(resolution)
+    if power & 0x80:
+        return 1_000_000_000, 1 << (power & 0x7F)
+    return (10 ** (9 - power), 1) if power <= 9 else (1, 10 ** (power - 9))

@@ -1,0 +1,250 @@
+"""TCP segments in, the byte streams of their connections out, with every hole told."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+from operator import attrgetter
+
+from wiretool.capture.flows import WINDOW_BYTES_MAX, Flow, Shared
+from wiretool.capture.items import Connection, Data, End, Finding, Gap, How, Item, Side
+from wiretool.capture.layers import ACK, FIN, RST, SYN, Segment
+from wiretool.limits import CONNECTIONS_MAX, FLOW_BYTES_MAX, FLOWS_BYTES_MAX
+
+__all__ = ["Connection", "Data", "End", "Finding", "Gap", "How", "Item", "Side", "Streams"]
+
+NOTHING: Sequence[Item] = ()
+NEVER_NS = 1 << 63
+#: How often, by the packets' time, holes of silent connections are looked at.
+LOOK_NS = 250_000_000
+#: When there are too many connections, the idle ones go together: to look for the idlest each time would be slow.
+EVICTED_SHARE = 16
+#: How far behind its SYN a payload may be that was captured before it: a few of the largest segments.
+LATE_SYN_BYTES_MAX = 256 * 1024
+
+_data = partial(tuple.__new__, Data)
+
+
+class Streams:
+    """All connections of a capture. `feed` each segment in turn; items come in the order of the packets."""
+
+    def __init__(self, server_ports: Collection[int] = ()) -> None:
+        self._server_ports = frozenset(server_ports)
+        self._flows: dict[bytes, Flow] = {}
+        #: The client's flow of each connection that is still tracked, in order of appearance.
+        self._tracked: dict[Connection, Flow] = {}
+        self._count = 0
+        self._shared = Shared()
+        self._recent = self._shared.recent
+        #: Flows with a hole, and when all of them are to be looked at next.
+        self._waiting: dict[Flow, None] = {}
+        self._look_ns = NEVER_NS
+        self._last: Segment | None = None
+
+    def feed(self, segment: Segment) -> Sequence[Item]:
+        """What this segment adds."""
+        number, time_ns, key, seq, ack, flags, payload, cut = self._last = segment
+        flow = self._flows.get(key)
+        if flow is None or not flow.is_plain or flags & 0x17 != ACK or cut or time_ns >= self._look_ns:
+            return self._feed(segment, flow)
+        if payload and seq != flow.seq:
+            return self._feed(segment, flow)
+        connection = flow.connection
+        connection.packets += 1
+        connection.last_ns = time_ns
+        flow.peer.ack = ack
+        if not payload:
+            return NOTHING
+        offset = flow.offset
+        flow.offset = end = offset + len(payload)
+        flow.seq = (seq + end - offset) & 0xFFFF_FFFF
+        item = _data((connection, flow.side, offset, payload, time_ns, number))
+        self._recent.append(item)
+        return [item]
+
+    def end(self) -> list[Item]:
+        """What remains when the capture ends: held bytes, holes, and the end of each side that had none."""
+        out: list[Item] = []
+        for connection, flow in self._tracked.items():
+            if not connection.closed and self._last is not None:
+                self._end_with_capture(flow, self._last, out)
+        self._flows.clear()
+        self._tracked.clear()
+        return out
+
+    # -- connections -----------------------------------------------------------------------------------------------
+
+    def _feed(self, segment: Segment, flow: Flow | None) -> Sequence[Item]:
+        """`feed` for whatever is not the next payload or acknowledgement of a stream in good order."""
+        out: list[Item] = []
+        if flow is not None and _is_another(segment, flow):
+            self._close(flow, "reused", segment, out)
+            self._forget(flow.connection)
+            flow = None
+        if flow is None:
+            if not segment.payload and not segment.flags & SYN:
+                return NOTHING
+            flow = self._connect(segment, out)
+        flow.connection.packets += 1
+        flow.connection.last_ns = segment.time_ns
+        self._take(segment, flow, out)
+        self._keep_bounds(flow, segment, out)
+        self._look_at(flow, segment, out)
+        self._look_at(flow.peer, segment, out)
+        if segment.time_ns >= self._look_ns:
+            self._look_around(segment, out)
+        return out
+
+    def _take(self, segment: Segment, flow: Flow, out: list[Item]) -> None:
+        flags = segment.flags
+        if flags & SYN:
+            _open(segment, flow, out)
+            segment = segment._replace(seq=(segment.seq + 1) & 0xFFFF_FFFF)
+        if flags & RST:
+            self._reset(segment, flow, out)
+            return
+        if flags & ACK:
+            flow.peer.take_ack(segment, out)
+        if segment.payload or segment.cut:
+            flow.take(segment, out)
+        if flags & FIN:
+            flow.take_fin(segment, out)
+
+    def _connect(self, segment: Segment, out: list[Item]) -> Flow:
+        """A new connection, and the flow of the segment in it."""
+        if len(self._tracked) >= CONNECTIONS_MAX:
+            self._evict(segment, out)
+        key, sender, receiver = segment.flow, segment.src + segment.flow[-4:-2], segment.dst + segment.flow[-2:]
+        by_client = self._is_by_client(segment)
+        ends = (sender, receiver) if by_client else (receiver, sender)
+        connection = Connection(self._count, *ends, segment.time_ns)
+        self._count += 1
+        mine: Side = "client" if by_client else "server"
+        theirs: Side = "server" if by_client else "client"
+        flow = self._flows[key] = Flow(key, connection, mine, self._shared)
+        back = segment.dst + segment.src + key[-2:] + key[-4:-2]
+        flow.peer = self._flows[back] = Flow(back, connection, theirs, self._shared)
+        flow.peer.peer = flow
+        self._tracked[connection] = flow if by_client else flow.peer
+        return flow
+
+    def _is_by_client(self, segment: Segment) -> bool:
+        """Who sends a SYN is the client; without one, the ports must tell."""
+        if segment.flags & SYN:
+            return not segment.flags & ACK
+        sport, dport = segment.sport, segment.dport
+        if (sport in self._server_ports) != (dport in self._server_ports):
+            return dport in self._server_ports
+        return sport >= dport
+
+    def _reset(self, segment: Segment, flow: Flow, out: list[Item]) -> None:
+        payload = segment.payload
+        offset = flow.offset_of(segment.seq) if flow.is_started else flow.offset
+        if payload:
+            why = "text of a reset"
+            place = flow.connection, flow.side, offset, len(payload)
+            out.append(Finding(*place, "rst-payload", why, segment.time_ns, segment.number, payload))
+        if abs(offset - flow.offset) < WINDOW_BYTES_MAX:
+            self._close(flow, "rst", segment, out)
+
+    def _close(self, flow: Flow, how: How, now: Segment, out: list[Item]) -> None:
+        """Both sides end, if they had not."""
+        connection = flow.connection
+        if connection.closed:
+            return
+        for each in self._sides(connection):
+            each.flush(out, now)
+        if not connection.closed:
+            out.append(End(connection, "", how, now.time_ns, now.number))
+            connection.closed = how
+        for each in self._sides(connection):
+            self._waiting.pop(each, None)
+            each.is_ended, each.is_plain = True, False
+
+    def _end_with_capture(self, flow: Flow, now: Segment, out: list[Item]) -> None:
+        connection = flow.connection
+        for each in self._sides(connection):
+            each.flush(out, now)
+        for each in self._sides(connection):
+            if not each.is_ended:
+                out += [End(connection, each.side, "capture-end", now.time_ns, now.number)]
+        connection.closed = connection.closed or "capture-end"
+
+    def _sides(self, connection: Connection) -> tuple[Flow, Flow]:
+        client = self._tracked[connection]
+        return client, client.peer
+
+    def _evict(self, now: Segment, out: list[Item]) -> None:
+        """Make room: what is over goes first, then what has been idle longest."""
+        for connection in [connection for connection in self._tracked if connection.closed]:
+            self._forget(connection)
+        many = len(self._tracked) - CONNECTIONS_MAX + CONNECTIONS_MAX // EVICTED_SHARE + 1
+        for connection in sorted(self._tracked, key=attrgetter("last_ns"))[: max(many, 0)]:
+            self._close(self._tracked[connection], "evicted", now, out)
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        for each in self._sides(connection):
+            self._flows.pop(each.key, None)
+        del self._tracked[connection]
+
+    # -- holes -----------------------------------------------------------------------------------------------------
+
+    def _keep_bounds(self, flow: Flow, now: Segment, out: list[Item]) -> None:
+        while flow.pieces.size > FLOW_BYTES_MAX or (flow.pieces and self._shared.held.size > FLOWS_BYTES_MAX):
+            flow.start_at_lowest()
+            flow.drain(out, now)
+            if flow.pieces:
+                flow.give_up_hole(out, now)
+
+    def _look_at(self, flow: Flow, now: Segment, out: list[Item]) -> None:
+        """Give up what waited long enough, see whether something has to wait, and whether all is in good order."""
+        if flow in self._waiting:
+            flow.settle(out, now)
+        if not flow.has_hole or flow.is_ended or not flow.is_started:
+            self._waiting.pop(flow, None)
+        else:
+            if flow not in self._waiting:
+                self._waiting[flow] = None
+                flow.watch_hole(now)
+            self._look_ns = min(self._look_ns, now.time_ns + LOOK_NS)
+        flow.is_plain = flow.is_in_order and not flow.peer.has_hole
+        flow.peer.is_plain = flow.peer.is_in_order and not flow.has_hole
+
+    def _look_around(self, now: Segment, out: list[Item]) -> None:
+        """Time has passed, perhaps enough for a hole of some connection that is silent."""
+        self._look_ns = NEVER_NS
+        for flow in list(self._waiting):
+            self._look_at(flow, now, out)
+
+
+def _open(segment: Segment, flow: Flow, out: list[Item]) -> None:
+    """A SYN says where its flow starts, a SYN-ACK also where the other one does."""
+    flow.isn = segment.seq
+    flow.connection.opened = True
+    if not flow.is_started:
+        flow.start((segment.seq + 1) & 0xFFFF_FFFF, is_known=True)
+        flow.drain(out, segment)
+    if segment.flags & ACK and not flow.peer.is_started:
+        flow.peer.isn = (segment.ack - 1) & 0xFFFF_FFFF
+        flow.peer.start(segment.ack, is_known=True)
+        flow.peer.drain(out, segment)
+
+
+def _is_another(segment: Segment, flow: Flow) -> bool:
+    """Whether a segment is of a later connection between the same ports."""
+    if segment.flags & SYN:
+        return _is_another_syn(segment, flow)
+    if not segment.payload or segment.flags & RST or not flow.is_started:
+        return False
+    return abs(flow.offset_of(segment.seq) - flow.offset) >= WINDOW_BYTES_MAX
+
+
+def _is_another_syn(segment: Segment, flow: Flow) -> bool:
+    closed = flow.connection.closed
+    if flow.isn is not None:
+        return segment.seq != flow.isn or (closed == "rst" and not segment.flags & ACK)
+    if not flow.is_started and not flow.pieces:
+        return bool(closed) or flow.peer.isn is None
+    before = -flow.offset_of((segment.seq + 1) & 0xFFFF_FFFF)
+    if flow.is_started:
+        return before != 0
+    return not 0 <= before + flow.pieces.first_offset < LATE_SYN_BYTES_MAX

@@ -1,0 +1,86 @@
+"""The Typer app, and the one place that turns an error into a line and an exit code."""
+
+import os
+import sys
+import traceback
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from wiretool import __version__
+from wiretool.commands.decode import decode
+from wiretool.commands.encode import encode
+from wiretool.commands.explain import explain
+from wiretool.commands.stats import stats
+from wiretool.errors import WiretoolError
+
+EXIT_DEFECT = 70
+EXIT_INTERRUPTED = 130
+ISSUES = "https://github.com/wiretool/wiretool/issues"
+
+
+class Guarded(TyperGroup):
+    """Runs a command; whatever it raises becomes what the shell is told."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WiretoolError as err:
+            raise typer.Exit(_refused(err)) from err
+        except BrokenPipeError as err:
+            _forget_stdout()
+            raise typer.Exit(0) from err
+        except KeyboardInterrupt as err:
+            raise typer.Exit(EXIT_INTERRUPTED) from err
+
+
+app = typer.Typer(
+    cls=Guarded,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (decode, stats, encode, explain):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"wiretool {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def wiretool(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
+    """Dissect the wire protocols of streaming storage: Pravega, Streaming Batch Protocol, Data Highway Offramp."""
+
+
+def main() -> None:
+    """Run the command line; what nobody raised on purpose is a defect of ours, shown whole."""
+    try:
+        app(prog_name="wiretool")
+    except Exception:  # noqa: BLE001  (the last resort: everything expected has been dealt with)
+        traceback.print_exc()
+        print(
+            f"wiretool: this is a defect of wiretool; please report it, with the lines above: {ISSUES}", file=sys.stderr
+        )
+        sys.exit(EXIT_DEFECT)
+
+
+def _refused(err: WiretoolError) -> int:
+    from wiretool.sinks.printable import printable
+
+    print(f"wiretool: {printable(str(err))}", file=sys.stderr)
+    return err.exit_code
+
+
+def _forget_stdout() -> None:
+    """Nobody reads any longer: let nothing be flushed into the closed pipe at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

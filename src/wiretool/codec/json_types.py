@@ -1,0 +1,195 @@
+"""Fields that travel as members of a JSON object: how each is checked, declared and written.
+
+A JSON parser of the protocol turns text into values; these types only judge the values. The vectors' names of the
+defects: missing_field, bad_field_type, out_of_range.
+"""
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from wiretool.codec.cursor import Cursor
+from wiretool.codec.message import REQUIRED, Message, fields_of
+from wiretool.codec.types import WireType
+from wiretool.errors import DecodeError, EncodeError
+
+T = TypeVar("T", bound=Message)
+
+
+class JsonType(WireType):
+    """A JSON value of one kind; with `nullable`, or null."""
+
+    nullable = False
+    #: Whether a null is left out where the field may be missing.
+    omits_null = True
+
+    @abstractmethod
+    def check(self, value: Any, path: str) -> Any:
+        """The field's value for a JSON value that is not null; DecodeError where it is of the wrong kind."""
+
+    def parse(self, value: Any, path: str) -> Any:
+        """The field's value for a JSON value; DecodeError where it is none of this type."""
+        if value is not None:
+            return self.check(value, path)
+        if not self.nullable:
+            raise DecodeError("missing_field", "is null", path=path)
+        return None
+
+    def from_json(self, value: Any, path: str) -> Any:
+        try:
+            return self.parse(value, path)
+        except DecodeError as err:
+            raise EncodeError(err.why, path=err.path) from err
+
+    def read(self, cursor: Cursor, path: str) -> Any:
+        raise AssertionError(f"{path} is a member of a JSON object and has no bytes of its own")
+
+    def write(self, value: Any, out: bytearray, path: str) -> None:
+        raise AssertionError(f"{path} is a member of a JSON object and has no bytes of its own")
+
+
+def bad_type(value: Any, wanted: str, path: str) -> DecodeError:
+    """The defect of a value that is of another JSON type than `wanted`."""
+    return DecodeError("bad_field_type", f"wants {wanted}, not {shorten(value)}", path=path)
+
+
+def shorten(value: Any) -> str:
+    """A value as JSON, where it is that, cut where it is long."""
+    try:
+        text = json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        text = ascii(value)
+    return text if len(text) <= 60 else f"{text[:50]}... ({len(text)} characters)"
+
+
+class JsonInt(JsonType):
+    """A whole number, written without fraction and exponent, that fits `bits` bits two's complement."""
+
+    def __init__(self, bits: int, *, nullable: bool = False) -> None:
+        self.name = f"int{bits}"
+        self.bits = bits
+        self.nullable = nullable
+        self.high = 2 ** (bits - 1) - 1
+        self.low = -self.high - 1
+
+    def check(self, value: Any, path: str) -> int:
+        if type(value) is not int:
+            raise bad_type(value, "a whole number", path)
+        if not self.low <= value <= self.high:
+            raise DecodeError("out_of_range", f"{shorten(value)} is no {self.name}", path=path)
+        return value
+
+
+class JsonText(JsonType):
+    """A string."""
+
+    name = "string"
+
+    def __init__(self, *, nullable: bool = False, omits_null: bool = True) -> None:
+        self.nullable = nullable
+        self.omits_null = omits_null
+
+    def check(self, value: Any, path: str) -> str:
+        if type(value) is not str:
+            raise bad_type(value, "a string", path)
+        return value
+
+
+class JsonBool(JsonType):
+    """true or false."""
+
+    name = "boolean"
+
+    def check(self, value: Any, path: str) -> bool:
+        if type(value) is not bool:
+            raise bad_type(value, "true or false", path)
+        return value
+
+
+class JsonName(JsonType):
+    """One string only: the name of a kind of object."""
+
+    def __init__(self, text: str) -> None:
+        self.name = f'"{text}"'
+        self.text = text
+
+    def check(self, value: Any, path: str) -> str:
+        if value != self.text:
+            raise bad_type(value, self.name, path)
+        return self.text
+
+
+class JsonValue(JsonType):
+    """Any JSON value, null too; it must be there."""
+
+    name = "any JSON"
+    nullable = True
+
+    def check(self, value: Any, path: str) -> Any:
+        return value
+
+
+class JsonList(JsonType):
+    """An array of one kind of value."""
+
+    def __init__(self, element: JsonType, *, nullable: bool = False) -> None:
+        self.name = f"array of {element.name}"
+        self.element = element
+        self.nullable = nullable
+
+    def check(self, value: Any, path: str) -> tuple[Any, ...]:
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+            raise bad_type(value, "an array", path)
+        return tuple(self.element.check(each, f"{path}[{index}]") for index, each in enumerate(value))
+
+    def to_json(self, value: tuple[Any, ...] | None) -> list[Any] | None:
+        return None if value is None else [self.element.to_json(each) for each in value]
+
+
+class JsonSet(JsonList):
+    """An array whose order and repetitions mean nothing; the value is sorted."""
+
+    def __init__(self, element: JsonType) -> None:
+        super().__init__(element)
+        self.name = f"set of {element.name}"
+
+    def check(self, value: Any, path: str) -> tuple[Any, ...]:
+        return tuple(sorted(set(super().check(value, path))))
+
+
+Int32 = Annotated[int, JsonInt(32)]
+Int64 = Annotated[int, JsonInt(64)]
+String = Annotated[str, JsonText()]
+Boolean = Annotated[bool, JsonBool()]
+Anything = Annotated[Any, JsonValue()]
+
+
+def from_members(cls: type[T], members: Mapping[str, Any]) -> T:
+    """The message that a JSON object is; members that `cls` does not declare are ignored."""
+    name = cls.declaration.name
+    values: dict[str, Any] = {}
+    for field in fields_of(cls):
+        assert isinstance(field.wire, JsonType)
+        path = f"{name}.{field.name}"
+        if field.name in members:
+            values[field.name] = field.wire.parse(members[field.name], path)
+        elif field.default is REQUIRED:
+            raise DecodeError("missing_field", "is not there", path=path)
+    return cls(**values)
+
+
+def to_members(value: Message) -> dict[str, Any]:
+    """The JSON object of a message, less the fields that are null and may be missing.
+
+    EncodeError for a value that its field cannot have.
+    """
+    members: dict[str, Any] = {}
+    for field in fields_of(type(value)):
+        assert isinstance(field.wire, JsonType)
+        given = getattr(value, field.name)
+        if given is None and field.default is None and field.wire.omits_null:
+            continue
+        checked = field.wire.from_json(given, f"{value.declaration.name}.{field.name}")
+        members[field.name] = field.wire.to_json(checked)
+    return members

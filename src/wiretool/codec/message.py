@@ -1,0 +1,141 @@
+"""How a message is declared, and `fields_of`, from which all else is derived."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from wiretool.codec.types import WireType
+
+Side = Literal["client", "server"]
+#: Who may send a message: a side, both, or "block" (only meaningful around an append block).
+Sender = Literal["client", "server", "both", "block"]
+
+
+def other_side(side: Side) -> Side:
+    """The peer of `side`."""
+    return "server" if side == "client" else "client"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a number counts: bytes, ms, events."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The first protocol version whose messages carry the field."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class IfLeft:
+    """A trailing field that is read only when at least `count` bytes of the message are left, else its default."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """What the field means, in one sentence."""
+
+    text: str
+
+
+REQUIRED: Any = msgspec.NODEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a declaration: its wire type, and what hangs on the version or on the bytes left."""
+
+    name: str
+    wire: WireType
+    default: Any
+    since: int = 0
+    if_left: int = 0
+    unit: str = ""
+    doc: str = ""
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether the field may be missing at the end of a message."""
+        return self.if_left > 0
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every declared message, and of the structures inside them."""
+
+    declaration: ClassVar["Declaration"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What `@message` says of a class: its number on the wire, its clause, its name and who sends it."""
+
+    type_id: int
+    spec: str
+    name: str
+    sender: Sender
+    since: int
+    is_failure: bool
+
+
+M = TypeVar("M", bound=type[Message])
+
+
+def message(
+    *, type_id: int, spec: str, sender: Sender, name: str = "", since: int = 0, failure: bool = False
+) -> Callable[[M], M]:
+    """Declare a class as the message with number `type_id`; `spec` is the clause or source line it is from."""
+
+    def declare(cls: M) -> M:
+        cls.declaration = Declaration(type_id, spec, name or cls.__name__, sender, since, failure)
+        return cls
+
+    return declare
+
+
+@cache
+def fields_of(cls: type[Message], version: int = 0) -> tuple[Field, ...]:
+    """The fields of `cls` in the order of the wire; with a version, those that version has."""
+    hints = get_type_hints(cls, include_extras=True)
+    infos = {info.name: info for info in msgspec.structs.fields(cls)}
+    every = tuple(_field(name, hints[name], infos[name].default) for name in infos)
+    return every if version == 0 else tuple(field for field in every if field.since <= version)
+
+
+def _field(name: str, hint: Any, default: Any) -> Field:
+    notes = list(_notes(hint))
+    wires = [note for note in notes if isinstance(note, WireType)]
+    assert wires, f"field {name} declares no wire type"
+    return Field(
+        name=name,
+        wire=wires[-1].bound_to(get_args(hint)[0]),
+        default=default,
+        since=next((note.version for note in notes if isinstance(note, Since)), 0),
+        if_left=next((note.count for note in notes if isinstance(note, IfLeft)), 0),
+        unit=next((note.name for note in notes if isinstance(note, Unit)), ""),
+        doc=next((note.text for note in notes if isinstance(note, Doc)), ""),
+    )
+
+
+def _notes(hint: Any) -> Iterator[Any]:
+    if get_origin(hint) is Annotated:
+        yield from get_args(hint)[1:]
+
+
+def by_type_id(messages: tuple[type[Message], ...]) -> dict[int, type[Message]]:
+    """The messages by their number; asserts that no number is used twice and each names its clause."""
+    table: dict[int, type[Message]] = {}
+    for cls in messages:
+        declared = cls.declaration
+        assert declared.spec, f"{cls.__name__} names no clause"
+        assert declared.type_id not in table, f"type {declared.type_id} is {cls.__name__} and another"
+        table[declared.type_id] = cls
+    return table

@@ -1,0 +1,35 @@
+"""The wire type of a declared structure inside a message."""
+
+from typing import Any
+
+from wiretool.codec.cursor import Cursor
+from wiretool.codec.jsonform import fields_from_json, json_form
+from wiretool.codec.message import Message, fields_of
+from wiretool.codec.reference import read_fields
+from wiretool.codec.types import WireType
+from wiretool.errors import EncodeError
+
+
+class Nested(WireType):
+    """The fields of `cls`, one after another."""
+
+    def __init__(self, cls: type[Message]) -> None:
+        self.name = cls.__name__
+        self.cls = cls
+        self.fields = fields_of(cls)
+        self.size_min = sum(field.wire.size_min for field in self.fields if not field.is_optional)
+
+    def read(self, cursor: Cursor, path: str) -> Message:
+        return read_fields(self.cls, cursor, path)
+
+    def write(self, value: Message, out: bytearray, path: str) -> None:
+        if not isinstance(value, self.cls):
+            raise EncodeError(f"wants a {self.name}, not {value!r}", path=path)
+        for field in self.fields:
+            field.wire.write(getattr(value, field.name), out, f"{path}.{field.name}")
+
+    def to_json(self, value: Message) -> dict[str, Any]:
+        return json_form(value)
+
+    def from_json(self, value: Any, path: str) -> Message:
+        return fields_from_json(self.cls, value, path)

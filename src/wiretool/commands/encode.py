@@ -1,0 +1,47 @@
+"""`wiretool encode [FILE]`: messages written as JSON become bytes."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import OutputFile, SideName, lines_of, tell
+
+
+class Form(StrEnum):
+    """How frames are written."""
+
+    HEX = "hex"
+    RAW = "raw"
+    PCAP = "pcap"
+
+
+def encode(
+    script: Annotated[
+        str, typer.Argument(metavar="FILE", show_default=False, help="JSON lines, or records of decode; - is stdin")
+    ] = "-",
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="protocol of lines that name none")] = "",
+    side: Annotated[SideName | None, typer.Option(help="sender, where a line names none; else who may send it")] = None,
+    format_: Annotated[
+        Form | None, typer.Option("--format", show_default="hex on a terminal, else raw", help="form of the output")
+    ] = None,
+    output: OutputFile = None,
+) -> None:
+    """Turn messages, one JSON object a line, into their bytes.
+
+    A line is {"message": "SetupAppend", "fields": {...}}, or a record as decode --format ndjson writes it.
+    """
+    from pathlib import Path
+
+    from wiretool.sessions.script import read_script
+    from wiretool.sinks.frames import write_frames
+    from wiretool.sinks.output import open_output
+
+    frames = read_script(
+        lines_of(script),
+        protocol=protocol,
+        side=None if side is None else side.value,
+        skipped=lambda number, kind: tell(f"line {number}: a record of kind {kind} has no bytes to encode"),
+    )
+    with open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
+        write_frames(frames, out, "" if format_ is None else format_.value)

@@ -1,0 +1,31 @@
+"""`wiretool explain [MESSAGE]`: what a message means and how it lies on the wire."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import OutputFile, protocols_like
+
+
+class ExplainFormat(StrEnum):
+    """How pages are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def explain(
+    message: Annotated[
+        str, typer.Argument(show_default=False, help="name of a message; without it, all are listed")
+    ] = "",
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="of this protocol only")] = "auto",
+    format_: Annotated[ExplainFormat, typer.Option("--format", help="form of the output")] = ExplainFormat.TEXT,
+    output: OutputFile = None,
+) -> None:
+    """Show a message's layout: its fields, their types and meaning, who sends it, and the clause it is from."""
+    from wiretool.sinks.explain import write_explanation
+    from wiretool.sinks.output import open_output
+
+    with open_output(output) as out:
+        write_explanation(protocols_like(protocol), message, out, format_.value)

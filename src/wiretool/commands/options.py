@@ -1,0 +1,111 @@
+"""The options that commands share."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from wiretool import limits
+from wiretool.errors import CaptureError, UsageError
+
+if TYPE_CHECKING:
+    from wiretool.protocols.conversation import Protocol
+
+
+class Format(StrEnum):
+    """How records are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+
+
+class SideName(StrEnum):
+    """Who sends."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+CaptureFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="CAPTURE...",
+        show_default=False,
+        readable=False,
+        help="pcap or pcapng files, also gzip or zstd; - reads stdin",
+    ),
+]
+ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="protocol, or auto to go by port and content")]
+PortNames = Annotated[
+    list[str] | None,
+    typer.Option("--port", metavar="PORT=NAME", show_default=False, help="the protocol spoken on a port; repeatable"),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", show_default=False, help="write to a file instead of stdout"),
+]
+
+
+def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
+    """`["8080=offramp"]` as a mapping; UsageError for what is no port or no protocol."""
+    from wiretool.protocols.registry import protocol_named
+
+    ports: dict[int, str] = {}
+    for pair in pairs or ():
+        number, _, name = pair.partition("=")
+        if not (number.isascii() and number.isdigit() and len(number) <= 5 and 0 < int(number) <= 0xFFFF):
+            raise UsageError(f"--port {pair!r}: wants PORT=NAME, as in 12345=pravega")
+        ports[int(number)] = protocol_named(name).name
+    return ports
+
+
+def protocols_like(name: str) -> "list[Protocol]":
+    """The protocol called so, or all of them for `auto`."""
+    from wiretool.protocols.registry import PROTOCOLS, protocol_named
+
+    return list(PROTOCOLS.values()) if name == "auto" else [protocol_named(name)]
+
+
+def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
+    """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file."""
+    paths = list(captures or ())
+    if not paths:
+        raise UsageError("nothing to read: give a capture, or - for stdin")
+    if sum(str(path) == "-" for path in paths) > 1:
+        raise UsageError("stdin can be read only once")
+    for path in paths:
+        if str(path) != "-" and (not path.exists() or path.is_dir()):
+            raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
+    return [stdin() if str(path) == "-" else path for path in paths]
+
+
+def stdin() -> BinaryIO:
+    """Standard input as bytes; UsageError where it is closed."""
+    if sys.stdin is None:
+        raise UsageError("stdin is closed: nothing can be read from it")
+    return sys.stdin.buffer
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a text file or, for `-`, of stdin; UsageError where it cannot be read."""
+    try:
+        with open(0 if name == "-" else name, encoding="utf-8", errors="replace", closefd=name != "-") as file:
+            while line := file.readline(limits.LINE_CHARACTERS_MAX):
+                if len(line) == limits.LINE_CHARACTERS_MAX and not line.endswith("\n"):
+                    why = f"a line of more than {limits.LINE_CHARACTERS_MAX} characters"
+                    raise CaptureError("stdin" if name == "-" else name, why, offset=limits.LINE_CHARACTERS_MAX)
+                yield line
+    except OSError as err:
+        raise UsageError(f"cannot read {name}: {err.strerror}") from err
+
+
+def tell(text: str) -> None:
+    """A line for the person in front of the terminal."""
+    from wiretool.sinks.printable import printable
+
+    print(f"wiretool: {printable(text)}", file=sys.stderr)

@@ -1,0 +1,181 @@
+"""Joins capture, framing and codec: captures in, Records out. The only module that knows the whole way."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from wiretool.capture.files import read_packets
+from wiretool.capture.layers import Segment, read_segments
+from wiretool.capture.packets import Packet
+from wiretool.capture.streams import Connection, Data, End, Item, Streams
+from wiretool.codec.cursor import Span
+from wiretool.codec.message import Side
+from wiretool.errors import CaptureError, DecodeError
+from wiretool.ledger import Ledger
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
+from wiretool.records import Record
+from wiretool.watch import Watch
+
+#: A path, or an open binary stream.
+Source = Path | str | BinaryIO
+#: For bytes of which nobody knows who sent them to whom.
+NO_ADDRESS = bytes(6)
+
+
+def read(
+    captures: Source | Sequence[Source],
+    *,
+    protocol: str = "auto",
+    ports: Mapping[int, str] | None = None,
+    strict: bool = False,
+    ledger: Ledger | None = None,
+    notes: Callable[[str], None] | None = None,
+) -> Iterator[Record]:
+    """The records of captures, several read as one in time order.
+
+    `ports` says which protocol is spoken on a port; `protocol` forces one everywhere. `strict` raises the first
+    problem as a DecodeError after its record. `ledger` counts; `notes` is told each guess that was not certain.
+    CaptureError where a file is no capture or is damaged, after all that is before the damage.
+    """
+    sources = list(captures) if isinstance(captures, Sequence) and not isinstance(captures, str) else [captures]
+    paths = [Path(source) if isinstance(source, str) else source for source in sources]
+    packets = read_packets(paths)
+    return read_from(packets, protocol=protocol, ports=ports, strict=strict, ledger=ledger, notes=notes)
+
+
+def read_from(
+    packets: Iterable[Packet],
+    *,
+    protocol: str = "auto",
+    ports: Mapping[int, str] | None = None,
+    strict: bool = False,
+    ledger: Ledger | None = None,
+    notes: Callable[[str], None] | None = None,
+) -> Iterator[Record]:
+    """The records of packets as they come, from an interface say; otherwise as `read`."""
+    records = Dissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).records(packets)
+    return strictly(records) if strict else records
+
+
+def read_hex(
+    lines: Iterable[str],
+    *,
+    protocol: str,
+    side: Side,
+    strict: bool = False,
+    ledger: Ledger | None = None,
+) -> Iterator[Record]:
+    """The records of bytes pasted from a log: one stream a line in hex, each a connection of its own."""
+    dissector = Dissector(protocol=protocol_named(protocol).name, ledger=ledger)
+    records = (record for number, data in _streams_of(lines) for record in dissector.stream(data, side, number))
+    return strictly(records) if strict else records
+
+
+def _streams_of(lines: Iterable[str]) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(lines, 1):
+        text = "".join(line.split())
+        if text:
+            yield number, _bytes_of(text, number)
+
+
+def _bytes_of(text: str, number: int) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError as err:
+        bad = next((at for at, char in enumerate(text) if char not in "0123456789abcdefABCDEF"), None)
+        why = f"{text[bad]!r} at character {bad + 1} is no hex digit" if bad is not None else "half a byte at the end"
+        raise CaptureError(
+            f"line {number}", f"not hex: {why}", offset=(len(text) if bad is None else bad) // 2
+        ) from err
+
+
+def annotate(record: Record) -> list[Span]:
+    """The span of every field of a frame record, offsets within the frame; they tile it."""
+    if record.kind != "frame":
+        return []
+    return PROTOCOLS[record.protocol].open(False).annotate(record.side, record.raw, 0, len(record.raw))
+
+
+class Dissector:
+    """Everything that one reading of packets has to remember."""
+
+    def __init__(
+        self,
+        *,
+        protocol: str = "auto",
+        ports: Mapping[int, str] | None = None,
+        ledger: Ledger | None = None,
+        notes: Callable[[str], None] | None = None,
+    ) -> None:
+        self._forced = None if protocol == "auto" else protocol_named(protocol)
+        self._ports = {port: protocol_named(name) for port, name in (ports or {}).items()}
+        self._ledger = ledger if ledger is not None else Ledger()
+        self._notes = notes
+        self._numbers = itertools.count(1)
+        self._watches: list[Watch] = []
+
+    def records(self, packets: Iterable[Packet]) -> Iterator[Record]:
+        """The records of packets, as they come; CaptureError once all that came before the damage is told."""
+        return self.records_of(read_segments(packets))
+
+    def records_of(self, segments: Iterable[Segment]) -> Iterator[Record]:
+        """The records of TCP segments."""
+        streams = Streams(server_ports() | self._ports.keys())
+        failure: CaptureError | None = None
+        try:
+            for segment in segments:
+                for item in streams.feed(segment):
+                    yield from self._told(item)
+        except CaptureError as err:
+            failure = err
+        for item in streams.end():
+            yield from self._told(item)
+        for watch in self._watches:
+            watch.close()
+        if failure is not None:
+            raise failure
+
+    def stream(self, data: bytes, side: Side, line: int) -> list[Record]:
+        """The records of one stream of bytes, pasted as a line: no packets, no addresses, no times."""
+        connection = Connection(len(self._watches), NO_ADDRESS, NO_ADDRESS, 0)
+        connection.client, connection.server = f"line {line}", "-"
+        connection.opened = True
+        begins = self._forced.begins if self._forced else None
+        self._watch(connection, is_middle=begins is not None and not begins(side, data))
+        records = self._told(Data(connection, side, 0, data, 0, 0))
+        return records + self._told(End(connection, "", "capture-end", 0, 0))
+
+    def _told(self, item: Item) -> list[Record]:
+        """The records that an item completes."""
+        watch: Watch = item.connection.reader or self._watch(item.connection)
+        return watch.take(item)
+
+    def _expected(self, connection: Connection) -> tuple[Protocol, ...]:
+        for port in (connection.server_port, connection.client_port):
+            if port in self._ports:
+                return (self._ports[port],)
+        return expected_on(connection.server_port)
+
+    def _watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
+        watch = connection.reader = Watch(
+            connection,
+            forced=self._forced,
+            expected=self._expected(connection),
+            every=tuple(PROTOCOLS.values()),
+            account=self._ledger.open(connection.id, connection.client, connection.server),
+            next_n=self._numbers.__next__,
+            note=self._notes or (lambda text: None),
+            is_middle=is_middle,
+        )
+        self._watches.append(watch)
+        return watch
+
+
+def strictly(records: Iterator[Record]) -> Iterator[Record]:
+    """The records up to the first problem, which is raised as a DecodeError behind its record."""
+    for record in records:
+        yield record
+        if record.kind == "problem":
+            raise DecodeError(record.error, record.why, path=f"record {record.n}", offset=record.offset)

@@ -1,0 +1,100 @@
+"""Every exception raised on purpose, each with the exit code that cli.py gives it."""
+
+
+class WiretoolError(Exception):
+    """Something wiretool can say in one line; `exit_code` is what the shell gets."""
+
+    exit_code = 70
+
+
+class DecodeError(WiretoolError):
+    """The bytes are wrong: `kind` names the defect, `path` the field, `offset` the byte in the decoded buffer."""
+
+    exit_code = 3
+
+    def __init__(self, kind: str, why: str, *, path: str = "", offset: int = 0) -> None:
+        super().__init__(kind, why)
+        self.kind = kind
+        self.why = why
+        self.path = path
+        self.offset = offset
+
+    @property
+    def reason(self) -> str:
+        """Where and why, without the kind."""
+        where = f" ({self.path})" if self.path else ""
+        return f"at byte {self.offset}{where}: {self.why}"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.reason}"
+
+
+class Truncated(DecodeError):
+    """A read past the end of what is there."""
+
+
+class OverLimit(DecodeError):
+    """A length or count above its bound in limits.py."""
+
+
+class ProtocolViolation(WiretoolError):
+    """A good message at a bad time: `kind` names the rule, `phase` where the session was, `side` who sent `message`."""
+
+    exit_code = 3
+
+    def __init__(self, kind: str, why: str, *, phase: str, side: str, message: str) -> None:
+        super().__init__(kind, why)
+        self.kind = kind
+        self.why = why
+        self.phase = phase
+        self.side = side
+        self.message = message
+
+    @property
+    def reason(self) -> str:
+        """What was said by whom when, and why that is wrong, without the kind."""
+        return f"{self.message} from the {self.side} in phase {self.phase}: {self.why}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"
+
+
+class CaptureError(WiretoolError):
+    """A capture file that is not one, or is damaged: `offset` is the byte of the (unpacked) file where it shows."""
+
+    exit_code = 3
+
+    def __init__(self, name: str, why: str, *, offset: int) -> None:
+        super().__init__(name, why, offset)
+        self.name = name
+        self.why = why
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return f"{self.name}: byte {self.offset}: {self.why}"
+
+
+class EncodeError(WiretoolError):
+    """The caller asks for a message that cannot be put on the wire; `path` names the field."""
+
+    exit_code = 2
+
+    def __init__(self, why: str, *, path: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}" if self.path else self.why
+
+
+class UsageError(WiretoolError):
+    """An option or argument that makes no sense."""
+
+    exit_code = 2
+
+
+class PeerError(WiretoolError):
+    """The network: refused, reset, too slow. Wraps the OSError."""
+
+    exit_code = 4

@@ -1,0 +1,71 @@
+"""What became of every captured payload byte."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+
+
+@dataclass(slots=True)
+class Account:
+    """The bytes and frames of one connection, or of all.
+
+    `payload_bytes` is the sum of frame, problem and other bytes.
+    """
+
+    payload_bytes: int = 0
+    frame_bytes: int = 0
+    problem_bytes: int = 0
+    other_bytes: int = 0
+    gap_bytes: int = 0
+    duplicate_bytes: int = 0
+    frames: int = 0
+    gaps: int = 0
+    problems: int = 0
+
+    def add(self, other: "Account") -> None:
+        """Count what `other` counted as well."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+@dataclass(slots=True)
+class ConnectionAccount:
+    """The account of one connection, and whose it is."""
+
+    connection: int
+    client: str
+    server: str
+    protocol: str = ""
+    account: Account = field(default_factory=Account)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The accounts of every connection, in order of appearance."""
+
+    connections: list[ConnectionAccount] = field(default_factory=list)
+
+    def open(self, connection: int, client: str, server: str) -> ConnectionAccount:
+        """A new account."""
+        account = ConnectionAccount(connection, client, server)
+        self.connections.append(account)
+        return account
+
+    @property
+    def total(self) -> Account:
+        """All accounts added up."""
+        total = Account()
+        for each in self.connections:
+            total.add(each.account)
+        return total
+
+    def as_json(self) -> Mapping[str, object]:
+        """`{"total": {...}, "connections": [...]}`"""
+        rows = sorted(self.connections, key=lambda each: each.connection)
+        return {
+            "total": asdict(self.total),
+            "connections": [
+                {"connection": row.connection, "client": row.client, "server": row.server, "protocol": row.protocol}
+                | asdict(row.account)
+                for row in rows
+            ],
+        }

@@ -1,0 +1,77 @@
+"""Every bound on what is allocated or looped over, with its unit and its reason."""
+
+#: Capture: one packet record. tcpdump's largest snap length is 262,144; USB and loop captures reach 1 MiB.
+PACKET_BYTES_MAX = 16 * 1024 * 1024
+#: Capture: one pcapng block (a packet block with its options, or a secrets block).
+BLOCK_BYTES_MAX = 32 * 1024 * 1024
+#: Capture: interfaces of one pcapng section.
+INTERFACES_MAX = 65_536
+#: Capture: fragments of one IP datagram (65,535 bytes in pieces of 8) and datagrams waiting for theirs.
+IP_FRAGMENTS_MAX = 8_192
+IP_DATAGRAMS_WAITING_MAX = 1_024
+#: Capture: connections tracked at once; the longest idle one is closed first.
+CONNECTIONS_MAX = 100_000
+#: Capture: out-of-order bytes held for one direction of one connection, and for all together.
+FLOW_BYTES_MAX = 16 * 1024 * 1024
+FLOWS_BYTES_MAX = 256 * 1024 * 1024
+#: Capture: holes remembered for one direction, at 140 bytes each; the oldest are merged, at least 3. Bytes that come
+#: after their hole was given up come within seconds: behind a thousand younger holes none do.
+FLOW_HOLES_MAX = 1_024
+
+#: Pravega: payload of one frame on the client side (WireCommands.MAX_WIRECOMMAND_SIZE, protocols/pravega.md §1.1).
+PRAVEGA_PAYLOAD_BYTES_MAX = 0x00FF_FFFF
+#: SBP: Frame Length (protocols/sbp.md §1.2).
+SBP_FRAME_LENGTH_MIN = 16
+SBP_FRAME_LENGTH_MAX = 16 * 1024 * 1024
+#: Offramp: one WebSocket frame or joined message, also after inflating: no limit on the wire, ours against bombs.
+WEBSOCKET_MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+#: Offramp: a client message the reference server takes (Tomcat's buffer; a larger one is answered with 1009).
+OFFRAMP_CLIENT_MESSAGE_BYTES_MAX = 8_192
+#: Offramp: the head of an HTTP request or response.
+HTTP_HEAD_BYTES_MAX = 64 * 1024
+#: Offramp: the body of one, in bytes and in chunks (Tomcat cuts into chunks of 8 KiB).
+HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024
+HTTP_CHUNKS_MAX = 4_096
+#: Offramp: final deflate blocks in one compressed message; each costs a new inflater.
+DEFLATE_FINAL_BLOCKS_MAX = 64
+#: Offramp: how deep the objects and arrays of one event may nest, well inside what Python's parsers and writers take.
+JSON_NESTING_MAX = 200
+#: Offramp: digits of one whole number in JSON; the least that an interpreter can be set to convert.
+JSON_INTEGER_DIGITS_MAX = 640
+
+#: Dissect: bytes held of one direction while its next trusted frame is looked for.
+RESYNC_BYTES_MAX = 17 * 1024 * 1024
+#: Dissect: how often over the bytes that one look has passed may be claimed by frames that might begin in them, each of
+#: which takes a copy, a checksum or a decode to refuse (real streams claim theirs once); bytes that may be claimed
+#: beyond that and all bytes held, for a small look; and frames so short that their number alone bounds what they take.
+RESYNC_OVERLAP_MAX = 32
+RESYNC_CLAIMED_BYTES = 1024 * 1024
+RESYNC_FRAME_BYTES_FREE = 1_024
+#: Dissect: bytes of one connection held while its protocol is being recognised (a frame of a mebibyte may come first;
+#: on a port nobody is expected on, most are strangers), and frames after which it is decided.
+RECOGNISE_BYTES_MAX = 1024 * 1024
+RECOGNISE_UNEXPECTED_BYTES_MAX = 32 * 1024
+RECOGNISE_FRAMES_MAX = 32
+#: Commands: one line of hex or JSON; two characters a byte of the largest message, and room for names.
+LINE_CHARACTERS_MAX = 160 * 1024 * 1024
+#: Dissect: items of one side that wait while the other side's next frame is looked for, so that requests stay before
+#: replies.
+WAITING_ITEMS_MAX = 1_024
+#: Dissect: stretches of a connection of which is remembered when they were told; a reply told late looks them up.
+REMEMBERED_STRETCHES_MAX = 1_024
+#: Sessions: requests of one connection that may wait for their reply; the oldest is forgotten first.
+REQUESTS_OPEN_MAX = 65_536
+#: Sessions: writers that one connection may set up.
+WRITERS_MAX = 65_536
+#: FlatBuffers: tables visited in one buffer (the default of the Rust verifier), and bytes of text, data and vectors
+#: as a multiple of the buffer: offsets may share what they point to, and shared again that grows without end.
+FLATBUFFER_TABLES_MAX = 1_000_000
+FLATBUFFER_SHARING_MAX = 16
+#: Codec: how deep tables and lists may nest in one message.
+NESTING_MAX = 64
+#: Codec: elements that a list may claim to have: no frame holds more, each takes a byte of it at least.
+LIST_ELEMENTS_MAX = 0x00FF_FFFF
+#: Sessions: connections, segments, streams and roads that statistics tell apart; further ones are added up in one row.
+STATS_ROWS_MAX = 100_000
+#: Pravega draft: stored bytes of one append block that are put together; it may span frames without end.
+DRAFT_BLOCK_BYTES_MAX = 64 * 1024 * 1024

@@ -1,0 +1,100 @@
+"""What every protocol gives the dissector: one connection watched from the middle, and the protocol itself."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from wiretool.codec.cursor import Span
+from wiretool.codec.message import Message, Side
+from wiretool.errors import DecodeError, ProtocolViolation
+
+#: What may be wrong inside a frame whose extent is known: its bytes, or its time and sender.
+Defect = DecodeError | ProtocolViolation
+
+
+class Reading(NamedTuple):
+    """What one whole frame says."""
+
+    #: The protocol's own name of the message, `Unknown` for a type that has none.
+    message: str
+    #: The message, or its fields in the vectors' JSON form where no single class holds them.
+    fields: Message | Mapping[str, Any]
+    #: Each thing wrong in it; reading goes on all the same.
+    defects: Sequence[Defect] = ()
+    #: The number of the request that this frame answers.
+    reply_to: int | None = None
+    #: The append that this frame completes, in the vectors' form less its data, and the events in it.
+    append: Mapping[str, Any] | None = None
+    events: list[Mapping[str, Any]] | None = None
+    #: Bytes behind the last known field, where the protocol ignores them.
+    left_over: bytes = b""
+
+
+class Conversation(ABC):
+    """One connection. It does no I/O; frames of both sides are given to `read` in the order they were captured.
+
+    `extent`, `candidates` and `trust` are asked about bytes that may be nothing of ours: they change no state.
+    """
+
+    #: False while it is not known which revision of the protocol is spoken, so that frames may still be misread.
+    is_decided = True
+
+    @abstractmethod
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame that begins at `data[at]`, more than `end - at` when some are still to come.
+
+        0 when too few are there to tell. DecodeError: no frame can begin so (its extent is not known).
+        """
+
+    @abstractmethod
+    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
+        """What the whole frame `data[at:end]` says; `n` is the number of its record. Raises nothing."""
+
+    @abstractmethod
+    def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
+        """Where in `data[at:end]` a frame of that side might begin, ascending; cheap and with few misses."""
+
+    @abstractmethod
+    def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+        """How sure it is that `data[at:end]` is a whole frame that this side sent.
+
+        0: it is not (a field does not decode, bytes are left over, the wrong side). 1: nothing speaks against it.
+        2: a good part of its bytes had to fit and does. 4: it cannot be chance (a checksum, a known id, whole JSON).
+        """
+
+    @abstractmethod
+    def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
+        """The spans of the whole frame `data[at:end]`; they tile it. Changes no state.
+
+        Asked of a new conversation too (`open(False)`), so what kind of frame it is must show in its bytes.
+        """
+
+    def recall(self, earlier: "Conversation") -> None:  # noqa: B027  (most learn nothing that the first frame needs)
+        """Before the first frame: `earlier`, of the same kind, has read the first frames of this very connection."""
+
+    def hole(self, side: Side) -> None:  # noqa: B027  (a protocol without state has nothing to forget)
+        """Bytes of `side` are missing here: what they may have said is unknown from now on."""
+
+    def end(self, side: Side) -> None:  # noqa: B027
+        """`side` has sent its last byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A protocol by name, and how to get at everything it declares."""
+
+    name: str
+    title: str
+    #: TCP ports on which it is expected, its own first.
+    ports: tuple[int, ...]
+    #: A new conversation; the argument says whether its first bytes were captured.
+    open: Callable[[bool], Conversation]
+    #: Every declared message, in the order of the specification.
+    messages: tuple[type[Message], ...]
+    #: The whole frame that carries a message, as `side` sends it. EncodeError where there is none.
+    encode: Callable[[Message, Side], bytes]
+    #: The message named so, from its JSON form; the side tells requests from replies of one name.
+    from_json: Callable[[str, Side, Mapping[str, Any]], Message]
+    #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
+    begins: Callable[[Side, bytes], bool] | None = None

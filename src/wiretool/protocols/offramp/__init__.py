@@ -1,0 +1,33 @@
+"""Data Highway Offramp v2: JSON events in WebSocket messages behind an HTTP upgrade."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wiretool.codec.jsonform import fields_from_json
+from wiretool.codec.message import Message, Side
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.offramp.connection import Connection
+from wiretool.protocols.offramp.encoding import encode
+from wiretool.protocols.offramp.handshake import completed
+from wiretool.protocols.offramp.http import begins_head
+from wiretool.protocols.offramp.messages import MESSAGES, message_named
+
+
+def _open(from_start: bool) -> Connection:
+    return Connection(from_start=from_start)
+
+
+def _from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
+    return completed(fields_from_json(message_named(name), dict(fields), name))
+
+
+PROTOCOL = Protocol(
+    name="offramp",
+    title="Data Highway Offramp v2 (JSON events in WebSocket messages)",
+    ports=(8080,),
+    open=_open,
+    messages=MESSAGES,
+    encode=encode,
+    from_json=_from_json,
+    begins=begins_head,
+)

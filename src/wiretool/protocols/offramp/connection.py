@@ -1,0 +1,286 @@
+"""One Offramp connection, watched from the middle: HTTP heads, then WebSocket frames, then the events in them."""
+
+import hashlib
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wiretool.codec.cursor import Span
+from wiretool.codec.message import Message, Side, other_side
+from wiretool.errors import DecodeError
+from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.offramp import events, framing, handshake, http
+from wiretool.protocols.offramp.annotation import annotate_frame, annotate_http
+from wiretool.protocols.offramp.closing import read_close
+from wiretool.protocols.offramp.deflate import looks_deflated
+from wiretool.protocols.offramp.framing import Header
+from wiretool.protocols.offramp.messages import (
+    CommitEvent,
+    CommitResponseEvent,
+    ErrorEvent,
+    HandshakeRequest,
+    HandshakeResponse,
+    Ping,
+    Pong,
+    RequestEvent,
+)
+from wiretool.protocols.offramp.messaging import Joined, Joiner
+from wiretool.protocols.offramp.searching import (
+    LONG_BYTES,
+    candidates,
+    trust_control,
+    trust_fragment,
+    trust_message,
+    trust_plain,
+)
+from wiretool.protocols.offramp.session import Kind, Phase, Session, Unnamed, Waiting
+
+_GIVEN_COUNT = re.compile(r"\(given (-[0-9]{1,19})\)\Z", re.ASCII)
+#: What every stream's path holds, whatever a server makes of the rest.
+_OWN_PATH = "/offramp/"
+_SIDES: tuple[Side, Side] = ("client", "server")
+
+
+class Connection(Conversation):
+    """The state of one connection; see Conversation for what its methods give."""
+
+    def __init__(self, *, from_start: bool) -> None:
+        self._session = Session(from_start=from_start)
+        self._joiners = {side: Joiner(side, is_certain=from_start) for side in _SIDES}
+        #: None while the answer to the handshake was not seen.
+        self._deflates: bool | None = None
+        self._is_foreign = False
+        self._is_over: dict[Side, bool] = {"client": False, "server": False}
+        self._heads: dict[Side, int] = {"client": 0, "server": 0}
+        self._asked: deque[tuple[int, str]] = deque(maxlen=1_024)
+        self._commits = Waiting()
+        self._negative = Waiting()
+        self._pings: dict[Side, Waiting] = {"client": Waiting(), "server": Waiting()}
+        self._closes: dict[Side, int] = {}
+
+    # -- where a frame ends ----------------------------------------------------------------------------------------
+
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        is_http = framing.is_http(side, data, at, end)
+        if is_http is None:
+            return 0
+        if is_http:
+            return self._http_extent(side, data, at, end)
+        return framing.frame_extent(side, data, at, end)
+
+    def _http_extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        answers_head = bool(side == "server" and self._asked and self._asked[0][1] == "HEAD")
+        is_over = self._is_over[side]
+        return http.http_extent(side, data, at, end, answers_head=answers_head, is_over=is_over)
+
+    def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
+        return candidates(side, data, at, end, may_deflate=self._deflates is not False)
+
+    def hole(self, side: Side) -> None:
+        self._session.hole(side)
+        self._joiners[side].hole()
+        self._asked.clear()
+        self._commits.forget_repeated()
+        self._negative.forget_repeated()
+        for pings in self._pings.values():
+            pings.forget_repeated()
+
+    def end(self, side: Side) -> None:
+        self._is_over[side] = True
+
+    # -- what it says ----------------------------------------------------------------------------------------------
+
+    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
+        if framing.is_http(side, data, at, end):
+            return self._read_http(side, data, at, end, n)
+        header = framing.read_header(data, at, end)
+        assert header is not None
+        payload = framing.payload_of(header, data, at, end)
+        defects: list[Defect] = list(framing.header_defects(side, header, may_deflate=self._deflates is not False))
+        if header.opcode not in framing.OPCODES:
+            self._take(side, Unnamed, defects)
+            return Reading("Unknown", {**_frame_fields(header), "data": payload.hex()}, defects)
+        if header.is_control:
+            return self._read_control(side, header, payload, defects, n)
+        return self._read_data(side, header, payload, defects, n)
+
+    def _take(self, side: Side, kind: Kind, defects: list[Defect], status: int = 0) -> None:
+        breach = self._session.take(side, kind, status)
+        if breach is not None:
+            defects.append(breach)
+
+    # -- HTTP ------------------------------------------------------------------------------------------------------
+
+    def _read_http(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
+        message, strange = handshake.read_handshake(side, data, at, end)
+        defects: list[Defect] = [DecodeError("bad_http_header", f"{line[:60]!a} is no header") for line in strange[:1]]
+        self._heads[side] += 1
+        if isinstance(message, HandshakeRequest):
+            return self._read_request(message, defects, n)
+        return self._read_response(message, defects)
+
+    def _read_request(self, request: HandshakeRequest, defects: list[Defect], n: int) -> Reading:
+        self._take("client", HandshakeRequest, defects)
+        self._is_foreign = _OWN_PATH not in request.target
+        self._asked.append((n, request.method))
+        return Reading("HandshakeRequest", request, defects)
+
+    def _read_response(self, response: HandshakeResponse, defects: list[Defect]) -> Reading:
+        self._take("server", HandshakeResponse, defects, response.status)
+        is_interim = response.status < 200 and response.status != 101
+        reply_to = self._asked[0][0] if self._asked else None
+        if self._asked and not is_interim:
+            self._asked.popleft()
+        if response.status == 101:
+            self._upgrade(response)
+        return Reading("HandshakeResponse", response, defects, reply_to)
+
+    def _upgrade(self, response: HandshakeResponse) -> None:
+        """Both sides begin anew, with what was agreed."""
+        deflate = handshake.agreed_deflate(response)
+        self._deflates = deflate is not None
+        for side in _SIDES:
+            self._joiners[side] = Joiner(side, is_certain=True)
+        if deflate is not None:
+            self._joiners["client"].inflater.resets = deflate.client_resets
+            self._joiners["server"].inflater.resets = deflate.server_resets
+
+    # -- control frames --------------------------------------------------------------------------------------------
+
+    def _read_control(self, side: Side, header: Header, payload: bytes, defects: list[Defect], n: int) -> Reading:
+        if header.opcode == 9:
+            self._take(side, Ping, defects)
+            self._pings[side].add(payload, n)
+            return Reading("Ping", Ping(payload=payload), defects)
+        if header.opcode == 10:
+            self._take(side, Pong, defects)
+            return Reading("Pong", Pong(payload=payload), defects, self._pings[other_side(side)].take(payload))
+        return self._read_close(side, payload, defects, n)
+
+    def _read_close(self, side: Side, payload: bytes, defects: list[Defect], n: int) -> Reading:
+        close, fields, wrong = read_close(side, payload)
+        if wrong is not None:
+            # A Close that is none: its receiver fails the connection, and then both sides may still send theirs.
+            self._take(side, Unnamed, defects)
+            return Reading("Close", fields, [*defects, wrong])
+        self._take(side, type(close), defects)
+        self._closes.setdefault(side, n)
+        return Reading("Close", close, defects, self._closes.get(other_side(side)))
+
+    # -- data frames -----------------------------------------------------------------------------------------------
+
+    def _read_data(self, side: Side, header: Header, payload: bytes, defects: list[Defect], n: int) -> Reading:
+        joined = self._joiners[side].join(header, payload)
+        defects += joined.defects
+        if joined.content is not None:
+            return self._read_message(side, joined.content, joined, defects, n)
+        if joined.deflated is None:
+            self._take(side, Unnamed, defects)
+            return Reading("Fragment", _frame_fields(header), defects)
+        if not joined.defects and self._session.phases[side] is Phase.UPGRADED:
+            self._session.phases[side] = Phase.JOINED  # it may have been CONNECTION
+        self._take(side, Unnamed, defects)
+        fields = {**_frame_fields(header), "data": joined.deflated.hex(), "why": joined.why}
+        return Reading("Deflated", fields, defects)
+
+    def _read_message(self, side: Side, content: bytes, joined: Joined, defects: list[Defect], n: int) -> Reading:
+        if not content and side == "client":
+            self._take(side, Unnamed, defects)
+            return Reading("Empty", {"opcode": framing.NAMES[joined.opcode], "length": 0}, defects)
+        try:
+            event = events.decode(content, side)
+        except DecodeError as err:
+            self._take(side, Unnamed, defects)
+            shown = events.show(content)
+            if shown.message == "COMMIT" and side == "client":  # servers there are that take it all the same
+                self._commits.add(_echoed(shown.fields.get("correlationId")), n)
+            if err.kind != "malformed_utf8" or not any(defect.kind == "bad_utf8" for defect in defects):
+                defects.append(err)
+            return Reading(shown.message, shown.fields, defects)
+        self._take(side, type(event), defects)
+        return Reading(event.declaration.name, event, defects, self._reply_to(event, n))
+
+    def _reply_to(self, event: Message, n: int) -> int | None:
+        """The request that `event` answers; if it is one itself it waits for its answer."""
+        if isinstance(event, CommitEvent):
+            self._commits.add(_echoed(event.correlationId), n)
+        elif isinstance(event, CommitResponseEvent):
+            return self._commits.take(_echoed(event.correlationId))
+        elif isinstance(event, RequestEvent) and event.count < 0:
+            self._negative.add(event.count, n)
+        elif isinstance(event, ErrorEvent):
+            given = _GIVEN_COUNT.search(event.reason)
+            return self._negative.take(int(given.group(1))) if given else None
+        return None
+
+    # -- searching -------------------------------------------------------------------------------------------------
+
+    def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+        if framing.is_http(side, data, at, end):
+            return self._trust_http(side, data, at, end)
+        header = framing.read_header(data, at, end)
+        may_deflate = self._deflates is not False
+        if self._is_foreign or header is None or header.size + header.length != end - at:
+            return 0
+        if framing.header_defects(side, header, may_deflate=may_deflate):
+            return 0
+        if header.opcode in (1, 2) and header.is_final and not header.is_compressed:
+            return trust_plain(side, header, data, at, end)
+        if header.length > LONG_BYTES:
+            return 1
+        payload = framing.payload_of(header, data, at, end)
+        if header.is_control:
+            return trust_control(side, header, payload)
+        if header.is_compressed:
+            return self._trust_deflated(side, header, payload)
+        return trust_fragment(side, header, payload, may_deflate=may_deflate)
+
+    def _trust_http(self, side: Side, data: bytes, at: int, end: int) -> int:
+        """A head of another service is believed where it may be the first, so that a port of ours is told by it."""
+        try:
+            head = http.read_head(side, data, at, end)
+        except DecodeError:
+            return 0
+        if head is None or head.strange:
+            return 0
+        if side == "client" and _OWN_PATH in head.target:
+            return 4
+        if side == "server" and not self._is_foreign:
+            return 2
+        return int(not self._heads[side])
+
+    def _trust_deflated(self, side: Side, header: Header, payload: bytes) -> int:
+        if not looks_deflated(payload, is_whole=header.is_final):
+            return 0
+        if not header.is_final:
+            return 1
+        message = self._joiners[side].inflater.peek(payload)
+        if message is not None:
+            return trust_message(side, message)
+        return 2 if len(payload) > 2 else 1
+
+    # -- annotating ------------------------------------------------------------------------------------------------
+
+    def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
+        if framing.is_http(side, data, at, end):
+            return annotate_http(side, data, at, end)
+        return annotate_frame(side, data, at, end)
+
+
+def _frame_fields(header: Header) -> Mapping[str, Any]:
+    opcode = framing.NAMES.get(header.opcode, header.opcode)
+    return {"opcode": opcode, "fin": header.is_final, "length": header.length}
+
+
+def _echoed(correlation_id: object) -> bytes | None:
+    """The id as the reference server echoes it: numbers and booleans as text, half a surrogate pair as `?`.
+
+    A digest for a long one, so that many open commits stay small.
+    """
+    if isinstance(correlation_id, bool):
+        correlation_id = str(correlation_id).lower()
+    if not isinstance(correlation_id, str | int | float):
+        return None
+    raw = str(correlation_id).encode("utf-8", "replace")
+    return raw if len(raw) <= 64 else hashlib.blake2b(raw).digest()

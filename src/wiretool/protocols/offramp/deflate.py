@@ -1,0 +1,117 @@
+"""Compressed messages (permessage-deflate, RFC 7692), also where their context is not known.
+
+An inflater that starts without context can only go back to what it made itself: zlib refuses a distance beyond that.
+So where a message inflates to its end it is exact, and it is a context for the next one; where it does not, the
+context it needs was lost.
+"""
+
+import zlib
+from typing import Any
+
+from wiretool import limits
+from wiretool.errors import DecodeError, OverLimit
+
+#: The end of a deflated message, which is not sent (§7.2.1): an empty stored block.
+TAIL = b"\x00\x00\xff\xff"
+#: A final empty block: an inflater that is between two blocks ends with it, one inside a block does not.
+_PROBE = b"\x01\x00\x00\xff\xff"
+#: Any window size may be read with the largest.
+_BITS = -15
+_WINDOW_BYTES = 32_768
+_ANY_WINDOW = bytes(_WINDOW_BYTES)
+#: How far a message is inflated that is only looked at.
+_LOOK_BYTES = 16 * 1024
+
+
+class Inflater:
+    """The messages of one side. `resets`: that side keeps no context from one message to the next."""
+
+    def __init__(self, *, resets: bool = False, is_sure: bool = True) -> None:
+        self.resets = resets
+        self._is_sure = is_sure
+        self._running: Any = None
+        self._window = b""
+
+    def forget(self) -> None:
+        """Messages may have been lost here."""
+        self._running = None
+        self._window = b""
+        self._is_sure = self.resets
+
+    def inflate(self, data: bytes) -> bytes | None:
+        """The message; None where its context is lost. DecodeError: it is none, or it is too big."""
+        if self.resets or self._running is None:
+            return self._attempt(zlib.decompressobj(_BITS), b"", data)
+        if self._is_sure:
+            return self._attempt(self._running, self._window, data)
+        message = self._attempt(self._running.copy(), self._window, data)
+        return self._attempt(zlib.decompressobj(_BITS), b"", data) if message is None else message
+
+    def peek(self, data: bytes) -> bytes | None:
+        """The message, if the context for it is known; nothing changes."""
+        running = self._running.copy() if self._running is not None and not self.resets else zlib.decompressobj(_BITS)
+        try:
+            message, _ = _run(running, self._window, data, _LOOK_BYTES)
+        except (zlib.error, DecodeError):
+            return None
+        return message
+
+    def _attempt(self, running: Any, window: bytes, data: bytes) -> bytes | None:
+        was_sure = self._is_sure
+        try:
+            message, self._running = _run(running, window, data, limits.WEBSOCKET_MESSAGE_BYTES_MAX)
+        except OverLimit:
+            self.forget()
+            raise
+        except (zlib.error, DecodeError) as err:
+            self.forget()
+            if was_sure:
+                raise DecodeError("bad_deflate", f"does not inflate: {err}") from err
+            return None
+        self._window = (window + message)[-_WINDOW_BYTES:]
+        return message
+
+
+def _run(running: Any, window: bytes, data: bytes, most: int) -> tuple[bytes, Any]:
+    """The message, and the inflater as it is behind it; zlib.error or DecodeError where `data` is none.
+
+    OverLimit where it has more than `most` bytes.
+    """
+    parts: list[bytes] = []
+    left = most
+    rest = data + TAIL
+    for _ in range(limits.DEFLATE_FINAL_BLOCKS_MAX):
+        part = running.decompress(rest, left + 1)
+        left -= len(part)
+        if left < 0:
+            del part, parts  # a traceback would keep them for as long as it is looked at
+            raise OverLimit("message_too_big", f"inflates to more than {most} bytes")
+        parts.append(part)
+        if not running.eof:
+            break
+        # A final block (§7.2.3.4): the sender began anew behind it, but may go back to what was in front of it.
+        window = (window + part)[-_WINDOW_BYTES:]
+        rest = running.unused_data
+        running = zlib.decompressobj(_BITS, zdict=window)
+    else:
+        raise DecodeError("bad_deflate", f"has more than {limits.DEFLATE_FINAL_BLOCKS_MAX} final blocks")
+    probe = running.copy()
+    behind = probe.decompress(_PROBE)
+    if behind or not probe.eof:
+        raise DecodeError("bad_deflate", "ends inside a block")
+    return b"".join(parts), running
+
+
+def looks_deflated(data: bytes, *, is_whole: bool) -> bool:
+    """Whether `data` has the form of a message, or of the beginning of one, whatever its context is."""
+    running = zlib.decompressobj(_BITS, zdict=_ANY_WINDOW)
+    try:
+        if is_whole:
+            _run(running, _ANY_WINDOW, data, _LOOK_BYTES)
+        else:
+            running.decompress(data, _WINDOW_BYTES)
+    except OverLimit:
+        return True
+    except (zlib.error, DecodeError):
+        return False
+    return True

@@ -1,0 +1,194 @@
+"""Which request a reply answers: requests by their id, appends by writer and event number."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from wiretool import limits
+from wiretool.codec.message import Message
+from wiretool.protocols.pravega import messages as general
+from wiretool.protocols.pravega import segments, tables
+
+#: Reply -> the requests that it can answer. A failure can answer any.
+ANSWERS: Mapping[type[Message], tuple[type[Message], ...]] = {
+    general.AppendSetup: (general.SetupAppend,),
+    general.SegmentRead: (general.ReadSegment,),
+    segments.FlushedToStorage: (segments.FlushToStorage,),
+    segments.StorageChunksListed: (segments.ListStorageChunks,),
+    segments.StreamSegmentInfo: (segments.GetStreamSegmentInfo,),
+    segments.SegmentCreated: (segments.CreateSegment, tables.CreateTableSegment, segments.CreateTransientSegment),
+    segments.SegmentSealed: (segments.SealSegment,),
+    segments.SegmentDeleted: (segments.DeleteSegment, tables.DeleteTableSegment),
+    segments.SegmentPolicyUpdated: (segments.UpdateSegmentPolicy,),
+    segments.SegmentAttribute: (segments.GetSegmentAttribute,),
+    segments.SegmentAttributeUpdated: (segments.UpdateSegmentAttribute, segments.MergeSegments),
+    segments.SegmentTruncated: (segments.TruncateSegment, segments.LocateOffset),
+    segments.OffsetLocated: (segments.LocateOffset,),
+    segments.SegmentsMerged: (segments.MergeSegments,),
+    segments.SegmentsBatchMerged: (segments.MergeSegmentsBatch,),
+    tables.TableSegmentInfo: (tables.GetTableSegmentInfo,),
+    tables.TableEntriesUpdated: (tables.UpdateTableEntries,),
+    tables.TableKeysRemoved: (tables.RemoveTableKeys,),
+    tables.TableRead: (tables.ReadTable,),
+    tables.TableKeysRead: (tables.ReadTableKeys,),
+    tables.TableEntriesRead: (tables.ReadTableEntries,),
+    tables.TableEntriesDeltaRead: (tables.ReadTableEntriesDelta,),
+}
+
+#: Requests with one and the same id that are remembered, and ids that a reply without one is held against.
+_SAME_ID_MAX = 256
+_SCAN_MAX = 256
+
+#: Segment and offset, for the requests and replies that have both.
+Position = tuple[str, int]
+
+
+class Asked(NamedTuple):
+    """A request that waits for its reply; `n` is the number of its record."""
+
+    n: int
+    cls: type[Message]
+    position: Position | None
+
+
+class Requests:
+    """The requests of one connection that wait for their replies. Ids come again, so each has a queue."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[Hashable, list[Asked]] = {}
+        self._count = 0
+
+    def __contains__(self, request_id: Hashable) -> bool:
+        return request_id in self._by_id
+
+    def ask(self, n: int, cls: type[Message], request_id: Hashable, position: Position | None = None) -> None:
+        """Remember a request."""
+        asked = self._by_id.setdefault(request_id, [])
+        asked.append(Asked(n, cls, position))
+        self._count += 1
+        if len(asked) > _SAME_ID_MAX:
+            del asked[0]
+            self._count -= 1
+        if self._count > limits.REQUESTS_OPEN_MAX:
+            self._forget_oldest()
+
+    def answer(
+        self, request_id: Hashable, classes: tuple[type[Message], ...] | None, position: Position | None = None
+    ) -> int | None:
+        """The record of the request that a reply answers: the one at its position, else the oldest of such a class.
+
+        Without `classes` any will do.
+        """
+        asked = self._by_id.get(request_id)
+        if asked is None:
+            return None
+        fitting = [index for index, one in enumerate(asked) if classes is None or one.cls in classes]
+        if not fitting:
+            return None
+        there = [index for index in fitting if asked[index].position == position] if position else []
+        found = asked.pop((there or fitting)[0])
+        self._count -= 1
+        if not asked:
+            del self._by_id[request_id]
+        return found.n
+
+    def answer_read_at(self, offset: int) -> int | None:
+        """The record of a ReadSegment from this offset, for the failure that has it in the place of the id."""
+        for request_id, asked in islice(self._by_id.items(), _SCAN_MAX):
+            for one in asked:
+                if one.position is not None and one.position[1] == offset:
+                    return self.answer(request_id, (one.cls,), one.position)
+        return None
+
+    def forget(self, request_id: Hashable) -> None:
+        """Those with this id may have been answered unseen."""
+        self._count -= len(self._by_id.pop(request_id, ()))
+
+    def _forget_oldest(self) -> None:
+        for request_id in list(islice(self._by_id, len(self._by_id) // 2 + 1)):
+            self.forget(request_id)
+
+
+#: An append that waits for its ack: the number of its record, and its request id.
+Sent = tuple[int, int]
+
+
+class Acks:
+    """The appends of one connection that wait for their acks: writer -> event number -> append."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, OrderedDict[int, Sent]] = {}
+        self._count = 0
+
+    def sent(self, writer_id: str, event_number: int, request_id: int, n: int) -> None:
+        """An append was sent. One that repeats a number gets no ack of its own."""
+        waiting = self._waiting.get(writer_id)
+        if waiting is None:
+            waiting = self._open(writer_id)
+        if event_number in waiting:
+            return
+        waiting[event_number] = (n, request_id)
+        self._count += 1
+        if self._count > limits.REQUESTS_OPEN_MAX:
+            self._forget_oldest()
+
+    def acked(self, writer_id: str, event_number: int) -> int | None:
+        """The record of the append with this number; it and those before it wait no longer."""
+        waiting = self._waiting.get(writer_id)
+        if waiting is None:
+            return None
+        before = len(waiting)
+        found = waiting.pop(event_number, None)
+        while waiting:
+            first = next(iter(waiting))
+            if first > event_number:
+                break
+            del waiting[first]
+        self._count -= before - len(waiting)
+        return None if found is None else found[0]
+
+    def refused(self, writer_ids: Iterable[str], event_number: int, request_id: int) -> int | None:
+        """The record of an append of one of the writers: the one with this number, else the oldest with this id."""
+        queues = [queue for writer_id in islice(writer_ids, _SCAN_MAX) if (queue := self._waiting.get(writer_id))]
+        for queue in queues:
+            if event_number in queue:
+                return self._take(queue, event_number)
+        for queue in queues:
+            number = _with_id(queue, request_id)
+            if number is not None:
+                return self._take(queue, number)
+        return None
+
+    def refused_oldest(self, writer_id: str) -> int | None:
+        """The record of the oldest append of the writer, for a refusal that does not say which one it means."""
+        waiting = self._waiting.get(writer_id)
+        return self._take(waiting, next(iter(waiting))) if waiting else None
+
+    def settle(self, writer_id: str) -> None:
+        """The writer is set up anew: what it sent before is stored, or will be sent again."""
+        self._count -= len(self._waiting.pop(writer_id, ()))
+
+    def _take(self, waiting: OrderedDict[int, Sent], event_number: int) -> int:
+        self._count -= 1
+        return waiting.pop(event_number)[0]
+
+    def _open(self, writer_id: str) -> OrderedDict[int, Sent]:
+        """A queue for a writer. Empty ones are kept for the next append, as long as there are not too many."""
+        if len(self._waiting) >= 2 * limits.REQUESTS_OPEN_MAX:  # half of them are empty at least
+            self._waiting = {name: waiting for name, waiting in self._waiting.items() if waiting}
+        waiting = self._waiting[writer_id] = OrderedDict()
+        return waiting
+
+    def _forget_oldest(self) -> None:
+        for writer_id, waiting in list(self._waiting.items()):
+            for event_number in list(islice(waiting, len(waiting) // 2 + 1)):
+                del waiting[event_number]
+            if not waiting:
+                del self._waiting[writer_id]
+        self._count = sum(map(len, self._waiting.values()))
+
+
+def _with_id(waiting: Mapping[int, Sent], request_id: int) -> int | None:
+    """The number of the oldest append with this id."""
+    return next((number for number, (_, own) in islice(waiting.items(), _SCAN_MAX) if own == request_id), None)

@@ -1,0 +1,319 @@
+"""One connection watched from the middle: what may be said when, what was appended, and which reply answers what."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, get_args
+
+from wiretool import limits
+from wiretool.codec.compiled import Decoder
+from wiretool.codec.cursor import Span
+from wiretool.codec.message import Message, Side
+from wiretool.errors import DecodeError, ProtocolViolation
+from wiretool.protocols.conversation import Conversation, Defect, Reading
+from wiretool.protocols.pravega import framing, trust
+from wiretool.protocols.pravega.appends import Appends, Phase, block_form, conditional_form, events_of
+from wiretool.protocols.pravega.commands import BY_CODE, BY_HEAD, MESSAGES, may_send
+from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, InvalidEventNumber
+from wiretool.protocols.pravega.messages import (
+    AppendBlock,
+    AppendBlockEnd,
+    AppendSetup,
+    ConditionalAppend,
+    ConditionalBlockEnd,
+    ConditionalCheckFailed,
+    DataAppended,
+    Event,
+    Hello,
+    KeepAlive,
+    Padding,
+    PartialEvent,
+    ReadSegment,
+    SegmentRead,
+    SetupAppend,
+    Unknown,
+)
+from wiretool.protocols.pravega.pairing import ANSWERS, Acks, Requests
+from wiretool.protocols.pravega.segments import FlushToStorage, ListStorageChunks
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
+#: What the server's append decoder sees; while a block is open it takes none of them but AppendBlockEnd (D1).
+APPEND_COMMANDS = (SetupAppend, AppendBlock, AppendBlockEnd, ConditionalAppend, ConditionalBlockEnd, Padding)
+ADMIN_REQUESTS = (FlushToStorage, ListStorageChunks)
+
+#: (phase, who sends, what) -> next phase. A triple that isn't here breaks the session.
+TABLE: Mapping[tuple[Phase, Side, type[Message]], Phase] = {
+    **{
+        (phase, side, cls): phase
+        for phase in PHASES
+        for side in get_args(Side)
+        for cls in MESSAGES
+        if may_send(side, cls) and cls not in APPEND_COMMANDS
+    },
+    ("idle", "client", SetupAppend): "idle",
+    ("idle", "client", AppendBlock): "block",
+    ("idle", "client", AppendBlockEnd): "idle",
+    ("idle", "client", ConditionalAppend): "idle",
+    ("idle", "client", ConditionalBlockEnd): "idle",
+    ("idle", "client", Padding): "idle",
+    ("block", "client", AppendBlockEnd): "idle",
+    ("lost", "client", SetupAppend): "idle",
+    ("lost", "client", AppendBlock): "block",
+    ("lost", "client", AppendBlockEnd): "idle",
+    ("lost", "client", ConditionalAppend): "idle",
+    ("lost", "client", ConditionalBlockEnd): "idle",
+    ("lost", "client", Padding): "idle",
+}
+
+#: The record that is answered, the append that is completed, and its events.
+Outcome = tuple[int | None, Mapping[str, Any] | None, list[Mapping[str, Any]] | None]
+Handler = Callable[["PravegaConversation", Any, int], Outcome]
+#: What is known of a frame by its first four bytes, and the phase that follows by TABLE.
+Route = tuple[type[Message], str, Decoder, Handler, Phase | None]
+
+_NOTHING: Outcome = (None, None, None)
+_NO_DEFECT: tuple[Defect, ...] = ()
+_reading = partial(tuple.__new__, Reading)
+_SEGMENT_FIELDS = ("segment", "segment_name", "target", "target_segment_id", "parent_segment")
+#: The field that names the segment of a command, for those that have one.
+SEGMENT_FIELD: Mapping[type[Message], str] = {
+    cls: next(name for name in _SEGMENT_FIELDS if name in cls.__struct_fields__)
+    for cls in MESSAGES
+    if any(name in cls.__struct_fields__ for name in _SEGMENT_FIELDS)
+}
+
+
+class PravegaConversation(Conversation):
+    """One connection to a segment store. `is_whole`: its first bytes were captured."""
+
+    def __init__(self, is_whole: bool) -> None:
+        self._appends = Appends(is_whole=is_whole)
+        self._requests = Requests()
+        self._acks = Acks()
+        self._segments: set[str] = set()
+        self._is_main_port = False
+
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        length = int.from_bytes(data[at + 4 : at + 8], "big")
+        if end - at >= framing.HEADER_BYTES and length <= framing.PAYLOAD_BYTES_MAX[side]:
+            return framing.HEADER_BYTES + length
+        return framing.extent(framing.PAYLOAD_BYTES_MAX[side], data, at, end)
+
+    def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
+        return framing.HEADERS[side].find(data, at, end)
+
+    def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+        return trust.trust(side, data, at, end, self._knows)
+
+    def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
+        return framing.annotate(BY_CODE.get(framing.type_at(data, at)), data, at, end)
+
+    def hole(self, side: Side) -> None:
+        self._requests.forget(Hello)
+        self._requests.forget(KeepAlive)
+        if side == "client":
+            self._appends.lose()
+
+    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
+        appends = self._appends
+        route = ROUTES[side][appends.phase].get(data[at : at + 4])
+        if route is None:
+            return self._read_unknown(data, at, end)
+        cls, name, decode, handle, phase = route
+        try:
+            message, stop = decode(data, at + 8, end)
+        except DecodeError as err:
+            return self._read_broken(side, cls, data, at, end, err)
+        left_over = data[stop:end] if stop != end else b""
+        if phase is None:
+            if not may_send(side, cls):
+                return self._read_misplaced(side, message, left_over)
+            violation = self._violation("block-not-ended", "a block of appends is open", side, name)
+            appends.drop_block()
+            reading = self.read(side, data, at, end, n)
+            return reading._replace(defects=(violation, *reading.defects))
+        try:
+            reply_to, append, events = handle(self, message, n)
+        except ProtocolViolation as violation:
+            appends.drop_block()
+            return Reading(name, message, (violation,), left_over=left_over)
+        appends.phase = phase
+        return _reading((name, message, _NO_DEFECT, reply_to, append, events, left_over))
+
+    # -- frames that are not as they should be -----------------------------------------------------------------------
+
+    def _read_unknown(self, data: bytes, at: int, end: int) -> Reading:
+        unknown = Unknown(type=framing.type_at(data, at), data=data[at + framing.HEADER_BYTES : end])
+        return Reading("Unknown", unknown, (framing.unknown_type(data, at),))
+
+    def _read_broken(self, side: Side, cls: type[Message], data: bytes, at: int, end: int, err: DecodeError) -> Reading:
+        """A command that does not decode: its fields as far as they can be read, and nothing believed of it."""
+        if side == "client" and cls in APPEND_COMMANDS:
+            self._appends.lose()
+        fields = framing.readable_fields(cls, data, at + framing.HEADER_BYTES, end)
+        return Reading(cls.declaration.name, fields, (framing.rebased(err, at),))
+
+    def _read_misplaced(self, side: Side, message: Message, left_over: bytes) -> Reading:
+        """A command that this side never sends as a frame of its own."""
+        name = message.declaration.name
+        if side == "client" and isinstance(message, Event | PartialEvent):
+            violation = self._violation("event-outside-block", "it stands only in the data of a block", side, name)
+        else:
+            violation = self._violation("wrong-side", f"the {side} never sends it", side, name)
+        return Reading(name, message, (violation,), left_over=left_over)
+
+    def _violation(self, kind: str, why: str, side: Side, name: str) -> ProtocolViolation:
+        return ProtocolViolation(kind, why, phase=self._appends.phase, side=side, message=name)
+
+    # -- appends -----------------------------------------------------------------------------------------------------
+
+    def _set_up(self, setup: SetupAppend, n: int) -> Outcome:
+        self._is_main_port = True
+        self._appends.set_up(setup)
+        return self._request(setup, n)
+
+    def _append_setup(self, reply: AppendSetup, n: int) -> Outcome:
+        self._is_main_port = True
+        self._appends.learn(reply.writer_id, reply.segment)
+        self._acks.settle(reply.writer_id)
+        return self._reply(reply, n)
+
+    def _append_block(self, block: AppendBlock, n: int) -> Outcome:
+        self._appends.begin(block)
+        return _NOTHING
+
+    def _append_block_end(self, end: AppendBlockEnd, n: int) -> Outcome:
+        writer, data = self._appends.finish(end)
+        self._acks.sent(end.writer_id, end.last_event_number, end.request_id, n)
+        if data is None:
+            return _NOTHING
+        events = events_of(data, end.num_events, end.last_event_number)
+        return None, block_form(writer, end, data), events
+
+    def _conditional_append(self, append: ConditionalAppend, n: int) -> Outcome:
+        writer = self._appends.condition(append)
+        self._acks.sent(append.writer_id, append.event_number, append.request_id, n)
+        body = append.event.data
+        event = {"event_number": append.event_number, "length": len(body), "data": body.hex()}
+        return None, conditional_form(writer, append, framing.HEADER_BYTES + len(body)), [event]
+
+    def _conditional_block_end(self, append: ConditionalBlockEnd, n: int) -> Outcome:
+        writer = self._appends.condition(append)
+        self._acks.sent(append.writer_id, append.event_number, append.request_id, n)
+        return None, conditional_form(writer, append, len(append.data)), []
+
+    def _data_appended(self, ack: DataAppended, n: int) -> Outcome:
+        if ack.writer_id not in self._appends.writers:
+            self._appends.learn(ack.writer_id, None)
+        return self._acks.acked(ack.writer_id, ack.event_number), None, None
+
+    def _check_failed(self, reply: ConditionalCheckFailed, n: int) -> Outcome:
+        return self._acks.refused((reply.writer_id,), reply.event_number, reply.request_id), None, None
+
+    def _invalid_event_number(self, reply: InvalidEventNumber, n: int) -> Outcome:
+        """Before version 16 the number stands in the place of the request id, in some servers nowhere."""
+        writer_id, number = reply.writer_id, reply.event_number
+        refused = self._acks.refused((writer_id,), number if number != -1 else reply.request_id, reply.request_id)
+        return self._acks.refused_oldest(writer_id) if refused is None else refused, None, None
+
+    def _padding(self, padding: Padding, n: int) -> Outcome:
+        return _NOTHING
+
+    # -- requests and their replies ------------------------------------------------------------------------------------
+
+    def _ask_back(self, message: Hello | KeepAlive, n: int) -> Outcome:
+        self._requests.ask(n, type(message), type(message))
+        return _NOTHING
+
+    def _answer_back(self, message: Hello | KeepAlive, n: int) -> Outcome:
+        return self._requests.answer(type(message), None), None, None
+
+    def _request(self, request: Any, n: int) -> Outcome:
+        self._note_segment(request)
+        self._requests.ask(n, type(request), request.request_id)
+        return _NOTHING
+
+    def _admin_request(self, request: FlushToStorage | ListStorageChunks, n: int) -> Outcome:
+        """Only the admin port takes it, where nothing is ever appended."""
+        if self._is_main_port:
+            name = request.declaration.name
+            raise self._violation("admin-on-main-port", "only the admin port takes it", "client", name)
+        return self._request(request, n)
+
+    def _read_segment(self, request: ReadSegment, n: int) -> Outcome:
+        self._note_segment(request)
+        self._requests.ask(n, ReadSegment, request.request_id, (request.segment, request.offset))
+        return _NOTHING
+
+    def _segment_read(self, reply: SegmentRead, n: int) -> Outcome:
+        self._note_segment(reply)
+        return self._requests.answer(reply.request_id, (ReadSegment,), (reply.segment, reply.offset)), None, None
+
+    def _reply(self, reply: Any, n: int) -> Outcome:
+        self._note_segment(reply)
+        return self._requests.answer(reply.request_id, ANSWERS[type(reply)]), None, None
+
+    def _failure(self, reply: Any, n: int) -> Outcome:
+        """A failure answers whatever has its id; else it may be an append's, which it names by number or id."""
+        segment, offset = getattr(reply, "segment", None), getattr(reply, "offset", -1)
+        answered = self._requests.answer(reply.request_id, None, None if segment is None else (segment, offset))
+        if answered is None and isinstance(reply, AuthTokenCheckFailed):
+            answered = self._requests.answer_read_at(reply.request_id)
+        elif answered is None:
+            answered = self._acks.refused(self._appends.writers_of(segment), offset, reply.request_id)
+        return answered, None, None
+
+    def _note_segment(self, message: Message) -> None:
+        field = SEGMENT_FIELD.get(type(message))
+        if field is not None:
+            if len(self._segments) >= limits.WRITERS_MAX:
+                self._segments.clear()
+            self._segments.add(getattr(message, field))
+
+    def _knows(self, message: Message) -> bool:
+        """Whether the message names a writer, a segment or, as a reply, a request of this connection."""
+        field = SEGMENT_FIELD.get(type(message))
+        return (
+            getattr(message, "writer_id", None) in self._appends.writers
+            or (field is not None and getattr(message, field) in self._segments)
+            or (message.declaration.sender == "server" and getattr(message, "request_id", None) in self._requests)
+        )
+
+
+_EITHER = {Hello, KeepAlive}
+_HANDLERS: Mapping[type[Message], Handler] = {
+    SetupAppend: PravegaConversation._set_up,
+    AppendSetup: PravegaConversation._append_setup,
+    AppendBlock: PravegaConversation._append_block,
+    AppendBlockEnd: PravegaConversation._append_block_end,
+    ConditionalAppend: PravegaConversation._conditional_append,
+    ConditionalBlockEnd: PravegaConversation._conditional_block_end,
+    DataAppended: PravegaConversation._data_appended,
+    ConditionalCheckFailed: PravegaConversation._check_failed,
+    InvalidEventNumber: PravegaConversation._invalid_event_number,
+    Padding: PravegaConversation._padding,
+    ReadSegment: PravegaConversation._read_segment,
+    SegmentRead: PravegaConversation._segment_read,
+    FlushToStorage: PravegaConversation._admin_request,
+    ListStorageChunks: PravegaConversation._admin_request,
+}
+
+
+def _handler(cls: type[Message], side: Side) -> Handler:
+    """What to do with a command that `side` sent."""
+    if cls in _EITHER:
+        return PravegaConversation._ask_back if side == "client" else PravegaConversation._answer_back
+    declared = cls.declaration
+    plain = PravegaConversation._request if declared.sender == "client" else PravegaConversation._reply
+    return _HANDLERS.get(cls, PravegaConversation._failure if declared.is_failure else plain)
+
+
+def _routes(phase: Phase, side: Side) -> Mapping[bytes, Route]:
+    return {
+        head: (cls, name, decode, _handler(cls, side), TABLE.get((phase, side, cls)))
+        for head, (cls, name, decode) in BY_HEAD.items()
+    }
+
+
+ROUTES: Mapping[Side, Mapping[Phase, Mapping[bytes, Route]]] = {
+    side: {phase: _routes(phase, side) for phase in PHASES} for side in get_args(Side)
+}

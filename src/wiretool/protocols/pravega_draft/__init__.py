@@ -1,0 +1,48 @@
+"""The "Streaming Service Wire Protocol" draft of 2017: append blocks in connection offsets, and partial messages."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from wiretool.codec.jsonform import fields_from_json, nearest
+from wiretool.codec.message import Message, Side
+from wiretool.errors import EncodeError
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.pravega_draft import framing
+from wiretool.protocols.pravega_draft.messages import MESSAGES, BeginAppendBlock, EndAppendBlock, Unknown
+from wiretool.protocols.pravega_draft.session import DraftConversation
+
+_NAMED: Mapping[str, type[Message]] = {
+    **{cls.declaration.name: cls for cls in MESSAGES},
+    "Unknown": Unknown,
+    "BeginEventBlock": BeginAppendBlock,
+    "EndEventBlock": EndAppendBlock,
+}
+_BY_NAME: Mapping[str, type[Message]] = {
+    **{re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper(): cls for name, cls in _NAMED.items()},
+    **_NAMED,
+}
+
+
+def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
+    """The message called so, SetupAppend or SETUP_APPEND; neither needs the side to tell them apart."""
+    cls = _BY_NAME.get(name)
+    if cls is None:
+        raise EncodeError(f"pravega-draft has no message {name!r}{nearest(name, _BY_NAME)}")
+    return fields_from_json(cls, dict(fields))
+
+
+def encode(message: Message, side: Side) -> bytes:
+    """The whole frame that carries a message; the same bytes from either side."""
+    return framing.encode(message)
+
+
+PROTOCOL = Protocol(
+    name="pravega-draft",
+    title="Streaming Service Wire Protocol, draft of 2017",
+    ports=(12345,),
+    open=DraftConversation,
+    messages=MESSAGES,
+    encode=encode,
+    from_json=from_json,
+)

@@ -1,0 +1,196 @@
+"""Which protocol a connection speaks: by its port, then by what only one of them can say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from wiretool import limits
+from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.message import Side
+from wiretool.protocols.conversation import Conversation, Protocol
+
+#: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.
+POINTS_SURE = 2
+#: Points that a port nobody is expected on must show before its bytes are taken for a protocol of ours.
+POINTS_UNEXPECTED = 4
+
+
+class Chunk(NamedTuple):
+    """Bytes of one side, in the order in which they were captured; a hole in front of them is `missing` bytes."""
+
+    side: Side
+    data: bytes
+    missing: int = 0
+
+
+class Verdict(NamedTuple):
+    """The protocol, or None with the reason; `note` says where another would have fitted as well."""
+
+    protocol: Protocol | None
+    #: The conversation that read the first frames to find out.
+    trial: Conversation | None = None
+    why: str = ""
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """How well the first frames of a connection fit one protocol."""
+
+    protocol: Protocol
+    conversation: Conversation
+    points: int = 0
+    against: int = 0
+    frames: int = 0
+
+    @property
+    def score(self) -> int:
+        """For less against."""
+        return self.points - 4 * self.against
+
+    def verdict(self, note: str = "") -> Verdict:
+        """That it is this protocol."""
+        return Verdict(self.protocol, self.conversation, note=note)
+
+
+def recognise(
+    chunks: Sequence[Chunk],
+    *,
+    from_start: bool,
+    expected: Sequence[Protocol],
+    every: Sequence[Protocol],
+    final: bool,
+) -> Verdict | None:
+    """What the connection speaks, or None while more bytes may tell (never when `final`)."""
+    foreign = describe_foreign(chunks)
+    if foreign in UNMISTAKABLE:
+        return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}" if expected else foreign)
+    bytes_max = limits.RECOGNISE_BYTES_MAX if expected else limits.RECOGNISE_UNEXPECTED_BYTES_MAX
+    full = final or sum(len(chunk.data) for chunk in chunks) > bytes_max
+    choices = expected or every
+    found = [weigh(protocol, chunks, from_start=from_start) for protocol in choices]
+    if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
+        return None
+    wanted = 1 if expected else POINTS_UNEXPECTED
+    fits = [evidence for evidence in found if evidence.points >= wanted and not evidence.against]
+    # Where several fit it is the first, the newest: more points only say that another has fewer required fields.
+    best = fits[0] if fits else max(found, key=lambda evidence: evidence.score)
+    if best.points >= wanted and best.score > 0:
+        return best.verdict(_also(found, best))
+    if expected:
+        return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
+    return Verdict(None, why=foreign or "nothing of a protocol known here")
+
+
+def _unexpected(
+    chunks: Sequence[Chunk],
+    expected: Sequence[Protocol],
+    every: Sequence[Protocol],
+    foreign: str,
+    poor: Evidence,
+    *,
+    from_start: bool,
+) -> Verdict:
+    """A known port with little of its protocol on it: another one of ours, something foreign, or a broken peer."""
+    others = [weigh(protocol, chunks, from_start=from_start) for protocol in every if protocol not in expected]
+    best = max(others, key=lambda evidence: evidence.score, default=None)
+    # Chance makes a few points: only what fits throughout is taken for another than the port says.
+    is_better = best is not None and best.points >= POINTS_UNEXPECTED and not (best.against and poor.points)
+    if best is not None and is_better and best.score > 0:
+        return best.verdict(f"the port is one of {expected[0].name}, the bytes are {best.protocol.name}")
+    if poor.points:
+        return poor.verdict(f"taken for {poor.protocol.name} by its port, though not all of it fits")
+    if foreign:
+        return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}")
+    return Verdict(expected[0], note=f"taken for {expected[0].name} by its port alone")
+
+
+def _is_decided(found: Sequence[Evidence], sure: int) -> bool:
+    """Whether one protocol fits well and nothing fits beside it, or enough frames were seen."""
+    fits = [evidence for evidence in found if evidence.points and not evidence.against]
+    if len(fits) == 1 and fits[0].conversation.is_decided:
+        return fits[0].points >= sure
+    return any(evidence.frames >= limits.RECOGNISE_FRAMES_MAX for evidence in fits or found)
+
+
+def _also(found: Sequence[Evidence], best: Evidence) -> str:
+    """That another protocol fits exactly as well: a guess that must not be silent."""
+    same = [other.protocol.name for other in found if other is not best and other.points and not other.against]
+    if best.against or not same:
+        return ""
+    return f"{best.protocol.name} and {' and '.join(same)} both fit; read as {best.protocol.name}, the newer"
+
+
+def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence:
+    """The evidence of the first frames for one protocol."""
+    conversation = protocol.open(from_start)
+    evidence = Evidence(protocol, conversation)
+    splitters: dict[Side, Splitter] = {
+        "client": Splitter(conversation, "client", from_start=from_start),
+        "server": Splitter(conversation, "server", from_start=from_start),
+    }
+    for chunk in _joined(chunks):
+        splitter = splitters[chunk.side]
+        pieces = splitter.gap(chunk.missing) if chunk.missing else []
+        for piece in pieces + splitter.feed(chunk.data):
+            _weigh_piece(evidence, conversation, chunk.side, piece)
+            if evidence.frames >= limits.RECOGNISE_FRAMES_MAX:
+                return evidence
+    for side, splitter in splitters.items():
+        if splitter.is_searching and splitter.held:
+            for piece in splitter.end():
+                _weigh_piece(evidence, conversation, side, piece)
+    return evidence
+
+
+def _joined(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
+    """The chunks, those of one side that follow one another in one: each that is fed costs a walk where none fits."""
+    for (side, missing), run in groupby(chunks, key=lambda chunk: (chunk.side, chunk.missing)):
+        if missing:
+            yield from run
+        else:
+            yield Chunk(side, b"".join(chunk.data for chunk in run))
+
+
+def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, piece: Piece) -> None:
+    if piece.kind == "gap":
+        conversation.hole(side)
+    elif piece.kind == "lost":
+        evidence.against += piece.error != "incomplete"
+    else:
+        points = conversation.trust(side, piece.data, piece.at, piece.end)
+        evidence.points += points
+        evidence.against += not points
+        evidence.frames += 1
+        conversation.read(side, piece.data, piece.at, piece.end, evidence.frames)
+
+
+HTTP2 = "HTTP/2 (as gRPC, so Pravega's controller)"
+#: What shows itself in its first bytes; nothing of ours begins so.
+UNMISTAKABLE = ("TLS", HTTP2, "SSH")
+#: How foreign streams begin, and what they are.
+_FOREIGN = (
+    (b"\x16\x03", "TLS"),
+    (b"PRI * HTTP/2.0", HTTP2),
+    (b"GET ", "HTTP"),
+    (b"POST ", "HTTP"),
+    (b"PUT ", "HTTP"),
+    (b"HEAD ", "HTTP"),
+    (b"OPTIONS ", "HTTP"),
+    (b"DELETE ", "HTTP"),
+    (b"HTTP/1.", "HTTP"),
+    (b"SSH-", "SSH"),
+)
+
+
+def describe_foreign(chunks: Sequence[Chunk]) -> str:
+    """What a stream that is none of ours is, as far as its first bytes tell; empty when they do not."""
+    for side in ("client", "server"):
+        first = b"".join(chunk.data for chunk in chunks[:8] if chunk.side == side)[:16]
+        for begins, name in _FOREIGN:
+            if first.startswith(begins) and not (name == "TLS" and (len(first) < 3 or first[2] > 4)):
+                return name
+        if len(first) > 3 and first[0] in (0x14, 0x15, 0x17) and first[1] == 3 and first[2] <= 4:
+            return "TLS"
+    return ""

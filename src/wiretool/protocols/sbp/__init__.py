@@ -1,0 +1,36 @@
+"""Streaming Batch Protocol, the newest schema (L)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wiretool.codec.message import Side
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.sbp.forms import frame_from_json
+from wiretool.protocols.sbp.framing import encode_frame
+from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
+from wiretool.protocols.sbp.records import AppendEntry
+from wiretool.protocols.sbp.schema import LATEST, UNCARRIED
+from wiretool.protocols.sbp.session import SbpConversation
+
+check_declarations(LATEST)
+
+
+def open_conversation(began: bool) -> SbpConversation:
+    """A new connection of the newest schema."""
+    return SbpConversation(began, LATEST)
+
+
+def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> SbpFrame:
+    """The frame of operation `name` from its JSON form."""
+    return frame_from_json(LATEST, name, side, fields)
+
+
+PROTOCOL = Protocol(
+    name="sbp",
+    title="Streaming Batch Protocol, newest schema",
+    ports=(10911, 12378),
+    open=open_conversation,
+    messages=(SbpFrame, *LATEST.tables, *UNCARRIED, AppendEntry),
+    encode=encode_frame,
+    from_json=from_json,
+)

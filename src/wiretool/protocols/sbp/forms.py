@@ -1,0 +1,150 @@
+"""Frames as JSON, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wiretool.codec import reference
+from wiretool.codec.flatbuffers import Table, table_from_json
+from wiretool.codec.jsonform import json_form, nearest
+from wiretool.codec.message import Side, fields_of
+from wiretool.codec.types import RestBytes
+from wiretool.errors import EncodeError
+from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC, FrameReading
+from wiretool.protocols.sbp.messages import (
+    CHECKSUM_BYTES,
+    RESPONSE,
+    RESPONSE_END,
+    SYSTEM_ERROR,
+    SbpFrame,
+    Schema,
+    operations_of,
+)
+from wiretool.protocols.sbp.records import Batches
+
+
+def frame_form(schema: Schema, reading: FrameReading, total: int) -> dict[str, Any]:
+    """A frame of `total` bytes as JSON, what follows from its fields included."""
+    frame, operation, flags = reading.frame, reading.operation, reading.frame.flags
+    declared = json_form(frame)
+    return {
+        "frame_length": total - LENGTH_BYTES,
+        "magic": MAGIC,
+        "opcode": frame.opcode,
+        "opcode_hex": f"0x{frame.opcode:04x}",
+        "opcode_name": None if operation is None else operation.name,
+        "flags": flags,
+        "is_response": bool(flags & RESPONSE),
+        "response_end": bool(flags & RESPONSE_END),
+        "system_error": bool(flags & SYSTEM_ERROR),
+        "stream_id": frame.stream_id,
+        "header_format": frame.header_format,
+        "header_length": reading.header_length,
+        "payload_length": len(frame.payload),
+        "checksum": f"{frame.checksum or 0:08x}",
+        "total_bytes": total,
+        "header": declared["header"],
+        "payload": _payload_form(schema, frame.payload, reading.batches),
+    }
+
+
+def _payload_form(schema: Schema, payload: bytes, batches: Batches | None) -> dict[str, Any] | None:
+    if not payload:
+        return None
+    form: dict[str, Any] = {"hex": payload.hex()}
+    if batches is not None and (batches.found or not batches.defects):
+        form[schema.batches_key] = [schema.batch_form(batch, length) for batch, length in batches.found]
+    return form
+
+
+_HEX = RestBytes()
+#: What follows from the other fields: taken from a frame's JSON form without a look.
+_DERIVED = frozenset(
+    (
+        *("frame_length", "magic", "opcode_hex", "opcode_name", "is_response", "response_end", "system_error"),
+        *("header_length", "payload_length", "total_bytes"),
+    )
+)
+
+
+def frame_from_json(schema: Schema, name: str, side: Side, fields: Any) -> SbpFrame:
+    """The frame of operation `name` with these fields of its JSON form; what is not given gets its usual value.
+
+    A server's frame is a whole response unless `flags` says otherwise. EncodeError for what cannot be a frame.
+    """
+    if not isinstance(fields, dict):
+        raise EncodeError(f"wants an object, not {fields!r}", path=name)
+    declared = {field.name: field.wire for field in fields_of(SbpFrame)}
+    for key in fields:
+        if key not in declared and key not in _DERIVED:
+            raise EncodeError(f"has no field {key!r}{nearest(key, declared)}", path=name)
+    values: dict[str, Any] = {"opcode": _code_named(schema, name, fields)}
+    values["flags"] = 0 if side == "client" else RESPONSE | RESPONSE_END
+    for key in ("flags", "stream_id", "header_format"):
+        if key in fields:
+            values[key] = declared[key].from_json(fields[key], f"{name}.{key}")
+    frame = SbpFrame(**values)
+    return msgspec.structs.replace(
+        frame,
+        header=_header_from_json(schema, frame, fields.get("header"), f"{name}.header"),
+        payload=_payload_from_json(schema, fields.get("payload"), f"{name}.payload"),
+        checksum=_checksum_from_json(fields.get("checksum"), f"{name}.checksum"),
+    )
+
+
+def _code_named(schema: Schema, name: str, fields: dict[str, Any]) -> int:
+    name = schema.aliases.get(name, name)
+    for operation in operations_of(schema).values():
+        if operation.name == name:
+            return operation.code
+    code = fields.get("opcode")
+    if name != "Unknown" or type(code) is not int or not 0 <= code <= 0xFFFF:
+        names = [operation.name for operation in operations_of(schema).values()]
+        raise EncodeError(f"no operation is called {name!r}{nearest(name, names)}", path=name)
+    return code
+
+
+def _header_from_json(schema: Schema, frame: SbpFrame, value: Any, path: str) -> Table | bytes | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise EncodeError(f"wants an object, not {value!r}", path=path)
+    if "raw_hex" in value:
+        raw: bytes = _HEX.from_json(value["raw_hex"], path)
+        return raw
+    cls = schema.header_table(frame)
+    if cls is None or value.get("table", cls.__name__) != cls.__name__ or "fields" not in value:
+        wanted = "raw_hex" if cls is None else f"table {cls.__name__} and fields, or raw_hex"
+        raise EncodeError(f"wants {wanted}, not {value!r}", path=path)
+    return table_from_json(cls, value["fields"], path)
+
+
+def _payload_from_json(schema: Schema, value: Any, path: str) -> bytes:
+    if value is None:
+        return b""
+    if not isinstance(value, dict) or not value.keys() & {"hex", schema.batches_key}:
+        raise EncodeError(f"wants an object with hex or {schema.batches_key}, not {value!r}", path=path)
+    if "hex" in value:
+        raw: bytes = _HEX.from_json(value["hex"], path)
+        return raw
+    batches = value[schema.batches_key]
+    if not isinstance(batches, list):
+        raise EncodeError(f"wants a list, not {batches!r}", path=path)
+    key = f"{path}.{schema.batches_key}"
+    return b"".join(
+        reference.encode(schema.batch_from_json(batch, f"{key}[{index}]")) for index, batch in enumerate(batches)
+    )
+
+
+def _checksum_from_json(value: Any, path: str) -> int | None:
+    if value is None:
+        return None
+    try:
+        raw = bytes.fromhex(value)
+    except (ValueError, TypeError) as err:
+        raise EncodeError(f"wants 8 hex digits, not {value!r}", path=path) from err
+    if len(raw) != CHECKSUM_BYTES:
+        raise EncodeError(f"wants 8 hex digits, not {value!r}", path=path)
+    return int.from_bytes(raw, "big")

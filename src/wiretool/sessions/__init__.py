@@ -1,0 +1,1 @@
+"""What conversations mean: which reply took how long, and what they were about."""

@@ -1,0 +1,49 @@
+"""Times that passed, in buckets: any number of them in little memory."""
+
+import math
+from collections import Counter
+
+#: A bucket is at most one part in this many wide, so quantiles are true to three digits.
+PRECISION = 2048
+
+
+class Latencies:
+    """Quantiles of nanoseconds, true to 1 in `PRECISION`; count, least and greatest are exact."""
+
+    __slots__ = ("_buckets", "count", "max_ns", "min_ns")
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()
+        self.count = 0
+        self.min_ns = 0
+        self.max_ns = 0
+
+    def add(self, time_ns: int) -> None:
+        """Count a time; one below nothing (clocks that were set) counts as none."""
+        time_ns = max(time_ns, 0)
+        self.min_ns = time_ns if not self.count else min(self.min_ns, time_ns)
+        self.max_ns = max(self.max_ns, time_ns)
+        self.count += 1
+        self._buckets[bucket_of(time_ns)] += 1
+
+    def quantile_ns(self, share: float) -> int:
+        """The time within which that share of all passed; 0 where there are none."""
+        wanted = max(1, math.ceil(self.count * share))
+        seen = 0
+        for bucket in sorted(self._buckets):
+            seen += self._buckets[bucket]
+            if seen >= wanted:
+                return min(max(value_of(bucket), self.min_ns), self.max_ns)
+        return 0
+
+
+def bucket_of(value: int) -> int:
+    """The bucket of a number: itself when small, else its exponent and leading bits."""
+    shift = max(value.bit_length() - PRECISION.bit_length(), 0)
+    return shift * 2 * PRECISION + (value >> shift)
+
+
+def value_of(bucket: int) -> int:
+    """A number in the middle of the bucket."""
+    shift, leading = divmod(bucket, 2 * PRECISION)
+    return (leading << shift) + (1 << shift >> 1)

@@ -1,0 +1,1 @@
+"""Where Records go: text for people, JSON and CSV for programs, captures for other tools."""

@@ -1,0 +1,74 @@
+"""Records as comma-separated values, for spreadsheets and databases."""
+
+import csv
+import io
+from typing import Any
+
+from wiretool.codec.json_text import json_text
+from wiretool.records import Record
+from wiretool.sinks.ndjson import chosen, json_record
+from wiretool.sinks.output import Output
+from wiretool.sinks.printable import printable
+from wiretool.sinks.sink import Columns, Sink
+
+#: What every record may have; nested values stand in their column as JSON.
+NAMES = (
+    "n",
+    "kind",
+    "time_ns",
+    "connection",
+    "client",
+    "server",
+    "side",
+    "protocol",
+    "message",
+    "fields",
+    "first_packet",
+    "last_packet",
+    "offset",
+    "length",
+    "reply_to",
+    "error",
+    "why",
+    "append",
+    "events",
+    "left_over",
+)
+
+
+class CsvSink(Sink):
+    """A line of names, then one line a record; with `columns` only those."""
+
+    def __init__(self, output: Output, columns: Columns | None = None) -> None:
+        self._output = output
+        self._columns = columns
+        self._line = io.StringIO()
+        self._csv = csv.writer(self._line, lineterminator="\n")
+
+    def begin(self) -> None:
+        self._row(NAMES if self._columns is None else [column.name for column in self._columns])
+
+    def write(self, record: Record) -> None:
+        if self._columns is not None:
+            values = chosen(record, self._columns)
+            self._row([_cell(values.get(column.name)) for column in self._columns])
+            return
+        values = json_record(record)
+        values["first_packet"], values["last_packet"] = record.packets
+        self._row([_cell(values.get(name)) for name in NAMES])
+
+    def _row(self, cells: Any) -> None:
+        self._csv.writerow(cells)
+        self._output.write(self._line.getvalue())
+        self._line.seek(0)
+        self._line.truncate()
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, bool | dict | list | tuple):
+        return json_text(value)
+    return value

@@ -1,0 +1,35 @@
+"""Frames as hex, as they are, or as a capture."""
+
+from collections.abc import Iterable
+
+from wiretool.errors import UsageError
+from wiretool.sessions.script import Sent
+from wiretool.sinks.output import Output
+from wiretool.sinks.pcap import FILE_HEADER, Conversations
+
+
+def write_frames(frames: Iterable[Sent], output: Output, form: str = "") -> None:
+    """Write frames as `hex` (one a line), `raw` or `pcap`; unless said hex on a terminal, else raw.
+
+    UsageError where bytes would go to a terminal.
+    """
+    form = form or ("hex" if output.is_terminal else "raw")
+    if form != "hex" and output.is_terminal:
+        raise UsageError(f"{form} is nothing for a terminal: give -o FILE, or --format hex")
+    if form == "pcap":
+        _write_pcap(frames, output)
+        return
+    for frame in frames:
+        if form == "hex":
+            output.write(frame.data.hex() + "\n")
+        else:
+            output.write_bytes(frame.data)
+
+
+def _write_pcap(frames: Iterable[Sent], output: Output) -> None:
+    conversations = Conversations()
+    output.write_bytes(FILE_HEADER)
+    for frame in frames:
+        packets = conversations.send(frame.connection, frame.side, frame.port, frame.data, frame.time_ns)
+        output.write_bytes(b"".join(packets))
+    output.write_bytes(b"".join(conversations.end()))

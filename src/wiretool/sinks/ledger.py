@@ -1,0 +1,50 @@
+"""What became of every byte: the ledger file, and its totals in one line."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from wiretool.ledger import Ledger
+from wiretool.sinks.output import open_output
+
+
+@contextmanager
+def kept(
+    book: Ledger, path: Path | None, tell: Callable[[str], None] | None, *, inputs: Sequence[Path] = ()
+) -> Iterator[None]:
+    """Write the ledger to `path`, and its totals to `tell`, once reading is over or broke off.
+
+    UsageError, before anything is read, where the file cannot be written or is one of the `inputs`.
+    """
+    output = None if path is None else open_output(path, inputs=inputs)
+    try:
+        yield
+    finally:
+        if tell is not None and book.connections:
+            tell(totals(book))
+        if output is not None:
+            with output:
+                output.write(json.dumps(book.as_json(), indent=2) + "\n")
+
+
+def totals(book: Ledger) -> str:
+    """The totals for a person: what was read, and where each byte of it went."""
+    total = book.total
+    parts = [
+        _count(total.frames, "frame"),
+        _count(total.problems, "problem"),
+        _count(total.gaps, "gap"),
+    ]
+    places = [("frames", total.frame_bytes), ("problems", total.problem_bytes), ("other streams", total.other_bytes)]
+    shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
+    missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
+    where = _count(len(book.connections), "connection") or "no connection"
+    spread = f": {shares}" if shares else ""
+    return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}"
+
+
+def _count(number: int, name: str) -> str:
+    if not number:
+        return "no frames" if name == "frame" else ""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"

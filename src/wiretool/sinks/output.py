@@ -1,0 +1,91 @@
+"""The file or pipe that text goes to: written in large pieces, or at once where somebody is watching."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from wiretool.errors import UsageError
+
+#: Characters that are gathered before they are written.
+CHUNK = 64 * 1024
+
+
+class Output:
+    """Takes text. What the encoding of the file does not have is written as an escape."""
+
+    def __init__(
+        self, file: BinaryIO, *, name: str = "output", encoding: str = "utf-8", at_once: bool = False, own: bool = False
+    ) -> None:
+        self.name = name
+        self._file = file
+        self._encoding = encoding
+        #: Whether each piece is written as it comes.
+        self.at_once = at_once
+        self._own = own
+        #: Whether this is a terminal.
+        self.is_terminal = file.isatty()
+        self._parts: list[str] = []
+        self._size = 0
+
+    def write(self, text: str) -> None:
+        """Add text; it is in the file after `flush` at the latest."""
+        self._parts.append(text)
+        self._size += len(text)
+        if self.at_once or self._size >= CHUNK:
+            self.flush()
+
+    def write_bytes(self, data: bytes) -> None:
+        """Add bytes, behind all text given so far."""
+        self.flush()
+        self._put(data)
+
+    def flush(self) -> None:
+        """Write what is gathered."""
+        parts, self._parts, self._size = self._parts, [], 0
+        self._put("".join(parts).encode(self._encoding, "backslashreplace"))
+
+    def _put(self, data: bytes) -> None:
+        try:
+            if data:
+                self._file.write(data)
+            self._file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as err:
+            raise UsageError(f"cannot write {self.name}: {err.strerror}") from err
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None or not issubclass(kind, BrokenPipeError):
+                self.flush()
+        finally:
+            if self._own:
+                self._file.close()
+
+
+def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Path] = ()) -> Output:
+    """The file at `path`, or stdout for None and `-`; at once where stdout is a terminal.
+
+    UsageError where the file cannot be written, or is one of the `inputs`.
+    """
+    if path is None or str(path) == "-":
+        if sys.stdout is None:
+            raise UsageError("stdout is closed: nothing can be written to it")
+        encoding = sys.stdout.encoding or "utf-8"
+        return Output(
+            sys.stdout.buffer, name="stdout", encoding=encoding, at_once=at_once or sys.stdout.isatty(), own=False
+        )
+    if path.exists() and any(given.exists() and given.samefile(path) for given in inputs):
+        raise UsageError(f"{path} is read, it cannot be written at the same time")
+    try:
+        file = path.open("wb")
+    except OSError as err:
+        raise UsageError(f"cannot write {path}: {err.strerror}") from err
+    return Output(file, name=str(path), at_once=at_once, own=True)

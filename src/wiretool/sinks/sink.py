@@ -1,0 +1,34 @@
+"""What every sink does."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from wiretool.records import Record
+
+
+class Column(NamedTuple):
+    """One chosen value of a record: its name, and how to get at it (None where the record has none)."""
+
+    name: str
+    value_in: Callable[[Record], Any]
+
+
+Columns = Sequence[Column]
+
+
+class Sink(ABC):
+    """Takes records in order. `begin` before the first, `end` after the last, even when reading broke off."""
+
+    def begin(self) -> None:  # noqa: B027  (most forms have nothing in front)
+        """Write what stands in front of the records."""
+
+    @abstractmethod
+    def write(self, record: Record) -> None:
+        """Write one record."""
+
+    def skip(self, record: Record) -> None:  # noqa: B027  (most forms need not know)
+        """Take note of a record that is not shown."""
+
+    def end(self) -> None:  # noqa: B027
+        """Write what stands behind the records."""

@@ -1,0 +1,3 @@
+"""Text for people."""
+
+from wiretool.sinks.text.sink import TextSink as TextSink

@@ -1,0 +1,159 @@
+"""One line a record: number, time, connection, direction, protocol, message, fields."""
+
+from wiretool.records import Record
+from wiretool.sessions.replies import ReplyTimes
+from wiretool.sinks.printable import cut_to, printable, width_of
+from wiretool.sinks.text.colour import Colour, cycle
+from wiretool.sinks.text.values import Pairs, pairs_of, short
+
+#: Columns below which the protocol, which the connection's own line names, is left out.
+PROTOCOL_COLUMN_FROM = 110
+#: Width of the message's name: as wide as those seen, within these.
+MESSAGE_MIN = 14
+MESSAGE_MAX = 26
+#: Fewer columns than this are not worth an ellipsis.
+FIELD_MIN = 6
+#: Where not all fields fit on a line: what says nothing, how many are to be seen, and what each has at least.
+EMPTY = ('""', "[]", "{}", "null")
+VALUES_WANTED = 4
+VALUE_MIN = 9
+
+SIDE_COLOUR = {"client": "36", "server": "32"}
+KIND_COLOUR = {"gap": "33;1", "problem": "31;1", "other": "35"}
+
+
+class Lines:
+    """Makes the lines; `columns` is the width of the terminal, 0 where there is none."""
+
+    def __init__(self, colour: Colour, columns: int, times: ReplyTimes) -> None:
+        self._colour = colour
+        self._columns = columns
+        self._times = times
+        self._has_protocol = not 0 < columns < PROTOCOL_COLUMN_FROM
+        self._message_width = MESSAGE_MIN
+        self._protocol_width = 7
+        self._n_width = 4
+        self._time_width = 9
+
+    def of(self, record: Record) -> str:
+        """The line of a record, without the newline."""
+        place, used = self._place(record)
+        name, name_width = self._name(record)
+        left = self._columns - used - name_width if self._columns else 0
+        if record.kind != "frame":
+            text = cut_to(what_of(record), max(left, FIELD_MIN)) if left else what_of(record)
+            return f"{place}{name}{self._colour.paint(KIND_COLOUR[record.kind], text)}"
+        tie = self._tie(record)
+        fields = self._fields(record, left - len(tie) - 1 if left else 0)
+        return f"{place}{name}{self._colour.dim(tie)}{' ' if tie and fields else ''}{fields}".rstrip()
+
+    def connection(self, record: Record) -> str:
+        """The line that introduces a connection."""
+        colour = self._colour
+        speaks = f"  {record.protocol}" if record.protocol else ""
+        return (
+            f"{colour.paint(cycle(record.connection) + ';1', f'── connection {record.connection}')}  "
+            f"{printable(record.client)} → {printable(record.server)}{colour.dim(speaks)}"
+        )
+
+    def _place(self, record: Record) -> tuple[str, int]:
+        """Where and when: the columns in front of the message, and how wide they are."""
+        number, time = str(record.n), f"{self._times.since_first_ns(record) / 1e9:.6f}"
+        self._n_width = max(self._n_width, len(number))
+        self._time_width = max(self._time_width, len(time))
+        connection = f"{record.connection:>2}"
+        arrow = "→" if record.side == "client" else "←"
+        text = (
+            f"{self._colour.dim(number.rjust(self._n_width))} {self._colour.dim(time.rjust(self._time_width))} "
+            f"{self._colour.paint(cycle(record.connection), connection)} "
+            f"{self._colour.paint(SIDE_COLOUR[record.side], arrow)} "
+        )
+        return text, self._n_width + self._time_width + len(connection) + 5
+
+    def _name(self, record: Record) -> tuple[str, int]:
+        name = printable(record.message) if record.kind == "frame" else record.kind
+        self._message_width = min(max(self._message_width, len(name)), MESSAGE_MAX)
+        code = KIND_COLOUR.get(record.kind) or SIDE_COLOUR[record.side] + ";1"
+        padding = " " * (self._message_width - width_of(name))
+        text, width = self._colour.paint(code, name) + padding + " ", max(self._message_width, width_of(name)) + 1
+        if not self._has_protocol:
+            return text, width
+        self._protocol_width = max(self._protocol_width, len(record.protocol))
+        protocol = record.protocol.ljust(self._protocol_width) + " "
+        return self._colour.dim(protocol) + text, width + len(protocol)
+
+    def _tie(self, record: Record) -> str:
+        if record.reply_to is None:
+            return ""
+        latency_ns = self._times.latency_ns(record)
+        after = "" if latency_ns is None else f" +{duration(latency_ns)}"
+        return f"↳#{record.reply_to}{after}"
+
+    def _fields(self, record: Record, columns: int) -> str:
+        pairs = pairs_of(record.fields) + _extras(record)
+        if pairs and pairs[0] == ("type", record.message):
+            del pairs[0]
+        if not columns and self._columns:
+            return ""
+        colour = self._colour
+        if not self._columns:
+            if not colour.is_on:
+                return " ".join([f"{name}={value}" for name, value in pairs])
+            return " ".join([f"\x1b[2m{name}=\x1b[0m{value}" for name, value in pairs])
+        return _fitted(pairs, colour, columns)
+
+
+def _fitted(pairs: Pairs, colour: Colour, columns: int) -> str:
+    """As many of the pairs as fit; where not all do, empty ones are left out and long values are cut first."""
+    widths = [len(name) + 2 + width_of(value) for name, value in pairs]
+    if sum(widths) - 1 > columns:
+        most = max(columns // VALUES_WANTED, VALUE_MIN)
+        pairs = [(name, cut_to(value, most)) for name, value in pairs if value not in EMPTY]
+        widths = [len(name) + 2 + width_of(value) for name, value in pairs]
+    out: list[str] = []
+    for index, ((name, value), width) in enumerate(zip(pairs, widths, strict=True)):
+        room = columns if index == len(pairs) - 1 else columns - 2
+        if width - 1 > room:
+            cut = columns - len(name) - 1
+            out.append(f"{colour.dim(name + '=')}{cut_to(value, cut)}" if cut >= FIELD_MIN else "…")
+            break
+        out.append(f"{colour.dim(name + '=')}{value}")
+        columns -= width
+    return " ".join(out)
+
+
+def _extras(record: Record) -> Pairs:
+    """What a record says beside its fields."""
+    out: Pairs = []
+    if record.left_over:
+        out.append(("left_over", f"({len(record.left_over):,} B)"))
+    if record.append is not None and record.append.get("segment"):
+        out.append(("to", short(record.append["segment"])))
+    if record.events is not None:
+        size = (record.append or {}).get("length")
+        out.append(
+            ("events", f"{len(record.events)} ({size:,} B)" if isinstance(size, int) else str(len(record.events)))
+        )
+    return out
+
+
+def what_of(record: Record) -> str:
+    """What a record that is no frame is about."""
+    if record.kind == "problem":
+        why = printable(record.why)
+        said = why if why.startswith(record.error) else f"{record.error}: {why}"
+        return f"{said} ({record.length:,} bytes at {record.offset:,})" if record.length else said
+    why = f": {printable(record.why)}" if record.kind == "other" and record.why else ""
+    missing = " missing" if record.kind == "gap" else ""
+    return f"{record.length:,} bytes{missing} at {record.offset:,}{why}"
+
+
+def duration(time_ns: int) -> str:
+    """A time that passed, to three digits: `1.23 ms`."""
+    if abs(time_ns) < 1_000:
+        return f"{time_ns} ns"
+    value, unit = time_ns / 1_000, "µs"
+    for larger in ("ms", "s"):
+        if abs(value) >= 999.5:
+            value, unit = value / 1_000, larger
+    return f"{value:.{2 if abs(value) < 9.995 else 1 if abs(value) < 99.95 else 0}f} {unit}"

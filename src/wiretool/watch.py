@@ -1,0 +1,314 @@
+"""One connection on its way to records: recognised, split into frames, read."""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from wiretool import limits
+from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
+from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.message import Side, other_side
+from wiretool.ledger import ConnectionAccount
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.recognise import Chunk, recognise
+from wiretool.records import Record
+
+SIDES: tuple[Side, Side] = ("client", "server")
+
+
+class Watch:
+    """Turns the items of one connection into records."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        forced: Protocol | None = None,
+        expected: Sequence[Protocol],
+        every: Sequence[Protocol],
+        account: ConnectionAccount,
+        next_n: Callable[[], int],
+        note: Callable[[str], None],
+        is_middle: bool = False,
+    ) -> None:
+        self._connection = connection
+        #: Whether the conversation begins here; bytes cut from its middle may still begin with a frame.
+        self._began = connection.opened and not is_middle
+        self._forced = forced
+        self._expected = (forced,) if forced else expected
+        self._every = every
+        self._row = account
+        self._account = account.account
+        self._next_n = next_n
+        self._note = note
+        self._held: list[Item] = []
+        self._held_bytes = 0
+        self._look_at = 1
+        self._waiting: list[Item] = []
+        self._in_doubt = False
+        self._protocol = ""
+        self._foreign = ""
+        self._conversation: Conversation | None = None
+        self._splitters: dict[Side, Splitter] = {}
+        self._strangers: dict[Side, Stranger] = {side: Stranger() for side in SIDES}
+        self._open_sides = set(SIDES)
+        self._ended: set[Side] = set()
+        #: The last packet in which a frame that was told begins; and of the last stretches that were told, the number
+        #: and packet of the first frame.
+        self._latest_packet = 0
+        self._stretches: deque[tuple[int, int]] = deque(maxlen=limits.REMEMBERED_STRETCHES_MAX)
+        self._is_settled = False
+
+    def take(self, item: Item) -> list[Record]:
+        """The records that this next item completes."""
+        if self._is_settled:
+            return self._take_settled(item)
+        self._held.append(item)
+        if isinstance(item, Data | Finding):
+            self._held_bytes += len(item.data)
+        is_over = isinstance(item, End) and self._ends_all(item)
+        if not is_over and self._held_bytes < self._look_at:
+            return []
+        return self._settle(final=is_over)
+
+    def close(self) -> None:
+        """When nothing more will come: what was sent twice may have been told behind the end."""
+        self._account.duplicate_bytes = sum(self._connection.duplicate_bytes.values())
+
+    def _ends_all(self, item: End) -> bool:
+        self._open_sides -= {item.side} if item.side else set(SIDES)
+        return not self._open_sides
+
+    # -- which protocol --------------------------------------------------------------------------------------------
+
+    def _settle(self, *, final: bool) -> list[Record]:
+        chunks = [_chunk(item) for item in self._held if isinstance(item, Data | Gap)]
+        verdict = recognise(chunks, from_start=self._began, expected=self._expected, every=self._every, final=final)
+        if verdict is None:
+            self._look_at = self._held_bytes * 2
+            return []
+        if verdict.note and self._held_bytes and self._forced is None:
+            self._note(f"connection {self._connection.id} ({self._connection.server}): {verdict.note}")
+        if self._forced is not None:
+            self._speak(self._forced, verdict.trial if verdict.protocol is self._forced else None)
+        elif verdict.protocol is None:
+            self._foreign = verdict.why
+        else:
+            self._speak(verdict.protocol, verdict.trial)
+        self._is_settled = True
+        held, self._held = self._held, []
+        return [record for item in held for record in self._take_settled(item)]
+
+    def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
+        from_start = self._connection.opened
+        self._protocol = self._row.protocol = protocol.name
+        self._conversation = protocol.open(self._began)
+        if trial is not None:
+            self._conversation.recall(trial)
+        self._splitters = {side: Splitter(self._conversation, side, from_start=from_start) for side in SIDES}
+        self._in_doubt = not from_start
+
+    # -- a protocol of ours ----------------------------------------------------------------------------------------
+
+    def _take_settled(self, item: Item) -> list[Record]:
+        if self._conversation is None:
+            return self._take_foreign(item)
+        if not self._in_doubt:
+            return self._read(item)
+        return self._read_in_doubt(item)
+
+    def _read_in_doubt(self, item: Item) -> list[Record]:
+        """One side at least is looking for its next frame: what the other side says waits for it, in order."""
+        if self._must_wait(item):
+            self._waiting.append(item)
+            return []
+        out = self._drain() if self._waiting and item.side == self._waiting[0].side else []
+        out += self._read(item)
+        if self._waiting and not self._is_looking(other_side(self._waiting[0].side or "client")):
+            out += self._drain()
+        self._in_doubt = bool(self._waiting) or any(each.is_searching for each in self._splitters.values())
+        return out
+
+    def _must_wait(self, item: Item) -> bool:
+        if not item.side or len(self._waiting) >= limits.WAITING_ITEMS_MAX:
+            return False
+        return self._is_looking(other_side(item.side)) and not self._is_looking(item.side)
+
+    def _is_looking(self, side: Side) -> bool:
+        splitter = self._splitters[side]
+        return splitter.is_searching and splitter.held > 0
+
+    def _drain(self) -> list[Record]:
+        """What waited. All of it is of one side: no item overtakes another of its own."""
+        waiting, self._waiting = self._waiting, []
+        return [record for item in waiting for record in self._read(item)]
+
+    def _read(self, item: Item) -> list[Record]:
+        if isinstance(item, Data):
+            splitter = self._splitters[item.side]
+            self._account.payload_bytes += len(item.data)
+            pieces = splitter.feed(item.data, item.packet, item.time_ns)
+            if splitter.is_searching:
+                self._in_doubt = True
+            return self._told(item.side, pieces)
+        if isinstance(item, Gap):
+            pieces = self._splitters[item.side].gap(item.length, item.packet, item.time_ns)
+            self._in_doubt = True
+            return self._told(item.side, pieces)
+        if isinstance(item, Finding):
+            return [self._found(item)]
+        return self._end(item)
+
+    def _end(self, item: End) -> list[Record]:
+        """The end of one side, or of both: then first of the one that the other waits for."""
+        if item.side:
+            return self._end_side(item.side)
+        first = other_side(self._waiting[0].side or "server") if self._waiting else "client"
+        return self._end_side(first) + self._drain() + self._end_side(other_side(first))
+
+    def _end_side(self, side: Side) -> list[Record]:
+        assert self._conversation is not None
+        if side not in self._ended:
+            self._ended.add(side)
+            self._conversation.end(side)
+        return self._told(side, self._splitters[side].end())
+
+    def _told(self, side: Side, pieces: list[Piece]) -> list[Record]:
+        """The records of pieces. The hot path of row by row reading: names are local, records made by position."""
+        out: list[Record] = []
+        assert self._conversation is not None
+        read, next_n, account, connection = self._conversation.read, self._next_n, self._account, self._connection
+        frames, frame_bytes, latest = 0, 0, self._latest_packet
+        number, client, server, protocol = connection.id, connection.client, connection.server, self._protocol
+        for piece in pieces:
+            kind, data, at, end, offset, length, first, last, time_ns, error, why = piece
+            if kind == "gap":
+                self._conversation.hole(side)
+                out.append(self._hole(side, piece))
+                continue
+            if kind == "lost":
+                self._conversation.hole(side)
+                out.append(self._problem(side, piece, length, error, why))
+                continue
+            if first > latest:
+                latest = first
+            n = next_n()
+            message, fields, defects, reply_to, append, events, left_over = read(side, data, at, end, n)
+            if last < latest and reply_to is not None and self._packet_of(reply_to) > last:
+                reply_to = None  # told late, behind a hole: what seems its request came after it
+            frames += 1
+            frame_bytes += length
+            packets, raw = (first, last), data[at:end]
+            out.append(
+                Record(
+                    n, "frame", time_ns, number, client, server, side, packets, offset, length,
+                    protocol, message, fields, reply_to, "", "", append, events, left_over, raw,
+                )
+            )  # fmt: skip
+            if defects:
+                out += [self._problem(side, piece, 0, defect.kind, defect.reason) for defect in defects]
+        account.frames += frames
+        account.frame_bytes += frame_bytes
+        self._latest_packet = latest
+        if out:
+            self._stretches.append((out[0].n, out[0].packets[0]))
+        return out
+
+    def _packet_of(self, n: int) -> int:
+        """The packet of an earlier record, or one shortly before it; 0 where that is long ago."""
+        at = bisect_right(self._stretches, n, key=lambda stretch: stretch[0])
+        return self._stretches[at - 1][1] if at else 0
+
+    def _problem(self, side: Side, piece: Piece, length: int, error: str, why: str) -> Record:
+        self._account.problems += 1
+        self._account.problem_bytes += length
+        return Record(
+            n=self._next_n(),
+            kind="problem",
+            time_ns=piece.time_ns,
+            connection=self._connection.id,
+            client=self._connection.client,
+            server=self._connection.server,
+            side=side,
+            protocol=self._protocol,
+            packets=(piece.first_packet, piece.last_packet),
+            offset=piece.offset,
+            length=length,
+            error=error,
+            why=why,
+            raw=piece.data[piece.at : piece.end] if length else b"",
+        )
+
+    def _hole(self, side: Side, gap: Gap | Piece) -> Record:
+        packet = gap.last_packet if isinstance(gap, Piece) else gap.packet
+        self._account.gaps += 1
+        self._account.gap_bytes += gap.length
+        return Record(
+            n=self._next_n(),
+            kind="gap",
+            time_ns=gap.time_ns,
+            connection=self._connection.id,
+            client=self._connection.client,
+            server=self._connection.server,
+            side=side,
+            protocol=self._protocol,
+            packets=(packet, packet),
+            offset=gap.offset,
+            length=gap.length,
+            why=f"{gap.length} bytes were not captured",
+        )
+
+    def _found(self, item: Finding) -> Record:
+        piece = Piece("lost", item.data, 0, len(item.data), item.offset, 0, item.packet, item.packet, item.time_ns)
+        self._account.payload_bytes += len(item.data)
+        return self._problem(item.side, piece, len(item.data), item.kind, item.why)
+
+    # -- nothing of ours -------------------------------------------------------------------------------------------
+
+    def _take_foreign(self, item: Item) -> list[Record]:
+        if isinstance(item, Data):
+            self._account.payload_bytes += len(item.data)
+            self._account.other_bytes += len(item.data)
+            self._strangers[item.side].add(item)
+            return []
+        if isinstance(item, Gap):
+            return [self._hole(item.side, item)]
+        if isinstance(item, Finding):
+            return [self._found(item)]
+        return [self._other(side) for side in ((item.side,) if item.side else SIDES) if self._strangers[side].length]
+
+    def _other(self, side: Side) -> Record:
+        stranger, self._strangers[side] = self._strangers[side], Stranger()
+        return Record(
+            n=self._next_n(),
+            kind="other",
+            time_ns=stranger.time_ns,
+            connection=self._connection.id,
+            client=self._connection.client,
+            server=self._connection.server,
+            side=side,
+            packets=(stranger.first_packet, stranger.last_packet),
+            offset=stranger.offset,
+            length=stranger.length,
+            why=self._foreign,
+        )
+
+
+class Stranger:
+    """The bytes of one side of a connection that speaks nothing of ours."""
+
+    __slots__ = ("first_packet", "last_packet", "length", "offset", "time_ns")
+
+    def __init__(self) -> None:
+        self.length = self.offset = self.first_packet = self.last_packet = self.time_ns = 0
+
+    def add(self, item: Data) -> None:
+        """Count these bytes in."""
+        if not self.length:
+            self.offset, self.first_packet = item.offset, item.packet
+        self.length += len(item.data)
+        self.last_packet, self.time_ns = item.packet, item.time_ns
+
+
+def _chunk(item: Data | Gap) -> Chunk:
+    return Chunk(item.side, item.data) if isinstance(item, Data) else Chunk(item.side, b"", item.length)

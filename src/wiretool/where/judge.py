@@ -1,0 +1,221 @@
+"""The tree of an expression, checked against the known names and made into a test of records."""
+
+import operator as operators
+import re
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from wiretool.codec.jsonform import nearest
+from wiretool.records import Record
+from wiretool.where.names import CHOICES, Kind, Names, kind_of, known
+from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Path, Truth
+from wiretool.where.tokens import wrong
+from wiretool.where.values import Clock, Getter, getter
+
+Judge = Callable[[Record], bool]
+Relation = Callable[[Any, Any], bool]
+_ORDERED = Kind.NUMBER | Kind.TEXT
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FRACTION = re.compile(r"(?<=\d)\.(\d{1,9})(?=$|[Zz+-])")
+_ORDERINGS: dict[str, Relation] = {
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+}
+
+
+def judge_of(node: Node, names: Names, clock: Clock) -> Judge:
+    """The test that a tree stands for; UsageError where a name or a comparison makes no sense."""
+    if isinstance(node, Comparison):
+        return _comparison(node, names, clock)
+    if isinstance(node, Truth):
+        return _truth(node, names, clock)
+    if isinstance(node, Not):
+        part = judge_of(node.part, names, clock)
+        return lambda record: not part(record)
+    parts = [judge_of(each, names, clock) for each in node.parts]
+    if isinstance(node, Every):
+        return lambda record: all(test(record) for test in parts)
+    assert isinstance(node, AnyOf)
+    return lambda record: any(test(record) for test in parts)
+
+
+def _truth(node: Truth, names: Names, clock: Clock) -> Judge:
+    kind = _kind(node.operand, names)
+    if Kind.BOOL not in kind:
+        said = node.operand.text if isinstance(node.operand, Path) else "this"
+        raise wrong(node.operand.at, f"{said} is {kind.words}: compare it with something")
+    get = _value_getter(node.operand, clock)
+    return lambda record: get(record) is True
+
+
+def _comparison(node: Comparison, names: Names, clock: Clock) -> Judge:
+    node = _with_times(node)
+    left, right = _kind(node.left, names), _kind(node.right, names)
+    _check(node, left, right)
+    _check_choices(node)
+    get_left, get_right = _value_getter(node.left, clock), _value_getter(node.right, clock)
+    if node.operator in ("==", "!=") and None in (_constant(node.left), _constant(node.right)):
+        return _absence(node, get_left, get_right)
+    relation = _relation(node)
+
+    def test(record: Record) -> bool:
+        value, other = get_left(record), get_right(record)
+        return value is not None and other is not None and relation(value, other)
+
+    return test
+
+
+def _constant(operand: Operand) -> Any:
+    return operand.value if isinstance(operand, Constant) else operand
+
+
+def _absence(node: Comparison, get_left: Getter, get_right: Getter) -> Judge:
+    """A comparison with null, which is what a record does not have."""
+    wants = node.operator == "=="
+    return lambda record: (get_left(record) is None and get_right(record) is None) == wants
+
+
+def _relation(node: Comparison) -> Relation:
+    if node.operator in _ORDERINGS:
+        order = _ORDERINGS[node.operator]
+        return lambda value, other: _are_ordered(value, other) and order(value, other)
+    if node.operator == "==":
+        return _are_equal
+    if node.operator == "!=":
+        return lambda value, other: not _are_equal(value, other)
+    if node.operator == "in":
+        return lambda value, other: _holds(other, value)
+    if node.operator == "contains":
+        return _holds
+    pattern = _pattern(node)
+    return lambda value, other: isinstance(value, str) and pattern.search(value) is not None
+
+
+def _are_equal(value: Any, other: Any) -> bool:
+    return kind_of(value) is kind_of(other) and bool(value == other)
+
+
+def _are_ordered(value: Any, other: Any) -> bool:
+    kind = kind_of(value)
+    return kind in _ORDERED and kind is kind_of(other)
+
+
+def _holds(whole: Any, part: Any) -> bool:
+    if isinstance(whole, str):
+        return isinstance(part, str) and part in whole
+    return isinstance(whole, list | tuple) and any(_are_equal(each, part) for each in whole)
+
+
+def _pattern(node: Comparison) -> re.Pattern[str]:
+    if not isinstance(node.right, Constant) or not isinstance(node.right.value, str):
+        raise wrong(node.right.at, "~ wants a regular expression in quotes")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(node.right.value)
+    except (re.error, OverflowError, RecursionError) as err:
+        raise wrong(node.right.at, f"no regular expression: {err}") from err
+
+
+def _value_getter(operand: Operand, clock: Clock) -> Getter:
+    if isinstance(operand, Path):
+        return getter(operand.steps, clock)
+    value = operand.value
+    return lambda record: value
+
+
+def _kind(operand: Operand, names: Names) -> Kind:
+    return known(names, operand.steps, operand.at).kind if isinstance(operand, Path) else kind_of(operand.value)
+
+
+# -- what makes sense --------------------------------------------------------------------------------------------------
+
+
+def _check(node: Comparison, left: Kind, right: Kind) -> None:
+    if node.operator in _ORDERINGS:
+        fits = bool(left & right & _ORDERED)
+    elif node.operator in ("==", "!="):
+        fits = bool(left & right) or Kind.NULL in left | right
+    elif node.operator == "~":
+        fits = Kind.TEXT in left
+    elif node.operator == "in":
+        fits = _may_hold(right, left, node.right)
+    else:
+        fits = _may_hold(left, right, node.left)
+    if not fits:
+        raise wrong(node.at, f"{_said(node.left, left)} {node.operator} {_said(node.right, right)} is never true")
+
+
+def _may_hold(whole: Kind, part: Kind, holder: Operand) -> bool:
+    if Kind.TEXT in whole and Kind.TEXT in part:
+        return True
+    if Kind.LIST not in whole:
+        return False
+    values = holder.value if isinstance(holder, Constant) else None
+    return values is None or not values or any(kind_of(value) in part for value in values)
+
+
+def _said(operand: Operand, kind: Kind) -> str:
+    return f"{operand.text} ({kind.words})" if isinstance(operand, Path) else kind.words
+
+
+def _check_choices(node: Comparison) -> None:
+    """A text that `kind` or `side` never has is a slip of the pen."""
+    for path, other in ((node.left, node.right), (node.right, node.left)):
+        if not isinstance(path, Path) or path.text not in CHOICES or not isinstance(other, Constant):
+            continue
+        if node.operator not in ("==", "!=", "in"):
+            continue
+        for value in other.value if isinstance(other.value, list) else [other.value]:
+            if value is not None and value not in CHOICES[path.text]:
+                choices = ", ".join(CHOICES[path.text])
+                raise wrong(
+                    other.at, f"{path.text} is never {value!r}{nearest(str(value), CHOICES[path.text])}: {choices}"
+                )
+
+
+# -- times -------------------------------------------------------------------------------------------------------------
+
+
+def _with_times(node: Comparison) -> Comparison:
+    """A comparison of `time` with a text, as one of `time_ns` with the nanoseconds that the text stands for."""
+    if isinstance(node.left, Path) and node.left.text == "time" and _is_date(node.right):
+        left = Path(("time_ns",), "time_ns", node.left.at)
+        return Comparison(node.operator, left, _as_ns(node.right), node.at)
+    if isinstance(node.right, Path) and node.right.text == "time" and _is_date(node.left):
+        right = Path(("time_ns",), "time_ns", node.right.at)
+        return Comparison(node.operator, _as_ns(node.left), right, node.at)
+    return node
+
+
+def _is_date(operand: Operand) -> bool:
+    if not isinstance(operand, Constant):
+        return False
+    return isinstance(operand.value, str) or (
+        isinstance(operand.value, list) and any(isinstance(value, str) for value in operand.value)
+    )
+
+
+def _as_ns(operand: Operand) -> Constant:
+    assert isinstance(operand, Constant)
+    if isinstance(operand.value, str):
+        return Constant(_ns_of(operand.value, operand.at), operand.at)
+    return Constant(
+        [_ns_of(value, operand.at) if isinstance(value, str) else value for value in operand.value], operand.at
+    )
+
+
+def _ns_of(text: str, at: int) -> int:
+    """Nanoseconds since the epoch of an ISO 8601 time; UTC where it names no zone."""
+    fraction = _FRACTION.search(text)
+    digits = fraction.group(1) if fraction else ""
+    try:
+        time = datetime.fromisoformat(_FRACTION.sub("", text, count=1))
+        since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+    except (ValueError, OverflowError) as err:
+        raise wrong(at, f'{text!r} is no time; seconds since the first record, or "2024-05-01T12:00:00Z"') from err
+    return since // timedelta(microseconds=1) * 1000 + int(digits.ljust(9, "0"))

@@ -1,0 +1,140 @@
+import os
+import socket
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wiretool.capture import live
+from wiretool.capture.items import Data
+from wiretool.capture.layers import read_segments
+from wiretool.capture.live import sniff
+from wiretool.capture.streams import Streams
+from wiretool.errors import CaptureError, UsageError
+
+#: In CI a missing privilege fails, like any missing tool; elsewhere the run says what was left out.
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 and "CI" not in os.environ, reason="capturing needs root or CAP_NET_RAW"
+)
+SAID = {"client": b"hello" * 1000, "server": b"world" * 40_000}
+
+
+class Listener:
+    """Stands in for Scapy's socket: gives packets, raises what is among them."""
+
+    def __init__(self, *packets: Any, hardware: int = 1) -> None:
+        self.packets = list(packets)
+        self.is_closed = False
+        self.ins = SimpleNamespace(getsockname=lambda: ("lo", 3, 0, hardware, b""))
+
+    def select(self, listeners: list[Any], timeout_s: float) -> list[Any]:
+        assert 0 < timeout_s <= live.POLL_S
+        return listeners if self.packets else []
+
+    def recv_raw(self, size: int) -> tuple[type, bytes, float]:
+        packet = self.packets.pop(0)
+        if isinstance(packet, BaseException):
+            raise packet
+        assert isinstance(packet, bytes)
+        return type("Ether", (), {}), packet, 1_700_000_000.123_456
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, listener: Listener, **limits: Any) -> list[bytes]:
+    monkeypatch.setattr(live, "_listen", lambda interface, bpf: listener)
+    packets = list(sniff("lo", **limits))
+    assert listener.is_closed
+    assert [packet.number for packet in packets] == list(range(1, len(packets) + 1))
+    assert {packet.time_ns for packet in packets} <= {1_700_000_000_123_456_000}
+    return [packet.data for packet in packets]
+
+
+def test_a_count_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert heard(monkeypatch, Listener(b"a", b"b", b"c"), count=2) == [b"a", b"b"]
+
+
+def test_a_duration_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert heard(monkeypatch, Listener(b"a"), duration_s=0.01) == [b"a"]
+
+
+def test_ctrl_c_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert heard(monkeypatch, Listener(b"a", b"", KeyboardInterrupt())) == [b"a"]
+
+
+def test_an_interface_that_goes_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CaptureError, match="lo: byte 0: cannot be read any longer: Network is down"):
+        heard(monkeypatch, Listener(b"a", OSError(100, "Network is down")))
+
+
+def test_a_tunnel_gives_ip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_listen", lambda interface, bpf: Listener(b"E", hardware=65534))
+    assert next(sniff("tun0")).link_type == 101
+
+
+def test_an_unknown_interface() -> None:
+    with pytest.raises(UsageError, match=r"no interface nope0: there are .*lo"):
+        sniff("nope0")
+
+
+def test_no_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scapy.config import conf
+
+    def refuse(**_: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(conf, "L2socket", refuse)
+    with pytest.raises(UsageError, match="capturing on lo needs root or CAP_NET_RAW: Operation not permitted"):
+        sniff("lo")
+
+
+@needs_root
+def test_a_filter_that_makes_no_sense() -> None:
+    with pytest.raises(UsageError, match="capturing on lo: Cannot set filter"):
+        sniff("lo", bpf="tcp port nonsense")
+
+
+@needs_root
+def test_a_real_conversation_on_loopback_is_heard_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(5)
+        port = server.getsockname()[1]
+        packets = sniff("lo", bpf=f"tcp port {port}", duration_s=10)
+        talk = threading.Thread(target=_talk, args=(server, port))
+        talk.start()
+        found, duplicates = _streams(packets)
+        talk.join(5)
+    assert found == SAID
+    assert duplicates == 0
+
+
+def _streams(packets: Any) -> tuple[dict[str, bytes], int]:
+    """What both sides said until both have ended, and how much of it came twice."""
+    following, found = Streams(), {"client": b"", "server": b""}
+    for segment in read_segments(packets):
+        for item in following.feed(segment):
+            if isinstance(item, Data):
+                found[item.side] += item.data
+            if item.connection.closed:
+                return found, sum(item.connection.duplicate_bytes.values())
+    return found, 0
+
+
+def _talk(server: socket.socket, port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+        peer, _ = server.accept()
+        with peer:
+            peer.settimeout(5)
+            client.sendall(SAID["client"])
+            _read(peer, len(SAID["client"]))
+            sender = threading.Thread(target=peer.sendall, args=(SAID["server"],))
+            sender.start()
+            _read(client, len(SAID["server"]))
+            sender.join(5)
+
+
+def _read(connection: socket.socket, size: int) -> None:
+    while size > 0:
+        size -= len(connection.recv(65536))

@@ -1,0 +1,173 @@
+"""Which of several chains of frames is believed, on a toy protocol: 0xF0, a length, then that many bytes."""
+
+import re
+import time
+from collections.abc import Iterator
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.codec.test_framing import Toy as SummedToy
+from tests.codec.test_framing import frame as summed
+from wiretool import limits
+from wiretool.codec.framing import Splitter
+from wiretool.codec.message import Side
+from wiretool.codec.resync import RIVAL_FRAMES, find_frame
+from wiretool.errors import DecodeError
+from wiretool.protocols.registry import PROTOCOLS
+
+MARK = 0xF0
+
+
+class Toy:
+    """A frame whose payload begins with 0xA is worth 4 points, any other 2."""
+
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame."""
+        if data[at] != MARK:
+            raise DecodeError("no-mark", "a frame begins with 0xF0")
+        return 0 if end - at < 2 else 2 + data[at + 1]
+
+    def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
+        """Where a mark is."""
+        return (found.start() for found in re.finditer(b"\xf0", data[:end]) if found.start() >= at)
+
+    def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+        """Points."""
+        return 4 if data[at + 2 : at + 3] == b"\x0a" else 2
+
+
+def frame(payload: bytes) -> bytes:
+    return bytes((MARK, len(payload))) + payload
+
+
+def find(data: bytes, *, final: bool = False) -> int | None:
+    return find_frame(Toy(), "client", data, 0, final=final, sure_points=100)
+
+
+def test_a_chain_is_not_its_own_rival() -> None:
+    """What begins where a long chain was followed no further has more points, and is the same chain."""
+    poor, rich = frame(b"\x01"), frame(b"\x0a")
+    assert find(b"tail" + poor * RIVAL_FRAMES + rich * 2 * RIVAL_FRAMES) == 4
+
+
+def test_a_false_frame_that_leaps_onto_the_true_chain_does_not_win() -> None:
+    """It jumps over forty frames, lands where a true one begins and goes on with richer ones."""
+    first, poor, rich = frame(b"......"), frame(b"\x01"), frame(b"\x0a")
+    true = first + poor * 40 + rich * 2 * RIVAL_FRAMES
+    false_at = 4  # inside the payload of the first frame
+    leap = len(first) - false_at - 2 + len(poor) * 40
+    data = true[:false_at] + bytes((MARK, leap)) + true[false_at + 2 :]
+    for final in (False, True):
+        assert find(data, final=final) == 0
+
+
+def test_too_little_to_tell() -> None:
+    assert find(b"tail" + frame(b"\x01")) is None
+    assert find(b"tail", final=True) is None
+    assert find(b"tail" + frame(b"\x0a") * 2, final=True) == 4
+
+
+#: On the toy of the splitter's tests, whose frames end in a sum of their bytes.
+FRAMES = [summed(bytes((number,)) * 5) for number in range(1, 9)]
+STREAM = b"".join(FRAMES)
+
+
+def found(data: bytes, *, final: bool, at: int = 0, sure: int = 4) -> int | None:
+    return find_frame(SummedToy(), "client", data, at, final=final, sure_points=sure)
+
+
+@given(st.binary(max_size=30).map(lambda noise: noise.replace(b"\xaa", b"\xab")), st.booleans())
+def test_frames_behind_noise_are_found(noise: bytes, final: bool) -> None:
+    assert found(noise + STREAM, final=final) == len(noise)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_few_frames_are_believed_at_the_end_only(count: int) -> None:
+    data = b"??" + b"".join(FRAMES[:count])
+    assert found(data, final=False) is None
+    assert found(data, final=True) == 2
+
+
+def test_a_first_frame_that_is_sure_is_believed_at_once() -> None:
+    assert found(FRAMES[0], final=False, sure=2) == 0
+    assert found(FRAMES[0], final=False, sure=4) is None
+
+
+def test_frames_inside_a_payload_are_not_taken_for_the_stream() -> None:
+    inner = b"".join(FRAMES[:3])
+    data = b"?" + summed(inner) + STREAM
+    assert found(data, final=True) == 1
+
+
+def test_a_header_that_promises_a_frame_holds_up_the_decision() -> None:
+    assert found(b"?\xaa\xff" + STREAM, final=False) is None
+    assert found(b"?\xaa\xff" + STREAM, final=True) == 3
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    for data in (b"", b"?", b"\xaa", b"\xaa\x01\x01\x02", bytes(1_000)):
+        assert found(data, final=True) is None
+        assert found(data, final=False) is None
+
+
+@given(st.integers(0, len(STREAM) - 30))
+def test_what_is_found_is_a_joint(cut: int) -> None:
+    joints = {0, *accumulate(map(len, FRAMES))}
+    start = found(STREAM[cut:], final=True)
+    assert start is not None
+    assert cut + start in joints
+
+
+# -- bytes made to take long -------------------------------------------------------------------------------------------
+
+MIB = 1024 * 1024
+HALF = (MIB // 2).to_bytes(4, "big")
+HELLO = bytes.fromhex("ffffff81 00000008 00000009 00000005")
+#: Protocol, side, what is repeated behind eight bad bytes, and how many bytes of it.
+HOSTILE: list[tuple[str, Side, bytes, int]] = [
+    ("pravega-draft", "client", b"\0\0\0\x64" + HALF, MIB),
+    ("pravega-draft", "server", b"\0\0\0\x64" + HALF, MIB),
+    ("pravega", "client", b"\0\0\0\x01", MIB // 4),
+    ("pravega", "client", b"\0\0\0\x01" + HALF, MIB),
+    ("pravega", "client", HELLO * 4 + b"\xff" * 8, MIB // 4),
+    ("sbp", "client", HALF + b"\x17\0\x01" + bytes(7), MIB),
+    ("sbp-0.1", "client", HALF + b"\x17\0\x01" + bytes(7), MIB),
+    ("offramp", "server", b"\x81\x7f\0\0\0\0" + HALF + b'{"}', MIB),
+]
+
+
+@pytest.mark.parametrize(("protocol", "side", "pattern", "length"), HOSTILE)
+def test_hostile_bytes_take_no_longer_than_their_number(protocol: str, side: Side, pattern: bytes, length: int) -> None:
+    data = b"\xff" * 8 + pattern * (length // len(pattern))
+    splitter = Splitter(PROTOCOLS[protocol].open(False), side, from_start=False)
+    begun = time.process_time()
+    pieces = splitter.feed(data) + splitter.end()
+    assert time.process_time() - begun < 5
+    assert sum(piece.length for piece in pieces) == len(data)
+
+
+class CountedToy(SummedToy):
+    """With a length of four bytes; counts what is handed to `trust`, and trusts only what is short."""
+
+    claimed = 0
+
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        if data[at] != 0xAA:
+            raise DecodeError("bad-mark", "a frame begins with 0xAA")
+        return 5 + int.from_bytes(data[at + 1 : at + 5], "big") if end - at > 4 else 0
+
+    def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+        self.claimed += end - at
+        return 4 if end - at < 100 else 0
+
+
+def test_what_is_claimed_over_and_over_is_not_looked_at_but_what_comes_behind_is() -> None:
+    begins = b"\xaa" + (200_000).to_bytes(4, "big")
+    bad = begins * 60_000
+    good = (b"\xaa" + (20).to_bytes(4, "big") + bytes(20)) * 100
+    toy, data = CountedToy(), bad + good
+    assert find_frame(toy, "client", data, 0, final=True, sure_points=100) == len(bad)
+    assert toy.claimed < limits.RESYNC_CLAIMED_BYTES + (limits.RESYNC_OVERLAP_MAX + 2) * len(data)

@@ -1,0 +1,52 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+HELLO = '{"message": "Hello", "fields": {"high_version": 17, "low_version": 5}}'
+
+
+def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
+    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+
+
+def test_a_message_is_hex_or_bytes() -> None:
+    raw = run("encode", "--protocol", "pravega", given=HELLO.encode())
+    assert raw.stdout == bytes.fromhex("ffffff81000000080000001100000005")
+    shown = run("encode", "--protocol", "pravega", "--format", "hex", given=HELLO.encode())
+    assert shown.stdout == raw.stdout.hex().encode() + b"\n"
+
+
+@pytest.mark.parametrize("session", ["pravega", "sbp", "offramp"])
+def test_what_is_decoded_encodes_to_the_same_again(session: str) -> None:
+    script = (GOLDEN / f"{session}.jsonl").read_bytes()
+    capture = run("encode", "--protocol", session, "--format", "pcap", given=script).stdout
+    records = run("decode", "-", "--protocol", session, "--format", "ndjson", given=capture).stdout
+    again = run("encode", "--format", "pcap", given=records)
+    assert again.returncode == 0, again.stderr
+    once_more = run("decode", "-", "--protocol", session, "--format", "ndjson", given=again.stdout).stdout
+    assert [json.loads(line).get("fields") for line in once_more.splitlines()] == [
+        json.loads(line).get("fields") for line in records.splitlines()
+    ]
+
+
+def test_what_is_no_frame_is_passed_over_with_a_word() -> None:
+    given = b'{"kind": "gap"}\n' + HELLO.encode()
+    ended = run("encode", "--protocol", "pravega", "--format", "hex", given=given)
+    assert ended.returncode == 0
+    assert ended.stderr == b"wiretool: line 1: a record of kind gap has no bytes to encode\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [(b"{", b"line 1: no JSON"), (b'{"message": "Helo"}', b"did you mean Hello?"), (HELLO.encode() + b"x", b"no JSON")],
+)
+def test_a_line_that_makes_no_message_is_wrong_usage(line: bytes, why: bytes) -> None:
+    ended = run("encode", "--protocol", "pravega", given=line)
+    assert ended.returncode == 2
+    assert why in ended.stderr
+    assert ended.stderr.count(b"\n") == 1

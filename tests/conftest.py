@@ -1,0 +1,54 @@
+"""Options of the test run: further folders of vectors and captures, held to the same checks."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+HERE = Path(__file__).parent
+#: Beside the project where it is developed; the tests pass without it.
+SHARED = HERE.parent.parent / "shared"
+
+settings.register_profile(
+    "project", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("project")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--vectors", action="append", default=[], type=Path, help="a further folder of vectors")
+    parser.addoption("--captures", action="append", default=[], type=Path, help="a further folder of captures")
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+def folders(config: pytest.Config, option: str, own: Path, shared: Path) -> list[Path]:
+    """The folders to check: our own, the one beside the project, and those that were asked for."""
+    given: list[Path] = config.getoption(option)
+    for folder in given:
+        if not folder.is_dir():
+            raise pytest.UsageError(f"{option} {folder}: no such folder")
+    return [own, *([shared] if shared.is_dir() else []), *given]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "vector" in metafunc.fixturenames:
+        from tests.helpers.vectors import vectors_below
+
+        found = vectors_below(folders(metafunc.config, "--vectors", HERE / "vectors", SHARED / "vectors"))
+        metafunc.parametrize("vector", found, ids=[str(vector) for vector in found])
+    if "capture" in metafunc.fixturenames:
+        from tests.helpers.truth import captures_below
+
+        own = HERE.parent / "captures"
+        paths = [
+            (path, truth)
+            for folder in folders(metafunc.config, "--captures", own, SHARED / "captures")
+            for path, truth in captures_below(folder)
+        ]
+        names = ["/".join(path.parts[-3:]) for path, _ in paths]
+        metafunc.parametrize("capture", paths, ids=names)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name longer bytes by their count: packed ones hold the time, and each xdist worker collects at its own."""
+    return f"{len(val)}B" if isinstance(val, bytes) and len(val) > 12 else None

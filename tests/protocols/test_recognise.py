@@ -1,0 +1,140 @@
+"""What a connection speaks: by its port, then by what only one of them can say."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from tests.bench.talk import Sent, sbp_frame
+from tests.helpers.frames import talk
+from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
+from tests.protocols.pravega_draft.talk import begin, end
+from wiretool import limits
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.recognise import Chunk, Verdict, describe_foreign, recognise
+from wiretool.protocols.registry import PROTOCOLS, expected_on
+
+EVERY = tuple(PROTOCOLS.values())
+
+
+def verdict(
+    sent: Sequence[Sent], port: int, *, final: bool = True, from_start: bool = True, chunks: Sequence[Chunk] = ()
+) -> Verdict | None:
+    given = [*(Chunk(side, data) for side, data in sent), *chunks]
+    return recognise(given, from_start=from_start, expected=expected_on(port), every=EVERY, final=final)
+
+
+def name_of(found: Verdict | None) -> str:
+    assert found is not None
+    return found.protocol.name if found.protocol else ""
+
+
+@pytest.mark.parametrize("protocol", EVERY, ids=PROTOCOLS)
+def test_a_conversation_is_known_on_its_own_port(protocol: Protocol) -> None:
+    for port in protocol.ports:
+        found = verdict(talk(protocol.name), port)
+        assert (name_of(found), found and found.note) == (protocol.name, "")
+
+
+@pytest.mark.parametrize("protocol", EVERY, ids=PROTOCOLS)
+def test_a_conversation_is_known_before_its_end(protocol: Protocol) -> None:
+    assert name_of(verdict(talk(protocol.name), protocol.ports[0], final=False)) == protocol.name
+
+
+@pytest.mark.parametrize("name", ["pravega", "sbp", "sbp-0.1", "offramp"])
+def test_a_conversation_is_known_by_its_content_on_any_port(name: str) -> None:
+    assert name_of(verdict(talk(name), 4_242)) == name
+
+
+@pytest.mark.parametrize("name", ["pravega", "sbp", "offramp"])
+def test_a_conversation_is_known_on_the_port_of_another(name: str) -> None:
+    port = 10911 if name != "sbp" else 8080
+    found = verdict(talk(name), port)
+    assert name_of(found) == name
+    assert found is not None
+    assert f"the bytes are {name}" in found.note
+
+
+@pytest.mark.parametrize("protocol", EVERY, ids=PROTOCOLS)
+def test_a_conversation_is_known_from_its_middle(protocol: Protocol) -> None:
+    side, data = talk(protocol.name)[-1]
+    sent = [Sent(side, data[3:]), *talk(protocol.name)[4:]]
+    assert name_of(verdict(sent, protocol.ports[0], from_start=False)) == protocol.name
+
+
+def test_a_hole_in_the_first_frames_does_not_matter() -> None:
+    chunks = [Chunk("client", b"", missing=99), *(Chunk(side, data) for side, data in talk("pravega")[4:])]
+    assert name_of(verdict(talk("pravega")[:2], 12345, chunks=chunks)) == "pravega"
+
+
+def test_where_both_fit_the_newer_is_taken_and_it_is_said() -> None:
+    """A client without a name for itself says the same in both."""
+    beat = {"client_id": "c", "client_role": 3}
+    found = verdict([sbp_frame("sbp", "client", "HEARTBEAT", 1, "HeartbeatRequest", beat, b"")], 10911)
+    assert name_of(found) == "sbp"
+    assert found is not None
+    assert found.note == "sbp and sbp-0.1 both fit; read as sbp, the newer"
+
+
+def test_the_draft_is_told_by_what_only_it_can_say() -> None:
+    sent = [Sent("client", PROTOCOLS["pravega-draft"].encode(each, "client")) for each in (DRAFT_SETUP, begin(0, 8))]
+    sent.append(Sent("client", PROTOCOLS["pravega-draft"].encode(end(8, 8), "client")))
+    assert name_of(verdict(sent, 12345)) == "pravega-draft"
+
+
+STRANGERS = [
+    (b"\x16\x03\x01\x02\x00\x01\x00", "TLS"),
+    (b"\x17\x03\x03\x00\x20" + bytes(40), "TLS"),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 (as gRPC, so Pravega's controller)"),
+    (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP"),
+    (b"SSH-2.0-OpenSSH_9.6\r\n", "SSH"),
+    (b"hello, is anybody there?", ""),
+    (b"", ""),
+]
+
+
+@pytest.mark.parametrize(("begins", "name"), STRANGERS, ids=[name or "unknown" for _, name in STRANGERS])
+def test_strangers(begins: bytes, name: str) -> None:
+    chunk = Chunk("client", begins)
+    assert describe_foreign([chunk]) == name
+    found = verdict([], 4_242, chunks=[chunk])
+    assert found is not None
+    assert found.protocol is None
+    assert found.why == (name or "nothing of a protocol known here")
+
+
+@pytest.mark.parametrize("port", [12345, 12346, 10911, 12378, 8080])
+def test_what_is_unmistakable_is_a_stranger_on_our_ports_too(port: int) -> None:
+    found = verdict([], port, final=False, chunks=[Chunk("client", STRANGERS[0][0])])
+    assert found is not None
+    assert found.protocol is None
+    assert found.why == f"TLS, on a port of {expected_on(port)[0].name}"
+
+
+@pytest.mark.parametrize("port", [12345, 10911])
+def test_http_on_our_ports_is_a_stranger(port: int) -> None:
+    found = verdict([], port, chunks=[Chunk("client", STRANGERS[3][0])])
+    assert found is not None
+    assert found.protocol is None
+    assert found.why.startswith("HTTP, on a port of")
+
+
+def test_a_broken_peer_on_our_port_is_read_by_its_port() -> None:
+    found = verdict([], 12346, chunks=[Chunk("client", b"\x7f\xff\xff\xff\xff\xff\xff\xffwhatever")])
+    assert name_of(found) == "pravega"
+    assert found is not None
+    assert found.note == "taken for pravega by its port alone"
+
+
+def test_random_bytes_are_nothing_of_ours() -> None:
+    for seed in range(20):
+        noise = random.Random(seed).randbytes(3_000)
+        assert name_of(verdict([], 4_242, chunks=[Chunk("client", noise), Chunk("server", noise[::-1])])) == ""
+
+
+def test_few_bytes_decide_nothing_until_the_end_or_the_bound() -> None:
+    few = [Chunk("client", b"\0\0\0")]
+    assert verdict([], 12345, final=False, chunks=few) is None
+    assert verdict([], 12345, final=True, chunks=few) is not None
+    many = [Chunk("client", b"x" * (limits.RECOGNISE_UNEXPECTED_BYTES_MAX + 1))]
+    assert verdict([], 4_242, final=False, chunks=many) is not None

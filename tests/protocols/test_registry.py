@@ -1,0 +1,49 @@
+"""Every protocol by name and port."""
+
+import pytest
+
+from wiretool.codec.message import Message
+from wiretool.errors import UsageError
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.registry import OWNERS, PROTOCOLS, expected_on, protocol_named, server_ports
+
+
+def names(protocols: tuple[Protocol, ...]) -> list[str]:
+    return [protocol.name for protocol in protocols]
+
+
+@pytest.mark.parametrize(
+    ("port", "expected"),
+    [
+        (12345, ["pravega", "pravega-draft"]),
+        (12346, ["pravega"]),
+        (10911, ["sbp", "sbp-0.1"]),
+        (12378, ["sbp", "sbp-0.1"]),
+        (8080, ["offramp"]),
+        (80, []),
+    ],
+)
+def test_what_is_expected_on_a_port_newest_first(port: int, expected: list[str]) -> None:
+    assert names(expected_on(port)) == expected
+    assert (port in server_ports()) == bool(expected)
+
+
+def test_a_protocol_by_its_name() -> None:
+    assert [protocol_named(name).name for name in PROTOCOLS] == list(PROTOCOLS)
+    with pytest.raises(UsageError, match=r"no protocol is called 'pravga' \(did you mean pravega\?\); there are"):
+        protocol_named("pravga")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
+def test_what_a_protocol_declares_is_its_own(protocol: Protocol) -> None:
+    assert protocol.messages
+    assert protocol.title
+    for cls in protocol.messages:
+        assert issubclass(cls, Message)
+        assert cls in OWNERS
+        assert cls.__doc__, f"{cls.__name__} says nothing of itself"
+
+
+def test_of_two_that_declare_a_class_the_first_owns_it() -> None:
+    for cls, owner in OWNERS.items():
+        assert owner is next(protocol for protocol in PROTOCOLS.values() if cls in protocol.messages)

@@ -1,0 +1,173 @@
+import resource
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.helpers.captures import pcap_bytes
+from wiretool import __version__, cli
+from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, UsageError, WiretoolError
+
+HELP_MAX_S = 0.25
+
+
+def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
+    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+
+
+def call(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of the command line, in this process."""
+    monkeypatch.setattr(sys, "argv", ["wiretool", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    code = ended.value.code
+    return code if isinstance(code, int) else 0
+
+
+def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code where a command raises `error`."""
+    app = typer.Typer(cls=cli.Guarded, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+    @app.callback()
+    def main() -> None: ...
+
+    @app.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", app)
+    return call(["broken"], monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("no"), 2),
+        (EncodeError("no"), 2),
+        (DecodeError("bad-count", "no"), 3),
+        (CaptureError("x.pcap", "no", offset=7), 3),
+        (PeerError("no"), 4),
+        (WiretoolError("no"), 70),
+        (KeyboardInterrupt(), 130),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_error_has_its_exit_code(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing_with(error, monkeypatch) == code
+    said = capsys.readouterr().err
+    assert said == (f"wiretool: {error}\n" if isinstance(error, WiretoolError) else "")
+
+
+def test_a_defect_of_ours_is_shown_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failing_with(ZeroDivisionError("oh"), monkeypatch) == 70
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("Traceback")
+    assert lines[-2] == "ZeroDivisionError: oh"
+    assert "please report it" in lines[-1]
+
+
+def test_text_from_outside_in_an_error_is_escaped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing_with(UsageError("a\x1b[31m\nb"), monkeypatch)
+    assert capsys.readouterr().err == "wiretool: a\\x1b[31m\\x0ab\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["decode", "--no-such-option"],
+        ["decode", "/no/such/file.pcap"],
+        ["decode", "/"],
+        ["decode"],
+        ["stats"],
+        ["stats", "/no/such/file.pcap"],
+        ["decode", "-", "--format", "xml"],
+        ["decode", "-", "--count", "0"],
+        ["decode", "-", "--port", "99999=pravega"],
+        ["decode", "-", "--port", "12345=pravga"],
+        ["decode", "-", "--protocol", "pravga"],
+        ["decode", "-", "--where", "ofset == 3"],
+        ["decode", "-", "--fields", "ofset"],
+        ["decode", "-", "--hex", "-"],
+        ["decode", "-", "-"],
+        ["decode", "--hex", "-"],
+        ["decode", "--hex", "-", "--protocol", "pravega"],
+        ["decode", "--hex", "/no/such/file", "--protocol", "pravega", "--side", "client"],
+        ["decode", "-", "--side", "client"],
+        ["decode", "-", "--filter", "tcp"],
+        ["decode", "-", "--duration", "3"],
+        ["decode", "-", "-v", "--format", "json"],
+        ["decode", "-", "-o", "/no/such/folder/out"],
+        ["encode", "/no/such/file"],
+        ["explain", "Setupapend"],
+        ["explain", "--protocol", "pravga"],
+    ],
+    ids=lambda arguments: " ".join(arguments) or "nothing",
+)
+def test_wrong_usage_ends_with_2(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(arguments, monkeypatch) == 2
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    assert said.err or said.out
+
+
+def test_no_input_is_no_pcap() -> None:
+    ended = run("decode", "-", given=b"this is no capture at all, is it")
+    assert ended.returncode == 3
+    assert ended.stdout == b""
+    assert ended.stderr.count(b"\n") == 1
+    assert b"byte 0" in ended.stderr
+
+
+def test_an_empty_capture_is_an_empty_output() -> None:
+    for form, text in (("text", b""), ("ndjson", b""), ("json", b"[]\n")):
+        ended = run("decode", "-", "--format", form, given=pcap_bytes([]))
+        assert (ended.returncode, ended.stdout) == (0, text)
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").stdout == f"wiretool {__version__}\n".encode()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["decode", "--help"], ["explain", "-h"]])
+def test_help_is_there(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(arguments, monkeypatch) == 0
+    assert "Usage: wiretool" in capsys.readouterr().out
+
+
+def test_help_comes_at_once() -> None:
+    """By the processor's time: on a busy machine the clock on the wall measures the neighbours."""
+    took_s = []
+    for _ in range(5):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run("--help")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(took_s) < HELP_MAX_S
+
+
+def test_help_loads_nothing_heavy() -> None:
+    script = "import sys; from wiretool import cli; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True)
+    heavy = {"rich", "scapy", "msgspec", "dpkt", "wsproto", "flatbuffers", "wiretool.dissect", "wiretool.codec"}
+    assert not heavy & set(ended.stdout.decode().split())
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    command = f"{sys.executable} -m wiretool explain | head -n 1; echo ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)
+    assert ended.stdout.splitlines()[-1] == b"0"
+    assert ended.stderr == b""
