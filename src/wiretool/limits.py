@@ -75,3 +75,10 @@ LIST_ELEMENTS_MAX = 0x00FF_FFFF
 STATS_ROWS_MAX = 100_000
 #: Pravega draft: stored bytes of one append block that are put together; it may span frames without end.
 DRAFT_BLOCK_BYTES_MAX = 64 * 1024 * 1024
+#: Servers: bytes of replies to one read of a client's bytes, at which its next frames wait until they have left. A
+#: reply of Pravega has 2 MiB at most, one of SBP 16.
+MOCK_REPLY_BYTES_MAX = 4 * 1024 * 1024
+#: Servers: bytes of data that a mock keeps unless `--retain` says otherwise; the oldest goes first.
+MOCK_RETAIN_BYTES = 2 * 1024 * 1024 * 1024
+#: Servers: connections at once; past this, new ones are refused.
+MOCK_CONNECTIONS_MAX = 10_000

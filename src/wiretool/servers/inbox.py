@@ -1,0 +1,52 @@
+"""The bytes of one client on their way to whole frames."""
+
+from collections.abc import Callable
+
+#: Bytes of the frame that begins at `data[at]`, 0 where too few are there to tell (protocols/conversation.py).
+Extent = Callable[[bytes, int, int], int]
+
+
+class Inbox:
+    """Keeps what was fed until whole frames of it are taken; each frame is held against its limits by `extent`."""
+
+    __slots__ = ("_at", "_data", "_extent", "_need", "_parts", "_size")
+
+    def __init__(self, extent: Extent) -> None:
+        self._extent = extent
+        self._data = b""
+        self._at = 0
+        #: Behind `_data`, while the frame at its front is far from whole: joined once, not with every piece.
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._need = 0
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes."""
+        if not self._parts and self._at == len(self._data):
+            self._data, self._at = data, 0
+        else:
+            self._parts.append(data)
+        self._size += len(data)
+
+    @property
+    def held(self) -> int:
+        """Bytes not taken yet."""
+        return self._size
+
+    def next(self) -> bytes | None:
+        """The next whole frame, or None where more bytes are needed. DecodeError: no frame can begin so."""
+        if self._size < self._need or not self._size:
+            return None
+        if self._parts:
+            self._data = self._data[self._at :] + b"".join(self._parts)
+            self._at = 0
+            self._parts.clear()
+        data, at = self._data, self._at
+        length = self._extent(data, at, len(data))
+        if length <= 0 or length > len(data) - at:
+            self._need = length
+            return None
+        self._need = 0
+        self._at = at + length
+        self._size -= length
+        return data if length == len(data) else data[at : at + length]
