@@ -82,3 +82,11 @@ MOCK_REPLY_BYTES_MAX = 4 * 1024 * 1024
 MOCK_RETAIN_BYTES = 2 * 1024 * 1024 * 1024
 #: Servers: connections at once; past this, new ones are refused.
 MOCK_CONNECTIONS_MAX = 10_000
+#: Pravega tables: a key, an entry as it is stored, a fixed key length (the store refuses more), and what one page of
+#: an iterator or of a delta may hold before it ends.
+PRAVEGA_TABLE_KEY_BYTES_MAX = 8_192
+PRAVEGA_TABLE_ENTRY_BYTES_MAX = 1024 * 1024
+PRAVEGA_TABLE_KEY_LENGTH_MAX = 256
+PRAVEGA_TABLE_PAGE_BYTES = 2 * 1024 * 1024
+#: Servers: bytes of replaced and removed entries that a table keeps for deltas, beside as many as it has in use.
+MOCK_TABLE_WASTE_BYTES = 1024 * 1024

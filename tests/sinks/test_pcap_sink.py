@@ -5,7 +5,8 @@ from wiretool.errors import UsageError
 from wiretool.records import Record
 from wiretool.sessions.script import Sent
 from wiretool.sinks.frames import write_frames
-from wiretool.sinks.pcap import CLIENTS_MAX, checksum
+from wiretool.sinks.pcap import CLIENTS_MAX
+from wiretool.sinks.tcp import checksum
 
 
 def frame(data: bytes, side: str = "client", connection: int = 0, time_ns: int | None = None) -> Sent:

@@ -105,6 +105,9 @@ class Mock(ABC):
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
         """The link of a new connection at a door."""
 
+    def bound(self, door: str, host: str, port: int) -> None:  # noqa: B027  (few tell their clients where they are)
+        """A door is open there; told before anybody comes."""
+
     def restart(self, now_ns: int) -> list[Action]:
         """As after a crash with all state lost: every connection is reset, nothing is remembered."""
         links, self.links = self.links, {}

@@ -1,0 +1,74 @@
+"""A pcapng file of connections that a server or a tap had itself: their bytes in the clear, as TCP packets."""
+
+from ipaddress import ip_address
+
+from wiretool.codec.message import Side
+from wiretool.sinks.output import Output
+from wiretool.sinks.tcp import Flow
+
+#: Section header, interface description and enhanced packet blocks (pcapng, IETF draft-ietf-opsawg-pcapng §4).
+SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
+ETHERNET = 1
+#: Option if_tsresol: times are in 10^-9 seconds.
+NANOSECONDS = bytes.fromhex("0900 0100 09 000000 0000 0000")
+#: Payload of one packet: what the loopback's MTU of 65,536 takes, headers of IPv6 included.
+SEGMENT_BYTES_MAX = 65_000
+#: TCP addresses: host (IPv4 or IPv6, a zone allowed) and port.
+Address = tuple[str, int]
+
+
+class Recording:
+    """Writes each connection as it goes: handshake, bytes of both sides in their order, end. Times are ns since 1970."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._flows: dict[int, Flow] = {}
+        little = (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8
+        output.write_bytes(block(SECTION, little))
+        output.write_bytes(block(INTERFACE, ETHERNET.to_bytes(2, "little") + bytes(6) + NANOSECONDS))
+
+    def opened(self, connection: int, client: Address, server: Address, now_ns: int) -> None:
+        """A new connection."""
+        flow = Flow.between(*_packed(client, server), SEGMENT_BYTES_MAX)
+        self._flows[connection] = flow
+        for packet in flow.handshake():
+            self._write(packet, now_ns)
+
+    def sent(self, connection: int, side: Side, data: bytes, now_ns: int) -> None:
+        """What a side sent."""
+        for packet in self._flows[connection].data(side, data):
+            self._write(packet, now_ns)
+
+    def finished(self, connection: int, side: Side, now_ns: int) -> None:
+        """A side has sent its last byte."""
+        self._write(self._flows[connection].finish(side), now_ns)
+
+    def lost(self, connection: int, side: Side, now_ns: int) -> None:
+        """A side broke the connection off."""
+        self._write(self._flows[connection].reset(side), now_ns)
+
+    def forget(self, connection: int) -> None:
+        """Nothing more will come of a connection."""
+        self._flows.pop(connection, None)
+
+    def _write(self, packet: bytes, now_ns: int) -> None:
+        high, low = divmod(now_ns, 2**32)
+        numbers = (0, high, low, len(packet), len(packet))
+        head = b"".join(number.to_bytes(4, "little") for number in numbers)
+        self._output.write_bytes(block(PACKET, head + packet))
+
+
+def block(kind: int, body: bytes) -> bytes:
+    """One block, padded to four bytes."""
+    body += bytes(-len(body) % 4)
+    length = (len(body) + 12).to_bytes(4, "little")
+    return kind.to_bytes(4, "little") + length + body + length
+
+
+def _packed(client: Address, server: Address) -> tuple[tuple[bytes, int], tuple[bytes, int]]:
+    """Both addresses as bytes of one family: IPv4 is mapped where the other is IPv6."""
+    hosts = [ip_address(host.partition("%")[0]) for host, _ in (client, server)]
+    raw = [host.packed for host in hosts]
+    if len(raw[0]) != len(raw[1]):
+        raw = [each if len(each) == 16 else bytes(10) + b"\xff\xff" + each for each in raw]
+    return (raw[0], client[1]), (raw[1], server[1])

@@ -1,0 +1,67 @@
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from tests.helpers.tools import run_tool
+
+from wiretool.capture.files import read_packets
+from wiretool.capture.layers import read_segments
+from wiretool.dissect import read
+from wiretool.sinks.output import Output
+from wiretool.sinks.pcapng import SEGMENT_BYTES_MAX, Recording
+
+HELLO = bytes.fromhex("ffffff81000000080000001100000005")
+AT_NS = 1_700_000_000_123_456_789
+
+
+def recorded(client: tuple[str, int], server: tuple[str, int], size: int = 0) -> bytes:
+    file = BytesIO()
+    recording = Recording(Output(file))
+    recording.opened(1, client, server, AT_NS)
+    recording.sent(1, "client", HELLO, AT_NS + 1)
+    recording.sent(1, "server", HELLO, AT_NS + 2)
+    recording.sent(1, "client", bytes.fromhex("ffffffff") + size.to_bytes(4, "big") + bytes(size), AT_NS + 3)
+    recording.finished(1, "client", AT_NS + 3)
+    recording.finished(1, "server", AT_NS + 4)
+    recording.forget(1)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "shown"),
+    [
+        (("127.0.0.1", 40001), ("127.0.0.1", 12345), "127.0.0.1:40001"),
+        (("::1", 40001), ("::1", 12345), "[::1]:40001"),
+        (("fe80::1%lo", 40001), ("10.0.0.1", 12345), "[fe80::1]:40001"),
+    ],
+)
+def test_a_recorded_connection_decodes(client: tuple[str, int], server: tuple[str, int], shown: str) -> None:
+    records = list(read(BytesIO(recorded(client, server, 3 * SEGMENT_BYTES_MAX))))
+    assert [(record.side, record.message) for record in records] == [
+        ("client", "Hello"),
+        ("server", "Hello"),
+        ("client", "Padding"),
+    ]
+    assert [record.time_ns - AT_NS for record in records] == [1, 2, 3]
+    assert records[0].client == shown
+
+
+def test_packets_are_sound(tmp_path: Path) -> None:
+    """tshark finds no wrong checksum, no gap and an orderly end."""
+    path = tmp_path / "own.pcapng"
+    path.write_bytes(recorded(("127.0.0.1", 40001), ("127.0.0.1", 12345), SEGMENT_BYTES_MAX))
+    options = ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]
+    wanted = ("tcp.checksum.status", "ip.checksum.status", "tcp.analysis.flags")
+    shown = run_tool(
+        "tshark", "-r", str(path), "-T", "fields", *options, *(word for name in wanted for word in ("-e", name))
+    )
+    assert shown.splitlines() == ["1\t1\t"] * (3 + 2 + 2 + 2)
+
+
+def test_a_reset_is_the_end() -> None:
+    file = BytesIO()
+    recording = Recording(Output(file))
+    recording.opened(1, ("127.0.0.1", 1), ("127.0.0.1", 2), AT_NS)
+    recording.lost(1, "server", AT_NS)
+    segments = list(read_segments(read_packets([BytesIO(file.getvalue())])))
+    assert len(segments) == 4
