@@ -94,3 +94,17 @@ def test_an_input_is_never_overwritten(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="is read, it cannot be written at the same time"):
             open_output(path, inputs=[source])
     assert source.read_bytes() == b"precious"
+
+
+def test_a_file_is_emptied_by_the_first_write_or_a_good_end(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("of the last run")
+    with pytest.raises(ValueError, match="bad input"), open_output(path):
+        raise ValueError("bad input")
+    assert path.read_text() == "of the last run"
+    with open_output(path) as out:
+        out.write("new")
+    assert path.read_text() == "new"
+    with open_output(path):
+        pass
+    assert path.read_text() == ""

@@ -1,8 +1,10 @@
 """The file or pipe that text goes to: written in large pieces, or at once where somebody is watching."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
@@ -24,6 +26,8 @@ class Output:
         #: Whether each piece is written as it comes.
         self.at_once = at_once
         self._own = own
+        #: Whether what the file held before is still in it: until the first write, or a good end without any.
+        self._is_old = own
         #: Whether this is a terminal.
         self.is_terminal = file.isatty()
         self._parts: list[str] = []
@@ -48,6 +52,8 @@ class Output:
 
     def _put(self, data: bytes) -> None:
         try:
+            if self._is_old and data:
+                self._empty()
             if data:
                 self._file.write(data)
             self._file.flush()
@@ -55,6 +61,11 @@ class Output:
             raise
         except OSError as err:
             raise UsageError(f"cannot write {self.name}: {err.strerror}") from err
+
+    def _empty(self) -> None:
+        self._is_old = False
+        if S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.truncate(0)
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +76,8 @@ class Output:
         try:
             if kind is None or not issubclass(kind, BrokenPipeError):
                 self.flush()
+            if self._is_old and kind is None:
+                self._empty()
         finally:
             if self._own:
                 self._file.close()
@@ -73,7 +86,8 @@ class Output:
 def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Path] = ()) -> Output:
     """The file at `path`, or stdout for None and `-`; at once where stdout is a terminal.
 
-    UsageError where the file cannot be written, or is one of the `inputs`.
+    UsageError where the file cannot be written, or is one of the `inputs`. A file keeps what it holds until there is
+    something to put there: bad input costs nobody the output of the last run.
     """
     if path is None or str(path) == "-":
         if sys.stdout is None:
@@ -85,7 +99,7 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
     if path.exists() and any(given.exists() and given.samefile(path) for given in inputs):
         raise UsageError(f"{path} is read, it cannot be written at the same time")
     try:
-        file = path.open("wb")
+        file = path.open("ab")
     except OSError as err:
         raise UsageError(f"cannot write {path}: {err.strerror}") from err
     return Output(file, name=str(path), at_once=at_once, own=True)
