@@ -90,3 +90,56 @@ PRAVEGA_TABLE_KEY_LENGTH_MAX = 256
 PRAVEGA_TABLE_PAGE_BYTES = 2 * 1024 * 1024
 #: Servers: bytes of replaced and removed entries that a table keeps for deltas, beside as many as it has in use.
 MOCK_TABLE_WASTE_BYTES = 1024 * 1024
+#: SBP servers: streams, and ranges, that a mock holds; a range server makes one for every CREATE_RANGE.
+SBP_STREAMS_MAX = 262_144
+SBP_RANGES_MAX = 262_144
+#: SBP servers: what a kept batch costs beside its bytes, counted against what a mock keeps.
+SBP_BATCH_OVERHEAD_BYTES = 160
+#: Controller: segments of one stream or key-value table at a time; real streams have tens.
+CONTROLLER_SEGMENTS_MAX = 10_000
+#: Controller: names in one page of a list, as the real one's default.
+CONTROLLER_PAGE_ITEMS_MAX = 1_000
+#: Controller: transactions of one stream whose end is remembered, and how many of these are listed (as the real one).
+CONTROLLER_COMPLETED_MAX = 10_000
+CONTROLLER_COMPLETED_LISTED_MAX = 500
+#: Controller: calls of one connection that may be under way at once, and bytes of all their requests (the default of
+#: gRPC for one).
+CONTROLLER_CALLS_MAX = 100
+CONTROLLER_REQUEST_BYTES_MAX = 4 * 1024 * 1024
+#: Servers: reads of one Pravega connection that may wait for data; a reader has one a segment.
+PRAVEGA_PARKED_READS_MAX = 4_096
+#: HTTP/2: one frame, where what its reader allows is not known (RFC 9113 §4.2: 24 bits).
+HTTP2_FRAME_BYTES_MAX = 0x00FF_FFFF
+#: HTTP/2: a header block, with all its continuations, and the list it unpacks to (64 KiB is what gRPC's servers take at
+#: most); and the table of earlier fields, whatever a peer allows.
+HTTP2_HEADERS_BYTES_MAX = 64 * 1024
+HTTP2_TABLE_BYTES_MAX = 1024 * 1024
+#: HTTP/2: streams of one connection that are remembered, open or not; the oldest is forgotten first.
+HTTP2_STREAMS_MAX = 4_096
+#: HTTP/2: settings and pings of one side that may wait for their acknowledgement.
+HTTP2_UNACKNOWLEDGED_MAX = 1_024
+#: gRPC: one message (clients and servers take 4 MiB unless told otherwise), and parts of messages held for all streams.
+GRPC_MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+GRPC_HELD_BYTES_MAX = 64 * 1024 * 1024
+#: Offramp mock: bytes of messages sent to one client before everybody else has a turn; few, so that a CANCEL is heeded
+#: soon and a slow consumer costs little.
+OFFRAMP_TURN_BYTES_MAX = 256 * 1024
+#: Offramp mock: an HTTP request with its body (Tomcat swallows 2 MiB; no request needs a body here).
+OFFRAMP_REQUEST_BYTES_MAX = 1024 * 1024
+#: Offramp mock: roads where any road exists, and streams remembered of one road for what they have committed.
+OFFRAMP_ROADS_MAX = 10_000
+OFFRAMP_STREAMS_MAX = 10_000
+#: Offramp mock: seconds of silence after which a client is asked whether it is there, and again until it is given up;
+#: and those in which it must have taken what was sent (the real server's sending gives up then).
+OFFRAMP_SILENCE_S = 30
+OFFRAMP_SEND_S = 20
+#: Faults: bytes of one direction that wait for their time, at which its sender is read no further, and at which the
+#: connection is cut, should somebody read on: a WebSocket message of 64 MiB may be whole just then.
+FAULT_HELD_BYTES = 16 * 1024 * 1024
+FAULT_HELD_BYTES_MAX = 128 * 1024 * 1024
+#: Faults: copies of one frame, and how long anything may be told to wait (a day).
+FAULT_COPIES_MAX = 1_000
+FAULT_DURATION_NS_MAX = 24 * 3_600 * 1_000_000_000
+#: Faults: rules that one file may hold, and characters of a rule.
+FAULT_RULES_MAX = 10_000
+FAULT_RULE_CHARACTERS_MAX = 64 * 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-SESSIONS = ("pravega", "sbp", "offramp")
+SESSIONS = ("pravega", "pravega-controller", "sbp", "offramp")
 VARIANTS: dict[str, tuple[str, ...]] = {
     "text": ("decode", "-"),
     "tree": ("decode", "-", "-v", "-x", "--count", "5"),
@@ -17,7 +17,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "csv": ("decode", "-", "--format", "csv", "--where", "reply_to != null"),
     "stats": ("stats", "-"),
 }
-PAGES = ("SetupAppend", "AppendBlockEnd", "MESSAGE", "FETCH")
+PAGES = ("SetupAppend", "AppendBlockEnd", "MESSAGE", "FETCH", "scale")
 
 
 def output_of(*arguments: str, given: bytes = b"") -> bytes:

@@ -12,6 +12,7 @@ from tests.bench.talk import TALKS, Sent
 from tests.helpers.strategies import messages
 from tests.helpers.tables import tables
 from tests.protocols.offramp.talk import UPGRADE, event_of, session
+from tests.protocols.pravega_controller import talk as controller
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.offramp.handshake import request, response
@@ -67,6 +68,7 @@ _offramp: st.SearchStrategy[Message] = st.one_of(_OFFRAMP)
 
 SAYINGS: Mapping[str, Callable[[], st.SearchStrategy[Saying]]] = {
     "pravega": lambda: _commands("pravega"),
+    "pravega-controller": controller.sayings,
     "pravega-draft": lambda: _commands("pravega-draft"),
     "sbp": lambda: _frames("sbp"),
     "sbp-0.1": lambda: _frames("sbp-0.1"),
@@ -77,6 +79,12 @@ SAYINGS: Mapping[str, Callable[[], st.SearchStrategy[Saying]]] = {
 def comparable(message: Message) -> Message:
     """The message as reading gives it back: what the writer fills in is left out."""
     return msgspec.structs.replace(message, checksum=None) if isinstance(message, SbpFrame) else message
+
+
+def before(protocol: str, message: Message) -> list[Sent]:
+    """What has to be said on a connection before the frame of a message tells what it is."""
+    said = controller.before(message) if protocol == "pravega-controller" else []
+    return [Sent(side, data) for side, data in said]
 
 
 @cache

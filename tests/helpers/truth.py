@@ -92,6 +92,44 @@ def check_pravega(records: Sequence[Record], truth: Truth) -> None:
     assert not by_client, f"connections that the truth does not know: {sorted(by_client)}"
     clients = {connection["client"] for connection in truth["connections"] if connection["owner"] == "client"}
     check_events([record for record in mine if record.client in clients], truth["events_sent_on_the_wire"])
+    check_grpc([record for record in records if record.protocol == "pravega-controller"], truth.get("grpc", []))
+
+
+#: Our names of HTTP/2's frames that the truth names otherwise; what is none of these is the message of a call.
+FRAME_TYPES = {"Settings": "SETTINGS", "WindowUpdate": "WINDOW_UPDATE", "Headers": "HEADERS", "Data": "DATA"}
+FRAME_TYPES |= {"Ping": "PING", "GoAway": "GOAWAY", "RstStream": "RST_STREAM", "Preface": ""}
+
+
+def check_grpc(records: Sequence[Record], expected: Sequence[Truth]) -> None:
+    """The controller's connections: frames by type, calls by method with an answer each, status, who asks."""
+    by_client: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_client[record.client].append(record)
+    for truth in expected:
+        check_grpc_connection(by_client.pop(truth["client"], []), truth)
+    assert not by_client, f"controller connections that the truth does not know: {sorted(by_client)}"
+
+
+def check_grpc_connection(records: Sequence[Record], expected: Truth) -> None:
+    """One of them."""
+    assert {record.kind for record in records} == {"frame"}
+    for direction, side in SIDE.items():
+        mine = [FRAME_TYPES.get(record.message, "DATA") for record in records if record.side == side]
+        assert Counter(filter(None, mine)) == Counter(expected[f"frames_{direction}"])
+    calls = [record for record in records if record.message not in FRAME_TYPES]
+    asked = {record.n: record.message for record in calls if record.side == "client"}
+    assert Counter(asked.values()) == Counter(expected["calls"])
+    for record in calls:
+        assert record.side == "client" or asked.pop(record.reply_to or 0) == record.message
+    headers = [json_record(record)["fields"] for record in records if record.message == "Headers"]
+    assert Counter(fields["method"] for fields in headers if fields["method"]) == Counter(expected["calls"])
+    statuses = Counter(value for fields in headers for name, value in fields["headers"] if name == "grpc-status")
+    assert statuses == Counter(expected["grpc_status"])
+    assert len(asked) == statuses.total() - statuses["0"], "calls without an answer are those that failed"
+    named = [dict(fields["headers"]) for fields in headers if fields["method"]]
+    assert {each.get("user-agent") for each in named} == {expected["user_agent"]}
+    kinds = {each["authorization"].split()[0] for each in named if "authorization" in each}
+    assert kinds == ({expected["authorization"]} if "authorization" in expected else set())
 
 
 def check_commands(records: Sequence[Record], expected: Truth, direction: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tests.bench.talk import Sent, sbp_frame
 from tests.helpers.frames import talk
+from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
 from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
@@ -41,12 +42,12 @@ def test_a_conversation_is_known_before_its_end(protocol: Protocol) -> None:
     assert name_of(verdict(talk(protocol.name), protocol.ports[0], final=False)) == protocol.name
 
 
-@pytest.mark.parametrize("name", ["pravega", "sbp", "sbp-0.1", "offramp"])
+@pytest.mark.parametrize("name", ["pravega", "pravega-controller", "sbp", "sbp-0.1", "offramp"])
 def test_a_conversation_is_known_by_its_content_on_any_port(name: str) -> None:
     assert name_of(verdict(talk(name), 4_242)) == name
 
 
-@pytest.mark.parametrize("name", ["pravega", "sbp", "offramp"])
+@pytest.mark.parametrize("name", ["pravega", "pravega-controller", "sbp", "offramp"])
 def test_a_conversation_is_known_on_the_port_of_another(name: str) -> None:
     port = 10911 if name != "sbp" else 8080
     found = verdict(talk(name), port)
@@ -85,7 +86,7 @@ def test_the_draft_is_told_by_what_only_it_can_say() -> None:
 STRANGERS = [
     (b"\x16\x03\x01\x02\x00\x01\x00", "TLS"),
     (b"\x17\x03\x03\x00\x20" + bytes(40), "TLS"),
-    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 (as gRPC, so Pravega's controller)"),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/2 without a call of Pravega's controller"),
     (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP"),
     (b"SSH-2.0-OpenSSH_9.6\r\n", "SSH"),
     (b"hello, is anybody there?", ""),
@@ -101,6 +102,40 @@ def test_strangers(begins: bytes, name: str) -> None:
     assert found is not None
     assert found.protocol is None
     assert found.why == (name or "nothing of a protocol known here")
+
+
+def health_check(calls: int = 1) -> list[Sent]:
+    """HTTP/2 whose calls are of another service."""
+    peer = controller.Peer("client")
+    asked = [peer.headers(2 * n + 1, controller.request("/grpc.health.v1.Health/Check")) for n in range(calls)]
+    return [Sent(*each) for each in [*controller.opening(), *asked]]
+
+
+def test_calls_of_another_service_are_the_controllers_by_its_port_only_and_it_is_said() -> None:
+    found = verdict(health_check(), 9090)
+    assert name_of(found) == "pravega-controller"
+    assert found is not None
+    why = "it calls '/grpc.health.v1.Health/Check', no method of the controller's service"
+    assert found.note == f"taken for pravega-controller by its port: {why}"
+    for port, where in ((4_242, ""), (12345, ", on a port of pravega"), (8080, ", on a port of offramp")):
+        found = verdict(health_check(20), port)
+        assert found is not None
+        assert (found.protocol, found.why) == (None, f"HTTP/2 without a call of Pravega's controller{where}")
+
+
+def test_http2_waits_for_a_call() -> None:
+    opening = health_check(0)
+    assert verdict(opening, 9090, final=False) is None
+    assert name_of(verdict(opening, 9090)) == "pravega-controller"
+    assert name_of(verdict(talk("pravega-controller")[:7], 9090, final=False)) == "pravega-controller"
+
+
+def test_a_health_check_before_the_calls_does_not_matter() -> None:
+    client, server = controller.Peer("client"), controller.Peer("server")
+    sent = [client.headers(1, controller.request("/grpc.health.v1.Health/Check"))]
+    sent += controller.call(client, server, 3, "createScope", {"scope": "x"}, {"status": "SUCCESS"})
+    found = verdict([Sent(*each) for each in [*controller.opening(), *sent]], 4_242)
+    assert name_of(found) == "pravega-controller"
 
 
 @pytest.mark.parametrize("port", [12345, 12346, 10911, 12378, 8080])

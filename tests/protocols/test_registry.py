@@ -20,6 +20,7 @@ def names(protocols: tuple[Protocol, ...]) -> list[str]:
         (10911, ["sbp", "sbp-0.1"]),
         (12378, ["sbp", "sbp-0.1"]),
         (8080, ["offramp"]),
+        (9090, ["pravega-controller"]),
         (80, []),
     ],
 )

@@ -39,6 +39,8 @@ class Conversation(ABC):
 
     #: False while it is not known which revision of the protocol is spoken, so that frames may still be misread.
     is_decided = True
+    #: Why it may be of another protocol though its frames fit, as where many services share a carrier; empty where not.
+    doubt = ""
 
     @abstractmethod
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:

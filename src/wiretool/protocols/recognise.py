@@ -1,6 +1,6 @@
 """Which protocol a connection speaks: by its port, then by what only one of them can say."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -51,6 +51,8 @@ class Evidence:
 
     def verdict(self, note: str = "") -> Verdict:
         """That it is this protocol."""
+        if self.conversation.doubt and not note:
+            note = f"taken for {self.protocol.name} by its port: {self.conversation.doubt}"
         return Verdict(self.protocol, self.conversation, note=note)
 
 
@@ -73,12 +75,13 @@ def recognise(
     if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
         return None
     wanted = 1 if expected else POINTS_UNEXPECTED
+    found = found if expected else _without_doubt(found)
     fits = [evidence for evidence in found if evidence.points >= wanted and not evidence.against]
     # Where several fit it is the first, the newest: more points only say that another has fewer required fields.
-    best = fits[0] if fits else max(found, key=lambda evidence: evidence.score)
-    if best.points >= wanted and best.score > 0:
+    best = fits[0] if fits else max(found, key=lambda evidence: evidence.score, default=None)
+    if best is not None and best.points >= wanted and best.score > 0:
         return best.verdict(_also(found, best))
-    if expected:
+    if expected and best is not None:
         return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
     return Verdict(None, why=foreign or "nothing of a protocol known here")
 
@@ -93,7 +96,9 @@ def _unexpected(
     from_start: bool,
 ) -> Verdict:
     """A known port with little of its protocol on it: another one of ours, something foreign, or a broken peer."""
-    others = [weigh(protocol, chunks, from_start=from_start) for protocol in every if protocol not in expected]
+    others = _without_doubt(
+        weigh(protocol, chunks, from_start=from_start) for protocol in every if protocol not in expected
+    )
     best = max(others, key=lambda evidence: evidence.score, default=None)
     # Chance makes a few points: only what fits throughout is taken for another than the port says.
     is_better = best is not None and best.points >= POINTS_UNEXPECTED and not (best.against and poor.points)
@@ -104,6 +109,11 @@ def _unexpected(
     if foreign:
         return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}")
     return Verdict(expected[0], note=f"taken for {expected[0].name} by its port alone")
+
+
+def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:
+    """Those that may be taken for what they are where the port does not say so."""
+    return [evidence for evidence in found if not evidence.conversation.doubt]
 
 
 def _is_decided(found: Sequence[Evidence], sure: int) -> bool:
@@ -166,13 +176,12 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
         conversation.read(side, piece.data, piece.at, piece.end, evidence.frames)
 
 
-HTTP2 = "HTTP/2 (as gRPC, so Pravega's controller)"
 #: What shows itself in its first bytes; nothing of ours begins so.
-UNMISTAKABLE = ("TLS", HTTP2, "SSH")
+UNMISTAKABLE = ("TLS", "SSH")
 #: How foreign streams begin, and what they are.
 _FOREIGN = (
     (b"\x16\x03", "TLS"),
-    (b"PRI * HTTP/2.0", HTTP2),
+    (b"PRI * HTTP/2.0", "HTTP/2 without a call of Pravega's controller"),
     (b"GET ", "HTTP"),
     (b"POST ", "HTTP"),
     (b"PUT ", "HTTP"),

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols import offramp, pravega, pravega_draft, sbp, sbp_0_1
+from wiretool.protocols import offramp, pravega, pravega_controller, pravega_draft, sbp, sbp_0_1
 from wiretool.protocols.conversation import Protocol
 
 PROTOCOLS: Mapping[str, Protocol] = {
     protocol.name: protocol
     for protocol in (
         pravega.PROTOCOL,
+        pravega_controller.PROTOCOL,
         pravega_draft.PROTOCOL,
         sbp.PROTOCOL,
         sbp_0_1.PROTOCOL,

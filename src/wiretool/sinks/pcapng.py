@@ -18,7 +18,7 @@ Address = tuple[str, int]
 
 
 class Recording:
-    """Writes each connection as it goes: handshake, bytes of both sides in their order, end. Times are ns since 1970."""
+    """Writes each connection as it goes: handshake, bytes of both sides in order, end. Times are ns since 1970."""
 
     def __init__(self, output: Output) -> None:
         self._output = output

@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from wiretool.codec.flatbuffers import TableSlot, TablesSlot
+from wiretool.codec.json_types import JsonList
 from wiretool.codec.message import REQUIRED, Declaration, Field, Message, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import ListOf, WireType
@@ -122,7 +123,7 @@ def _rows(cls: type[Message], indent: str, depth: int) -> Iterator[tuple[str, ..
 
 def inside(wire: WireType) -> type[Message] | None:
     """The structure that a field is, or is a list of."""
-    while isinstance(wire, ListOf):
+    while isinstance(wire, ListOf | JsonList):
         wire = wire.element
     return wire.cls if isinstance(wire, Nested | TableSlot | TablesSlot) else None
 

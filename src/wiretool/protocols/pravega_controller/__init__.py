@@ -1,0 +1,38 @@
+"""Pravega's controller: calls of gRPC over HTTP/2."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from wiretool.codec.jsonform import fields_from_json, nearest
+from wiretool.codec.message import Message, Side
+from wiretool.errors import EncodeError
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
+from wiretool.protocols.pravega_controller.connection import Connection
+from wiretool.protocols.pravega_controller.encoding import encode
+from wiretool.protocols.pravega_controller.frames import begins
+from wiretool.protocols.pravega_controller.headers import completed
+from wiretool.protocols.pravega_controller.messages import BY_NAME, FRAMES
+
+
+def _open(from_start: bool) -> Connection:
+    return Connection(from_start=from_start)
+
+
+def _from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
+    cls = declared_as(name, side) or BY_NAME.get(name)
+    if cls is None:
+        raise EncodeError(f"no message is called {name!r}{nearest(name, {*BY_NAME, *METHODS})}")
+    return completed(fields_from_json(cls, dict(fields), name))
+
+
+PROTOCOL = Protocol(
+    name="pravega-controller",
+    title="Pravega controller (gRPC over HTTP/2)",
+    ports=(9090,),
+    open=_open,
+    messages=(*FRAMES, *(said.declared for said in CALLS.values())),
+    encode=encode,
+    from_json=_from_json,
+    begins=begins,
+)

@@ -1,0 +1,138 @@
+"""Header blocks (HPACK, RFC 7541) of one side, also where its earlier ones were not captured.
+
+References into the table of earlier fields count back from the newest. So behind a hole each reference to a field
+that was said since is certain, and each to one in front of the hole leads out of what is known: that one is null.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import msgspec
+from hpack import Decoder, Encoder
+from hpack.exceptions import HPACKDecodingError, OversizedHeaderListError
+from hpack.table import HeaderTable
+
+from wiretool import limits
+from wiretool.codec.message import Message
+from wiretool.errors import DecodeError, EncodeError, OverLimit
+from wiretool.protocols.pravega_controller.calls import SERVICE
+from wiretool.protocols.pravega_controller.messages import STATUS, Continuation, Headers
+
+#: Name and value; null where it is not known.
+Pair = tuple[str | None, str | None]
+#: What the table has for a field that was said before it was watched. Told by its identity.
+_UNKNOWN = bytes.fromhex("ff00ff")
+#: What every table has at first (RFC 9113 §6.5.2).
+TABLE_BYTES_DEFAULT = 4_096
+
+
+class _Table(HeaderTable):
+    """The table of one side; when not whole, fields may be in it that were not captured."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        super().__init__()
+        self.is_whole = is_whole
+
+    def get_by_index(self, index: int) -> tuple[bytes, bytes]:
+        if not self.is_whole and index > self.STATIC_TABLE_LENGTH + len(self.dynamic_entries):
+            return _UNKNOWN, _UNKNOWN
+        return super().get_by_index(index)
+
+
+class HeaderReader:
+    """Reads the header blocks of one side, one after another."""
+
+    def __init__(self, *, is_whole: bool) -> None:
+        self._decoder = Decoder(max_header_list_size=limits.HTTP2_HEADERS_BYTES_MAX)
+        self._decoder.max_allowed_table_size = limits.HTTP2_TABLE_BYTES_MAX
+        self._decoder.header_table = _Table(is_whole=is_whole)
+
+    def allow(self, table_bytes: int) -> None:
+        """Its table may have that many bytes and no more, as its peer said."""
+        self._decoder.max_allowed_table_size = min(table_bytes, limits.HTTP2_TABLE_BYTES_MAX)
+
+    def forget(self) -> None:
+        """Some block of this side is missing: all that it said before is unknown from now on."""
+        self._decoder.header_table = _Table(is_whole=False)
+        self._decoder.max_allowed_table_size = limits.HTTP2_TABLE_BYTES_MAX
+
+    def read(self, block: bytes) -> tuple[Pair, ...]:
+        """The fields of a whole block; DecodeError where it is none, and then what was said before is unknown."""
+        try:
+            fields = self._decoder.decode(block, raw=True)
+        except OversizedHeaderListError as err:
+            self.forget()
+            raise OverLimit("headers_too_big", str(err), path="headers") from err
+        except HPACKDecodingError as err:
+            self.forget()
+            raise DecodeError("bad_header_block", str(err), path="headers") from err
+        return tuple((_text(name), _text(value)) for name, value in fields)
+
+
+def _text(raw: str | bytes) -> str | None:
+    assert isinstance(raw, bytes)
+    return None if raw is _UNKNOWN else raw.decode("latin-1")
+
+
+def read_alone(block: bytes) -> tuple[Pair, ...]:
+    """The fields of a block of which nothing before is known; DecodeError where it is none."""
+    return HeaderReader(is_whole=False).read(block)
+
+
+def write_headers(headers: Sequence[Pair]) -> bytes:
+    """A block that means the same whatever was said before, and leaves no trace; EncodeError for unknown fields."""
+    fields = []
+    for name, value in headers:
+        if name is None or value is None:
+            raise EncodeError("a field that is not known cannot be written", path="headers")
+        try:
+            fields.append((name.encode("latin-1"), value.encode("latin-1"), True))
+        except UnicodeEncodeError as err:
+            raise EncodeError(f"a header is Latin-1: {err}", path="headers") from err
+    return Encoder().encode(fields, huffman=False)
+
+
+# -- what headers say of a call ----------------------------------------------------------------------------------------
+
+_PATH = f"/{SERVICE}/"
+
+
+class Meaning(NamedTuple):
+    """What the headers of a request, an answer or its end say."""
+
+    #: The target of a request, None in an answer, and where it is not known.
+    path: str | None
+    #: The method of the controller that it calls.
+    method: str | None
+    #: gRPC's status, by its name, and its text.
+    grpc_status: str | int | None
+    grpc_message: str | None
+
+
+def meaning_of(headers: Sequence[Pair] | None) -> Meaning:
+    """What those headers mean."""
+    named = {name: value for name, value in headers or () if name is not None}
+    path, status, text = named.get(":path"), named.get("grpc-status"), named.get("grpc-message")
+    method = path[len(_PATH) :] if path is not None and path.startswith(_PATH) else None
+    is_status = status is not None and status.isascii() and status.isdigit() and len(status) < 10
+    return Meaning(
+        path,
+        method,
+        STATUS.name_of(int(status)) if status is not None and is_status else None,
+        None if text is None else unquote(text, errors="replace"),
+    )
+
+
+def path_of(method: str) -> str:
+    """The target of a request that calls a method of the controller."""
+    return _PATH + method
+
+
+def completed(message: Message) -> Message:
+    """A Headers or Continuation whose first fields say what its headers mean; any other message as it is."""
+    if not isinstance(message, Headers | Continuation):
+        return message
+    meaning = meaning_of(message.headers)
+    said = {"method": meaning.method, "grpc_status": meaning.grpc_status, "grpc_message": meaning.grpc_message}
+    return msgspec.structs.replace(message, **said)

@@ -1,0 +1,42 @@
+"""Mocks and taps on real sockets, inside a test's own event loop: loopback, any free port, a deadline on everything."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from wiretool.net.addresses import LOOPBACK, Address
+from wiretool.net.host import Host
+from wiretool.net.serving import loop_factory
+from wiretool.servers.mock import Mock
+
+DEADLINE_S = 30.0
+T = TypeVar("T")
+
+
+def run(story: Callable[[], Awaitable[T]]) -> T:
+    """What a coroutine gives, on the loop that servers use, in time."""
+
+    async def bounded() -> T:
+        return await asyncio.wait_for(story(), DEADLINE_S)
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(bounded())
+
+
+@asynccontextmanager
+async def hosted(mock: Mock, **options: object) -> AsyncIterator[tuple[Host, Address, list[str]]]:
+    """A host for a mock, where its main door is, and what it tells the log."""
+    told: list[str] = []
+    host = Host(mock, told.append, **options)  # type: ignore[arg-type]  # each test knows its options
+    bound = [await host.listen(door.name, Address(LOOPBACK, 0), None) for door in mock.doors]
+    try:
+        yield host, bound[0], told
+    finally:
+        await host.stop()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Let the loop turn until it is so; the deadline of the run ends it otherwise."""
+    while not is_so():
+        await asyncio.sleep(0)

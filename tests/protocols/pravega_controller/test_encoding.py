@@ -1,0 +1,80 @@
+"""Messages to frames."""
+
+from typing import Any
+
+import pytest
+
+from tests.protocols.pravega_controller.talk import DATA, END_STREAM, frame
+from wiretool.codec.jsonform import fields_from_json
+from wiretool.codec.message import Message, Side
+from wiretool.errors import EncodeError
+from wiretool.protocols.pravega_controller import PROTOCOL
+from wiretool.protocols.pravega_controller.calls import CALLS
+from wiretool.protocols.pravega_controller.encoding import data_frame, encode, with_message
+from wiretool.protocols.pravega_controller.messages import Headers, Ping
+
+
+def uri(**fields: Any) -> Message:
+    return fields_from_json(CALLS["getURI", "server"].declared, fields)
+
+
+def test_the_message_of_a_call_is_a_data_frame() -> None:
+    body = b"\0\0\0\0\x06\x0a\x01h\x10\x81\x01"
+    assert encode(uri(endpoint="h", port=129), "server") == frame(DATA, 0, 1, body)
+    assert data_frame(uri(endpoint="h", port=129), 7, end_stream=True) == frame(DATA, END_STREAM, 7, body)
+    asked = PROTOCOL.from_json("getURI", "client", {"segmentId": 0})
+    assert encode(asked, "client") == frame(DATA, END_STREAM, 1, b"\0\0\0\0\0")
+
+
+def test_another_message_takes_the_place_of_one() -> None:
+    raw = frame(DATA, END_STREAM | 8, 9, b"\x02\0\0\0\0\x03\x0a\x01hxx")
+    assert with_message(raw, uri(endpoint="tap", port=1)) == data_frame(uri(endpoint="tap", port=1), 9, end_stream=True)
+    with pytest.raises(EncodeError, match="a frame of type 6 carries no message"):
+        with_message(encode(Ping(opaque_data=bytes(8)), "client"), uri())
+
+
+def test_headers_say_what_they_mean() -> None:
+    fields = {"stream_id": 1, "headers": [["grpc-status", "5"], ["grpc-message", "a%20b"]], "grpc_status": "OK"}
+    message = PROTOCOL.from_json("Headers", "server", fields)
+    assert isinstance(message, Headers)
+    assert (message.grpc_status, message.grpc_message, message.method) == ("NOT_FOUND", "a b", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "fields", "why"),
+    [
+        ("getUri", "client", {}, r"no message is called 'getUri' \(did you mean getURI\?\)"),
+        ("Ping", "client", {"opaque_data": "00"}, "PING frame must have 8 byte length"),
+        ("Preface", "server", {}, "a server sends no Preface"),
+        ("PushPromise", "client", {"stream_id": 1, "promised_stream_id": 2}, "a client sends no PushPromise"),
+        ("Data", "client", {"stream_id": 0}, "Stream ID must be non-zero"),
+        ("Data", "client", {"stream_id": -1}, "stream -1"),
+        ("Data", "client", {"stream_id": 1, "data": "x"}, "wants hex"),
+        ("Headers", "client", {"stream_id": 1, "headers": None}, "goes on in another frame"),
+        ("Headers", "client", {"stream_id": 1, "end_headers": False}, "goes on in another frame"),
+        ("Headers", "client", {"stream_id": 1, "headers": [["x", None]]}, "not known"),
+        ("Headers", "client", {"stream_id": 1, "headers": [["x"]]}, "a name and a value"),
+        ("Headers", "client", {"stream_id": 1, "headers": [["x", 1]]}, "wants a string"),
+        ("Settings", "client", {"settings": {"MAX_FRAME": 1}}, "wants a number, or one of HEADER_TABLE_SIZE"),
+        ("Settings", "client", {"settings": {"MAX_FRAME_SIZE": 2**32}}, "is no u32"),
+        ("Settings", "client", {"settings": []}, "wants an object"),
+        ("Settings", "client", {"ack": True, "settings": {"ENABLE_PUSH": 1}}, "must not have payload"),
+        ("Settings", "client", {"settings": {"5": 1}}, "wants a number, or one of"),
+        ("RstStream", "client", {"stream_id": 1, "error_code": "CANCELLED"}, "or one of NO_ERROR"),
+        ("RstStream", "client", {"stream_id": 1, "error_code": -1}, "does not fit 4 bytes"),
+        ("WindowUpdate", "client", {"stream_id": 1, "window_increment": 0}, "between 1 to"),
+        ("Unknown", "client", {"type": 256, "flags": 0, "stream_id": 0}, "type 256"),
+    ],
+)
+def test_what_cannot_be_sent(name: str, side: Side, fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(EncodeError, match=why):
+        encode(PROTOCOL.from_json(name, side, fields), side)
+
+
+def test_settings_and_errors_without_a_name_are_numbers() -> None:
+    message = PROTOCOL.from_json("Settings", "server", {"settings": {"65027": 1, "MAX_FRAME_SIZE": 16384}})
+    assert encode(message, "server")[9:].hex() == "fe0300000001000500004000"
+    message = PROTOCOL.from_json("RstStream", "server", {"stream_id": 3, "error_code": 8})
+    assert encode(message, "server") == encode(
+        PROTOCOL.from_json("RstStream", "server", {"stream_id": 3, "error_code": "CANCEL"}), "server"
+    )
