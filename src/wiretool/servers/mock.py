@@ -76,6 +76,9 @@ class Link(ABC):
         Where the replies to one `feed` pass limits.MOCK_REPLY_BYTES_MAX, the frames behind them wait for `drained`.
         """
 
+    def full(self, now_ns: int) -> None:  # noqa: B027  (most send only what was just asked for)
+        """What was sent leaves slowly: of what nobody waits for, make no more before `drained`."""
+
     def drained(self, now_ns: int) -> None:  # noqa: B027  (most links never hold frames back)
         """What was sent has left: go on with the frames that wait, if any."""
 
@@ -142,6 +145,14 @@ class Mock(ABC):
         if link is None:
             return []
         link.feed(data, now_ns)
+        return self._done(now_ns)
+
+    def full(self, connection: int, now_ns: int) -> list[Action]:
+        """What was sent on a connection leaves slowly; `drained` will follow."""
+        link = self.links.get(connection)
+        if link is None:
+            return []
+        link.full(now_ns)
         return self._done(now_ns)
 
     def drained(self, connection: int, now_ns: int) -> list[Action]:

@@ -1,0 +1,71 @@
+"""The mock for a protocol."""
+
+from collections.abc import Callable, Mapping
+
+from wiretool.errors import UsageError
+from wiretool.servers.mock import Mock
+from wiretool.servers.options import MockOptions, check_options
+
+
+def mock_for(protocol: str, options: MockOptions) -> Mock:
+    """A new mock server of a protocol. UsageError for a protocol without one, or options that are not its."""
+    make = MAKERS.get(protocol)
+    if make is None:
+        raise UsageError(f"no server for {protocol!r}: there is one for {', '.join(MAKERS)}")
+    check_options(protocol, options)
+    return make(options)
+
+
+def _pravega(options: MockOptions) -> Mock:
+    from wiretool.servers.pravega.mock import RELEASED_VERSION, PravegaMock
+
+    return PravegaMock(
+        wire_version=RELEASED_VERSION if options.wire_version is None else options.wire_version,
+        seed=options.seed,
+        retain_bytes=options.retain_bytes,
+        like_real=options.like_real,
+        auth=options.auth,
+        advertise=options.advertise,
+    )
+
+
+def _pravega_draft(options: MockOptions) -> Mock:
+    from wiretool.servers.pravega_draft.mock import DraftMock
+
+    return DraftMock(retain_bytes=options.retain_bytes)
+
+
+def _sbp(options: MockOptions) -> Mock:
+    from wiretool.servers.sbp.mock import SbpMock
+
+    return SbpMock(retain_bytes=options.retain_bytes, like_real=options.like_real)
+
+
+def _sbp_0_1(options: MockOptions) -> Mock:
+    from wiretool.servers.sbp_0_1.mock import Sbp01Mock
+
+    return Sbp01Mock(retain_bytes=options.retain_bytes, like_real=options.like_real)
+
+
+def _offramp(options: MockOptions) -> Mock:
+    from wiretool.servers.offramp.mock import OfframpMock
+
+    return OfframpMock(
+        roads=options.roads,
+        feed=options.feed,
+        rate=options.rate,
+        retain_bytes=options.retain_bytes,
+        auth=None if options.auth is None else dict([options.auth]),
+        seed=options.seed,
+        like_real=options.like_real,
+    )
+
+
+#: A mock's modules are imported when it is wanted.
+MAKERS: Mapping[str, Callable[[MockOptions], Mock]] = {
+    "pravega": _pravega,
+    "pravega-draft": _pravega_draft,
+    "sbp": _sbp,
+    "sbp-0.1": _sbp_0_1,
+    "offramp": _offramp,
+}

@@ -1,0 +1,149 @@
+"""What is on the roads: partitions of messages with offsets, bounded by what is kept of all of them together."""
+
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wiretool import limits
+from wiretool.errors import UsageError
+from wiretool.protocols.offramp import events
+from wiretool.protocols.offramp.messages import MessageEvent
+from wiretool.servers.offramp.feed import FeedMessage
+from wiretool.servers.offramp.groups import Group
+from wiretool.servers.offramp.partitions import Entry, Partition
+from wiretool.servers.offramp.pii import blanked
+
+
+class Road:
+    """A road, and the streams that are read from it."""
+
+    def __init__(self, name: str, partitions: int) -> None:
+        self.name = name
+        self.partitions = [Partition() for _ in range(partitions)]
+        self.groups: dict[str, Group] = {}
+        #: Connections on it.
+        self.users = 0
+        self._turn = 0
+
+    def group(self, stream: str) -> Group:
+        """The consumers and commits of a stream. Streams that only have old commits are forgotten where many are."""
+        group = self.groups.get(stream)
+        if group is None:
+            if len(self.groups) >= limits.OFFRAMP_STREAMS_MAX:
+                self._forget_a_stream()
+            group = self.groups[stream] = Group(self.partitions)
+        return group
+
+    def _forget_a_stream(self) -> None:
+        idle = next((name for name, group in self.groups.items() if not group.members), None)
+        if idle is not None:
+            del self.groups[idle]
+
+    def pump(self) -> None:
+        """Send whoever waits for it what has come."""
+        for group in self.groups.values():
+            for member in group.members:
+                member.pump()
+
+    def described(self) -> Mapping[str, Any]:
+        """What is on it, and how far each of its streams is."""
+        streams = [
+            {"stream": name, "consumers": len(group.members), "committed": dict(group.committed)}
+            for name, group in self.groups.items()
+        ]
+        partitions = [{"first": partition.first, "end": partition.end} for partition in self.partitions]
+        return {"road": self.name, "partitions": partitions, "streams": streams}
+
+    def place(self, message: FeedMessage) -> int:
+        """The partition for a message. UsageError: it names one that the road does not have."""
+        count = len(self.partitions)
+        if message.partition is not None:
+            if message.partition >= count:
+                raise UsageError(f"partition {message.partition}: road {self.name!r} has {count}, from 0 on")
+            return message.partition
+        if message.key is not None:
+            return zlib.crc32(message.key.encode("utf-8", "surrogatepass")) % count
+        self._turn += 1
+        return (self._turn - 1) % count
+
+
+class Roads:
+    """All roads. `names`: those there are; None: any road there is, from when it is asked for."""
+
+    def __init__(
+        self, names: Sequence[str] | None, *, partitions: int, retain_bytes: int, feed: Sequence[FeedMessage]
+    ) -> None:
+        self._names = None if names is None else frozenset(names)
+        self._partitions = partitions
+        self._retain_bytes = retain_bytes
+        self._feed = feed
+        self._kept_bytes = 0
+        #: Where each kept message is, the oldest first.
+        self._ages: deque[Partition] = deque()
+        self._roads: dict[str, Road] = {}
+        for message in feed:
+            self._check(message)
+
+    def _check(self, message: FeedMessage) -> None:
+        """UsageError: a message of the feed fits no road."""
+        if message.road is not None and not self.has(message.road):
+            raise UsageError(f"the feed has a message for road {message.road!r}, which is none of the roads")
+        if message.partition is not None and message.partition >= self._partitions:
+            raise UsageError(f"the feed has a message for partition {message.partition} of {self._partitions}")
+
+    def __iter__(self) -> Iterator[Road]:
+        return iter(self._roads.values())
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a road, or will be when it is asked for."""
+        if name in self._roads:
+            return True
+        if self._names is not None:
+            return name in self._names
+        return len(self._roads) < limits.OFFRAMP_ROADS_MAX
+
+    def get(self, name: str, now_ns: int) -> Road | None:
+        """The road of that name, or None where there is none."""
+        road = self._roads.get(name)
+        if road is None and self.has(name):
+            road = self._roads[name] = Road(name, self._partitions)
+            for message in self._feed:
+                if message.road in (None, name):
+                    self.put(road, message, now_ns)
+        return road
+
+    def put(self, road: Road, message: FeedMessage, now_ns: int) -> tuple[int, int]:
+        """Append a message to a road; its partition and offset. EncodeError: its payload is no JSON."""
+        index = road.place(message)
+        partition = road.partitions[index]
+        entry = _entry(message, index, partition.end, now_ns)
+        offset = partition.end
+        partition.append(entry)
+        self._ages.append(partition)
+        self._kept_bytes += entry.size
+        while self._kept_bytes > self._retain_bytes:
+            self._kept_bytes -= self._ages.popleft().drop_oldest()
+        return index, offset
+
+
+def _entry(message: FeedMessage, partition: int, offset: int, now_ns: int) -> Entry:
+    """The texts of a message, each written once for all who get it."""
+    event = MessageEvent(
+        partition=partition,
+        offset=offset,
+        schema=message.schema,
+        timestampMs=now_ns // 1_000_000 if message.timestamp is None else message.timestamp,
+        payload=message.payload,
+    )
+    text = events.encode(event)
+    if not message.pii:
+        return Entry(text, text)
+    hidden = MessageEvent(
+        partition=partition,
+        offset=offset,
+        schema=event.schema,
+        timestampMs=event.timestampMs,
+        payload=blanked(message.payload, message.pii),
+    )
+    return Entry(text, events.encode(hidden))

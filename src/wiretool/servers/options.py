@@ -1,0 +1,53 @@
+"""What a mock may be asked to do, and which protocol's mock can."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from wiretool import limits
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.servers.offramp.feed import FeedMessage
+
+#: Options that only some protocols' mocks have, and how the command line spells them where that differs.
+BELONG = {
+    "wire_version": ("pravega",),
+    "advertise": ("pravega",),
+    "auth": ("pravega", "offramp"),
+    "roads": ("offramp",),
+    "feed": ("offramp",),
+    "rate": ("offramp",),
+}
+SPELLED = {"roads": "road"}
+
+
+@dataclass(frozen=True, slots=True)
+class MockOptions:
+    """All options of all mocks; what is not asked for has its default."""
+
+    seed: int = 0
+    #: Bytes of data to keep; the oldest goes first.
+    retain_bytes: int = limits.MOCK_RETAIN_BYTES
+    #: Behave as recorded where a real server crashes, hangs or goes silent, as far as that harms nobody.
+    like_real: bool = False
+    #: Pravega: the highest wire version; None for the newest released server's.
+    wire_version: int | None = None
+    #: Pravega: the host and, if not 0, the port that getURI gives; None for where the store's door is.
+    advertise: tuple[str, int] | None = None
+    #: User and password that clients must give; None lets everybody in.
+    auth: tuple[str, str] | None = None
+    #: Offramp: the roads there are; None for any. Messages put on them at the start, and made per second and road.
+    roads: Sequence[str] | None = None
+    feed: Sequence["FeedMessage"] = ()
+    rate: float = 0.0
+
+
+def check_options(protocol: str, options: MockOptions) -> None:
+    """UsageError for an option that the protocol's mock does not have."""
+    plain = MockOptions()
+    for field in fields(options):
+        homes = BELONG.get(field.name, (protocol,))
+        if protocol not in homes and getattr(options, field.name) != getattr(plain, field.name):
+            spelled = SPELLED.get(field.name, field.name).replace("_", "-")
+            raise UsageError(f"--{spelled} goes with {' and '.join(homes)}, not with {protocol}")

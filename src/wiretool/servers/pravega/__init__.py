@@ -1,0 +1,1 @@
+"""The mock of a Pravega segment store."""

@@ -1,0 +1,40 @@
+"""Names and numbers of segments, and which names may be given."""
+
+import re
+
+#: With a leading underscore a name is internal: the controller's own streams, and what clients make beside theirs.
+_NAME = re.compile(r"_?[A-Za-z0-9.\-]+")
+_USER_NAME = re.compile(r"[A-Za-z0-9.\-]+")
+_NAME_CHARACTERS_MAX = 255
+
+#: Before the name of a stream that carries another's watermarks, and the state of a reader group.
+MARK = "_MARK"
+READER_GROUP = "_RG"
+#: Behind the name of a key-value table, in the names of its segments.
+TABLE = "_kvtable"
+_NUMBER_BITS = 32
+
+
+def is_name(name: str) -> bool:
+    """Whether a scope or stream may be called so."""
+    return len(name) <= _NAME_CHARACTERS_MAX and _NAME.fullmatch(name) is not None
+
+
+def is_user_name(name: str) -> bool:
+    """Whether a user may call a reader group or key-value table so."""
+    return len(name) <= _NAME_CHARACTERS_MAX and _USER_NAME.fullmatch(name) is not None
+
+
+def segment_id(number: int, epoch: int) -> int:
+    """The 64-bit id of a stream's segment."""
+    return epoch << _NUMBER_BITS | number
+
+
+def segment_name(scope: str, stream: str, number: int, epoch: int) -> str:
+    """What the store calls a stream's segment."""
+    return f"{scope}/{stream}/{number}.#epoch.{epoch}"
+
+
+def transaction_name(segment: str, high_bits: int, low_bits: int) -> str:
+    """What the store calls a transaction's part of a segment."""
+    return f"{segment}#transaction.{high_bits:016x}{low_bits:016x}"

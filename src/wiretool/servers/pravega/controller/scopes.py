@@ -1,0 +1,79 @@
+"""Scopes, and what is in them by name."""
+
+from dataclasses import dataclass, field
+
+from wiretool.protocols.pravega_controller import controller_pb2 as pb
+from wiretool.servers.pravega.controller.names import is_name
+from wiretool.servers.pravega.controller.paging import Catalogue
+from wiretool.servers.pravega.controller.refused import Refused, Why
+from wiretool.servers.pravega.controller.streams import KeyRange, Stream
+
+#: The scope of a real controller's own streams; it is always there.
+SYSTEM_SCOPE = "_system"
+
+
+@dataclass
+class ReaderGroup:
+    """A reader group as it was configured last; its state is a stream."""
+
+    config: pb.ReaderGroupConfiguration
+
+
+@dataclass
+class Table:
+    """A key-value table and the key ranges of its segments."""
+
+    config: pb.KeyValueTableConfig
+    ranges: list[KeyRange]
+
+
+@dataclass
+class Scope:
+    """A name space of streams, reader groups and key-value tables."""
+
+    name: str
+    streams: Catalogue[Stream] = field(default_factory=Catalogue)
+    groups: Catalogue[ReaderGroup] = field(default_factory=Catalogue)
+    tables: Catalogue[Table] = field(default_factory=Catalogue)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it."""
+        return not (self.streams or self.groups or self.tables)
+
+
+class Scopes:
+    """All scopes."""
+
+    def __init__(self) -> None:
+        self.all: Catalogue[Scope] = Catalogue()
+        self.all.add(SYSTEM_SCOPE, Scope(SYSTEM_SCOPE))
+
+    def create(self, name: str) -> None:
+        """Make an empty scope."""
+        if not is_name(name):
+            raise Refused(Why.INVALID_SCOPE_NAME, name)
+        if name in self.all:
+            raise Refused(Why.SCOPE_EXISTS, name)
+        self.all.add(name, Scope(name))
+
+    def delete(self, name: str) -> None:
+        """Remove an empty scope."""
+        if not self.find(name).is_empty:
+            raise Refused(Why.SCOPE_NOT_EMPTY, name)
+        self.all.remove(name)
+
+    def find(self, name: str) -> Scope:
+        """The scope of that name."""
+        scope = self.all.get(name)
+        if scope is None:
+            raise Refused(Why.SCOPE_NOT_FOUND, name)
+        return scope
+
+    def stream(self, scope: str, stream: str) -> Stream:
+        """The stream of that name; a missing scope is a missing stream."""
+        found = self.all.get(scope)
+        known = None if found is None else found.streams.get(stream)
+        if known is None:
+            raise Refused(Why.STREAM_NOT_FOUND, f"{scope}/{stream}")
+        return known

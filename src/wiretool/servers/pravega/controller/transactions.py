@@ -1,0 +1,168 @@
+"""Transactions: events that are written beside a stream, and appear in it together or not at all."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+from wiretool import limits
+from wiretool.servers.pravega.controller.names import transaction_name
+from wiretool.servers.pravega.controller.refused import Refused, Why
+from wiretool.servers.pravega.controller.scopes import Scopes
+from wiretool.servers.pravega.controller.store import Store
+from wiretool.servers.pravega.controller.streams import Epoch, Stream, StreamSegment, Transaction
+from wiretool.servers.timers import Timers
+
+#: What a lease may be, as the real controller takes it.
+LEASE_MS_MIN = 10_000
+LEASE_MS_MAX = 600_000
+_NS_PER_MS = 1_000_000
+_LOW_BITS = 63
+_HIGH_EPOCH_BIT = 32
+
+
+class TransactionState(Enum):
+    """How far a transaction has come. Committing and aborting take no time here."""
+
+    UNKNOWN = auto()
+    OPEN = auto()
+    COMMITTED = auto()
+    ABORTED = auto()
+
+
+class Transactions:
+    """The transactions of all streams.
+
+    An id is the epoch of the stream, then a counter over all streams whose low 63 bits make the low half: clients
+    extend its sign. With `timers` a transaction whose lease is over is aborted; without, it stays open, which real
+    clients need: the Rust one pings for the first time when the lease has just passed, and not each of them.
+    """
+
+    def __init__(self, scopes: Scopes, store: Store, timers: Timers | None = None) -> None:
+        self._scopes = scopes
+        self._store = store
+        self._timers = timers
+        self._count = 0
+
+    def create(self, scope: str, stream: str, lease_ms: int, now_ns: int) -> Transaction:
+        """Open a transaction on the active segments of a stream."""
+        if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
+            raise Refused(Why.INVALID_ARGUMENT, f"a lease of {lease_ms} ms; {LEASE_MS_MIN} to {LEASE_MS_MAX} are taken")
+        found = self._scopes.stream(scope, stream)
+        if found.is_sealed:
+            raise Refused(Why.STREAM_SEALED, f"{scope}/{stream}")
+        epoch = found.active
+        self._count += 1
+        high_bits = epoch.number << _HIGH_EPOCH_BIT | self._count >> _LOW_BITS
+        transaction = Transaction(high_bits, self._count & (1 << _LOW_BITS) - 1, epoch)
+        for segment in epoch.segments:
+            self._store.create(_part(found, segment, transaction), found.config, now_ns)
+        found.open_transactions[_key(transaction)] = transaction
+        self._lease(found, transaction, lease_ms, now_ns)
+        return transaction
+
+    def state(self, scope: str, stream: str, high_bits: int, low_bits: int) -> TransactionState:
+        """How far a transaction has come; UNKNOWN where there never was one, or it ended long ago."""
+        found = self._scopes.stream(scope, stream)
+        if (high_bits, low_bits) in found.open_transactions:
+            return TransactionState.OPEN
+        is_committed = found.completed.get((high_bits, low_bits))
+        if is_committed is None:
+            return TransactionState.UNKNOWN
+        return TransactionState.COMMITTED if is_committed else TransactionState.ABORTED
+
+    def ping(
+        self, scope: str, stream: str, high_bits: int, low_bits: int, lease_ms: int, now_ns: int
+    ) -> TransactionState:
+        """Renew the lease of a transaction, if it is open; how far it has come."""
+        found = self._scopes.stream(scope, stream)
+        transaction = found.open_transactions.get((high_bits, low_bits))
+        if transaction is not None:
+            if lease_ms > LEASE_MS_MAX:
+                raise Refused(Why.LEASE_TOO_LARGE, f"a lease of {lease_ms} ms")
+            self._lease(found, transaction, lease_ms, now_ns)
+        return self.state(scope, stream, high_bits, low_bits)
+
+    def commit(self, scope: str, stream: str, high_bits: int, low_bits: int, now_ns: int) -> None:
+        """Put the events of a transaction into the stream. Once more is fine; after an abort it is refused."""
+        found = self._scopes.stream(scope, stream)
+        transaction = found.open_transactions.get((high_bits, low_bits))
+        if transaction is not None:
+            self._merge(found, transaction, now_ns)
+            self._complete(found, transaction, is_committed=True)
+        elif not found.completed.get((high_bits, low_bits), False):
+            raise Refused(Why.FAILURE, f"transaction {high_bits:016x}{low_bits:016x} is not open")
+
+    def abort(self, scope: str, stream: str, high_bits: int, low_bits: int, now_ns: int) -> None:
+        """Drop the events of a transaction. Once more is fine; after a commit it is refused."""
+        found = self._scopes.stream(scope, stream)
+        transaction = found.open_transactions.get((high_bits, low_bits))
+        if transaction is not None:
+            self._abort(found, transaction, now_ns)
+        elif found.completed.get((high_bits, low_bits), True):
+            raise Refused(Why.FAILURE, f"transaction {high_bits:016x}{low_bits:016x} is not open")
+
+    def abort_all(self, stream: Stream, now_ns: int) -> None:
+        """Abort every open transaction of a stream."""
+        for transaction in list(stream.open_transactions.values()):
+            self._abort(stream, transaction, now_ns)
+
+    def completed(self, scope: str, stream: str) -> Mapping[tuple[int, int], bool]:
+        """The transactions that ended last, and whether they were committed."""
+        ended = list(self._scopes.stream(scope, stream).completed.items())
+        return dict(ended[-limits.CONTROLLER_COMPLETED_LISTED_MAX :])
+
+    def _lease(self, stream: Stream, transaction: Transaction, lease_ms: int, now_ns: int) -> None:
+        if self._timers is None:
+            return
+        if transaction.expiry is not None:
+            transaction.expiry.cancel()
+        expires_ns = now_ns + lease_ms * _NS_PER_MS
+        transaction.expiry = self._timers.at(expires_ns, lambda at_ns: self._abort(stream, transaction, at_ns))
+
+    def _abort(self, stream: Stream, transaction: Transaction, now_ns: int) -> None:
+        for segment in transaction.epoch.segments:
+            self._store.delete(_part(stream, segment, transaction), now_ns)
+        self._complete(stream, transaction, is_committed=False)
+
+    def _complete(self, stream: Stream, transaction: Transaction, *, is_committed: bool) -> None:
+        if transaction.expiry is not None:
+            transaction.expiry.cancel()
+        del stream.open_transactions[_key(transaction)]
+        stream.completed[_key(transaction)] = is_committed
+        if len(stream.completed) > limits.CONTROLLER_COMPLETED_MAX:
+            stream.completed.popitem(last=False)
+
+    def _merge(self, stream: Stream, transaction: Transaction, now_ns: int) -> None:
+        """Merge each part into its segment; where the stream was scaled meanwhile, into copies between two epochs."""
+        epoch = transaction.epoch
+        targets = epoch.segments
+        is_scaled = stream.active.reference != epoch.reference
+        active = stream.active
+        if is_scaled:
+            targets = self._begin_copy(stream, epoch, now_ns)
+        elif active is not epoch:
+            targets = active.segments
+        for segment, target in zip(epoch.segments, targets, strict=True):
+            self._store.merge(stream.store_name(target), [_part(stream, segment, transaction)], now_ns)
+        if is_scaled:
+            self._begin_copy(stream, active, now_ns)
+
+    def _begin_copy(self, stream: Stream, epoch: Epoch, now_ns: int) -> tuple[StreamSegment, ...]:
+        """Begin an epoch with the same numbers and keys as another; its segments, in the order of those."""
+        closed = stream.active.segments
+        number = len(stream.epochs)
+        copies = tuple(segment._replace(epoch=number) for segment in epoch.segments)
+        for copy in copies:
+            self._store.create(stream.store_name(copy), stream.config, now_ns)
+        stream.begin_epoch(copies, epoch.reference)
+        for segment in closed:
+            self._store.seal(stream.store_name(segment), now_ns)
+        return copies
+
+
+def _key(transaction: Transaction) -> tuple[int, int]:
+    return transaction.high_bits, transaction.low_bits
+
+
+def _part(stream: Stream, segment: StreamSegment, transaction: Transaction) -> str:
+    """What the store calls a transaction's part of a segment."""
+    return transaction_name(stream.store_name(segment), transaction.high_bits, transaction.low_bits)

@@ -1,0 +1,143 @@
+"""The mock of a Pravega cluster of one store and one controller."""
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from wiretool import limits
+from wiretool.codec.message import Message
+from wiretool.errors import UsageError
+from wiretool.protocols.pravega.segments import CreateSegment
+from wiretool.servers.mock import Action, Door, Link, Mock
+from wiretool.servers.pravega.controller.authority import Authority
+from wiretool.servers.pravega.controller.context import Address, Context
+from wiretool.servers.pravega.controller.link import ControllerLink
+from wiretool.servers.pravega.controller.refused import Refused
+from wiretool.servers.pravega.controller.service import Service
+from wiretool.servers.pravega.controller.state import ControllerState
+from wiretool.servers.pravega.link import Port, StoreLink
+from wiretool.servers.pravega.segments import Refusal
+from wiretool.servers.pravega.store import SegmentStore
+from wiretool.servers.pravega.tokens import TokenChecker
+
+#: Wire versions of servers 0.11.0 and 0.12.0, of 0.13.0, the newest release, and of the newest code.
+OLDEST_SERVED_VERSION = 15
+RELEASED_VERSION = 16
+NEWEST_VERSION = 17
+STORE_DOOR = Door("store", 12345, "pravega")
+CONTROLLER_DOOR = Door("controller", 9090, "pravega-controller")
+ADMIN_DOOR = Door("admin", 9999, "pravega")
+#: How often the store looks for idle segments, and for how long one must have been idle to be unloaded.
+_IDLE_NS = 60_000_000_000
+
+
+class PravegaMock(Mock):
+    """A store and its controller. Times are nanoseconds since the epoch: they are told to clients.
+
+    `like_real`: segments that are idle for a minute or two are unloaded, which ends the reads that wait in them with
+    an empty reply. `auth`: user and password that the controller asks for; with them the store asks for delegation
+    tokens, signed with `token_key`. `advertise`: where clients are sent to find the store, if not to its door; port 0
+    is that of the door. `has_admin`: there is an admin port too.
+    """
+
+    def __init__(
+        self,
+        *,
+        wire_version: int = RELEASED_VERSION,
+        seed: int = 0,
+        retain_bytes: int = limits.MOCK_RETAIN_BYTES,
+        like_real: bool = False,
+        auth: tuple[str, str] | None = None,
+        token_key: bytes = b"secret",
+        advertise: tuple[str, int] | None = None,
+        has_admin: bool = False,
+    ) -> None:
+        if not OLDEST_SERVED_VERSION <= wire_version <= NEWEST_VERSION:
+            raise UsageError(f"it serves wire versions {OLDEST_SERVED_VERSION} to {NEWEST_VERSION}, not {wire_version}")
+        super().__init__()
+        self.doors = (STORE_DOOR, CONTROLLER_DOOR, *((ADMIN_DOOR,) if has_admin else ()))
+        self._wire_version = wire_version
+        self._seed = seed
+        self._retain_bytes = retain_bytes
+        self._like_real = like_real
+        self._tokens = None if auth is None else TokenChecker(token_key)
+        self._authority = None if auth is None or self._tokens is None else Authority(*auth, self._tokens)
+        self._advertise = advertise
+        #: Where each door is; where it usually is until it is told.
+        self._bound = {door.name: Address("127.0.0.1", door.port) for door in self.doors}
+        self.forget()
+
+    def bound(self, door: str, host: str, port: int) -> None:
+        self._bound[door] = Address(host, port)
+        self.service = self._new_service()
+
+    def forget(self) -> None:
+        self._is_watching = False
+        rng = random.Random(self._seed)
+        self.store = SegmentStore(
+            wire_version=self._wire_version, retain_bytes=self._retain_bytes, rng=rng, tokens=self._tokens
+        )
+        self.controller = ControllerState(self._ask, rng)
+        self.service = self._new_service()
+
+    def greet(self, connection: int, door: str, now_ns: int) -> Link:
+        if door == CONTROLLER_DOOR.name:
+            return ControllerLink(connection, self.service, self.outbox)
+        if self._like_real and not self._is_watching:
+            self._watch(now_ns)
+        port: Port = "admin" if door == ADMIN_DOOR.name else "main"
+        return StoreLink(connection, self.store, self.outbox, self.timers, port)
+
+    def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
+        """`seal` {segment} seals a segment; `scale` {scope, stream, segments} divides a stream anew."""
+        match what:
+            case "seal":
+                told = self._seal(now_ns, **_checked(arguments, segment=str))
+            case "scale":
+                told = self._scale(now_ns, **_checked(arguments, scope=str, stream=str, segments=int))
+            case _:
+                return super().operate(what, arguments, now_ns)
+        return told, self._done(now_ns)
+
+    def _seal(self, now_ns: int, segment: str) -> Mapping[str, Any]:
+        try:
+            self.store.segments.seal(segment, now_ns)
+        except Refusal as refusal:
+            raise UsageError(f"segment {segment!r} is {refusal.why}") from refusal
+        return {"segment": segment, "length": self.store.segments.info(segment).length}
+
+    def _scale(self, now_ns: int, scope: str, stream: str, segments: int) -> Mapping[str, Any]:
+        if not 1 <= segments <= limits.CONTROLLER_SEGMENTS_MAX:
+            raise UsageError(f"a stream is scaled to 1 to {limits.CONTROLLER_SEGMENTS_MAX} segments, not {segments}")
+        try:
+            made = self.controller.scale_to(scope, stream, segments, now_ns)
+        except Refused as refused:
+            raise UsageError(f"{scope}/{stream} is not scaled: {refused}") from refused
+        return {"segments": [segment.id for segment in made]}
+
+    def _ask(self, request: Message, now_ns: int) -> Message:
+        """What the store tells the controller, which may use the name of a segment again at once."""
+        if isinstance(request, CreateSegment):
+            self.store.segments.free_name(request.segment)
+        return self.store.ask(request, now_ns)
+
+    def _new_service(self) -> Service:
+        host, port = self._advertise or self._bound[STORE_DOOR.name]
+        store = Address(host, port or self._bound[STORE_DOOR.name].port)
+        return Service(Context(self.controller, store, self._bound[CONTROLLER_DOOR.name], self._authority))
+
+    def _watch(self, now_ns: int) -> None:
+        """Look for idle segments, now and from time to time."""
+        self._is_watching = True
+        self.store.segments.unload_idle(now_ns, _IDLE_NS)
+        self.timers.at(now_ns + _IDLE_NS, self._watch)
+
+
+def _checked(arguments: Mapping[str, Any], **kinds: type) -> dict[str, Any]:
+    """The arguments, if they are these and of these kinds. UsageError."""
+    if set(arguments) != set(kinds):
+        raise UsageError(f"wants {', '.join(kinds)}, not {', '.join(arguments) or 'nothing'}")
+    for name, kind in kinds.items():
+        if type(arguments[name]) is not kind:
+            raise UsageError(f"{name}: wants {kind.__name__}, not {arguments[name]!r}")
+    return dict(arguments)

@@ -1,0 +1,64 @@
+"""The mock of a store as the 2017 draft describes it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wiretool import limits
+from wiretool.errors import UsageError
+from wiretool.servers.mock import Action, Door, Link, Mock
+from wiretool.servers.pravega.segments import Refusal, Segment, Segments
+from wiretool.servers.pravega_draft.link import DraftLink
+
+
+class DraftMock(Mock):
+    """A store with one door.
+
+    The draft has no word for making a segment: the first SetupAppend makes it. With `segments`, just those are there.
+    """
+
+    doors = (Door("store", 12345, "pravega-draft"),)
+
+    def __init__(self, *, segments: Iterable[str] | None = None, retain_bytes: int = limits.MOCK_RETAIN_BYTES) -> None:
+        super().__init__()
+        self._names = None if segments is None else tuple(dict.fromkeys(segments))
+        self._retain_bytes = retain_bytes
+        self.forget()
+
+    def forget(self) -> None:
+        self.segments = Segments(self._retain_bytes)
+        for name in self._names or ():
+            self.segments.create_segment(name, 0)
+
+    def greet(self, connection: int, door: str, now_ns: int) -> Link:
+        return DraftLink(connection, self.segments, self._to_append, self.outbox)
+
+    def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
+        """`create`, `seal`, `delete` or `info` of a {segment}: what the draft leaves to another protocol."""
+        if what not in ("create", "seal", "delete", "info"):
+            return super().operate(what, arguments, now_ns)
+        name = arguments.get("segment")
+        if not isinstance(name, str) or len(arguments) != 1:
+            raise UsageError(f"{what} wants the name of a segment, nothing else")
+        try:
+            said = self._operate(what, name, now_ns)
+        except Refusal as refusal:
+            raise UsageError(f"segment {name!r} is {refusal.why}") from refusal
+        return said, self._done(now_ns)
+
+    def _operate(self, what: str, name: str, now_ns: int) -> Mapping[str, Any]:
+        if what == "create":
+            self.segments.create_segment(name, now_ns)
+        elif what == "seal":
+            self.segments.seal(name, now_ns)
+        elif what == "delete":
+            self.segments.delete(name, now_ns)
+            return {}
+        segment = self.segments.info(name)
+        return {"start": segment.start, "length": segment.length, "is_sealed": segment.is_sealed}
+
+    def _to_append(self, name: str, now_ns: int) -> Segment | None:
+        """The segment to append to."""
+        segment = self.segments.find(name)
+        if segment is None and self._names is None and name:
+            segment = self.segments.create_segment(name, now_ns)
+        return segment

@@ -1,0 +1,29 @@
+"""The numbers that the mock servers of the batch style go by (sbp.md §2.2): operations, and the codes of S2 and S1."""
+
+HEARTBEAT, ALLOCATE_ID = 0x0003, 0x0004
+LIST_RANGES, SEAL_RANGES, SYNC_RANGES, DESCRIBE_RANGES = 0x2001, 0x2002, 0x2003, 0x2004
+CREATE_STREAMS, DELETE_STREAMS, UPDATE_STREAMS = 0x3001, 0x3002, 0x3003
+DESCRIBE_STREAMS, TRIM_STREAMS = 0x3004, 0x3005
+REPORT_METRICS, DESCRIBE_PM_CLUSTER = 0x4001, 0x4002
+
+OK = 1200
+NO_NEW_RECORD = 1204
+BAD_REQUEST = 1400
+NOT_FOUND = 1404
+RANGE_ALREADY_SEALED = 1460
+OFFSET_OVERFLOW = 1461
+RANGE_NOT_FOUND = 1462
+UNKNOWN_OPERATION = 1499
+PM_INTERNAL_SERVER_ERROR = 1500
+NO_AVAILABLE_DN = 1502
+SEAL_RANGE_NOT_FOUND = 1510
+
+#: ErrorCode of S1.
+NONE, UNKNOWN, INVALID_REQUEST = 0, 1, 2
+
+
+def code_s1(code: int) -> int:
+    """A code of S2 as S1 has it: a server's own failure is unknown, anything else is the request's fault."""
+    if code in (OK, NO_NEW_RECORD):
+        return NONE
+    return UNKNOWN if code in (PM_INTERNAL_SERVER_ERROR, NO_AVAILABLE_DN) else INVALID_REQUEST

@@ -1,0 +1,242 @@
+"""Streams from creation to deletion, and what that does to the store."""
+
+import pytest
+
+from tests.servers.pravega.controller.world import World, stream_config
+from wiretool.protocols.pravega_controller import controller_pb2 as pb
+from wiretool.servers.pravega.controller.refused import Refused
+from wiretool.servers.pravega.controller.streams import KeyRange
+
+FIRST, SECOND, THIRD = 1 << 32, 2 << 32, 3 << 32
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def ids(world: World, info: pb.StreamInfo) -> list[int]:
+    return [segment.segmentId.segmentId for segment in world.call("getCurrentSegments", info).segmentRanges]
+
+
+def truncate(world: World, info: pb.StreamInfo, cut: dict[int, int]) -> int:
+    status: int = world.call("truncateStream", pb.StreamCut(streamInfo=info, cut=cut)).status
+    return status
+
+
+# -- creation ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_brings_its_segments_and_the_one_of_its_watermarks(world: World) -> None:
+    info = world.make_stream(segments=2)
+    assert world.segments() == {"s/_MARKt/0.#epoch.0": False, "s/t/0.#epoch.0": False, "s/t/1.#epoch.0": False}
+    ranges = world.call("getCurrentSegments", info).segmentRanges
+    assert [(keys.minKey, keys.maxKey) for keys in ranges] == [(0.0, 0.5), (0.5, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("scope", "stream", "segments", "status"),
+    [
+        ("s", "t", 1, "STREAM_EXISTS"),
+        ("s", "a_b", 1, "INVALID_STREAM_NAME"),
+        ("other", "t", 1, "SCOPE_NOT_FOUND"),
+        ("s", "new", 0, "FAILURE"),
+        ("s", "new", 2**31 - 1, "FAILURE"),
+    ],
+)
+def test_a_stream_that_cannot_be(world: World, scope: str, stream: str, segments: int, status: str) -> None:
+    world.make_stream()
+    before = world.segments()
+    answer = world.call("createStream", stream_config(scope, stream, segments))
+    assert pb.CreateStreamStatus.Status.Name(answer.status) == status
+    assert world.segments() == before
+
+
+def test_a_stream_of_a_name_that_was_goes_on_with_its_numbers(world: World) -> None:
+    info = world.make_stream(segments=2)
+    world.call("sealStream", info)
+    assert world.call("deleteStream", info).status == pb.DeleteStreamStatus.SUCCESS
+    assert world.segments() == {}
+    world.make_stream()
+    assert ids(world, info) == [2]
+    assert world.segments() == {"s/_MARKt/1.#epoch.0": False, "s/t/2.#epoch.0": False}
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_is_told_as_it_was_given(world: World) -> None:
+    world.make_stream()
+    given = pb.StreamConfig(
+        streamInfo=pb.StreamInfo(scope="s", stream="u", accessOperation=pb.StreamInfo.READ),
+        scalingPolicy=pb.ScalingPolicy(
+            scaleType=pb.ScalingPolicy.BY_RATE_IN_KBYTES_PER_SEC, targetRate=10, scaleFactor=2, minNumSegments=3
+        ),
+        retentionPolicy=pb.RetentionPolicy(retentionType=pb.RetentionPolicy.TIME, retentionParam=7, retentionMax=9),
+    )
+    world.call("createStream", given)
+    told = world.call("getStreamConfiguration", given.streamInfo)
+    assert told.HasField("tags")
+    given.tags.SetInParent()
+    given.streamInfo.ClearField("accessOperation")
+    assert told == given
+
+
+def test_new_tags_leave_the_segments_alone(world: World) -> None:
+    info = world.make_stream()
+    world.state.scale_to("s", "t", 3, world.now_ns)
+    before = ids(world, info)
+    assert world.call("updateStream", stream_config("s", "t", 1, "red")).status == pb.UpdateStreamStatus.SUCCESS
+    assert ids(world, info) == before
+    assert list(world.call("getStreamConfiguration", info).tags.tag) == ["red"]
+
+
+def test_another_fixed_number_scales_the_stream(world: World) -> None:
+    info = world.make_stream()
+    world.call("updateStream", stream_config("s", "t", 2))
+    assert ids(world, info) == [FIRST + 1, FIRST + 2]
+    world.call("updateStream", stream_config("s", "t", 1))
+    assert ids(world, info) == [SECOND + 3]
+
+
+def test_a_stream_that_scales_by_rate_has_at_least_so_many(world: World) -> None:
+    info = world.make_stream(segments=3)
+    config = stream_config("s", "t", 2)
+    config.scalingPolicy.scaleType = pb.ScalingPolicy.BY_RATE_IN_EVENTS_PER_SEC
+    world.call("updateStream", config)
+    assert ids(world, info) == [0, 1, 2]
+    config.scalingPolicy.minNumSegments = 4
+    world.call("updateStream", config)
+    assert len(ids(world, info)) == 4
+
+
+# -- scaling -----------------------------------------------------------------------------------------------------------
+
+
+def test_scaling_seals_the_old_segments_and_makes_new_ones(world: World) -> None:
+    info = world.make_stream(segments=2)
+    request = pb.ScaleRequest(streamInfo=info, sealedSegments=[1])
+    request.newKeyRanges.add(start=0.5, end=0.6)
+    request.newKeyRanges.add(start=0.6, end=1.0)
+    answer = world.call("scale", request)
+    assert answer.status == pb.ScaleResponse.STARTED
+    assert answer.epoch == 0
+    assert [segment.segmentId.segmentId for segment in answer.segments] == [FIRST + 2, FIRST + 3]
+    assert ids(world, info) == [0, FIRST + 2, FIRST + 3]
+    assert world.segments("s/t/") == {
+        "s/t/0.#epoch.0": False,
+        "s/t/1.#epoch.0": True,
+        "s/t/2.#epoch.1": False,
+        "s/t/3.#epoch.1": False,
+    }
+    check = pb.ScaleStatusRequest(streamInfo=info, epoch=answer.epoch)
+    assert world.call("checkScale", check).status == pb.ScaleStatusResponse.SUCCESS
+
+
+def test_the_new_segments_are_there_when_readers_of_the_old_ones_are_woken(world: World) -> None:
+    world.make_stream()
+    seen: list[bool] = []
+
+    def look(*, is_idle: bool = False) -> bool:
+        seen.append(world.store.segments.exists("s/t/1.#epoch.1"))
+        return True
+
+    world.store.segments.info("s/t/0.#epoch.0").waiters[look] = None
+    world.state.scale_to("s", "t", 1 + 1, world.now_ns)
+    assert seen == [True]
+
+
+@pytest.mark.parametrize(
+    ("stream", "sealed", "end", "status"),
+    [("t", [5], 1.0, "PRECONDITION_FAILED"), ("t", [0], 0.5, "FAILURE"), ("none", [0], 1.0, "FAILURE")],
+)
+def test_a_scaling_that_cannot_be(world: World, stream: str, sealed: list[int], end: float, status: str) -> None:
+    world.make_stream()
+    request = pb.ScaleRequest(streamInfo=pb.StreamInfo(scope="s", stream=stream), sealedSegments=sealed)
+    request.newKeyRanges.add(start=0.0, end=end)
+    assert pb.ScaleResponse.ScaleStreamStatus.Name(world.call("scale", request).status) == status
+
+
+def test_check_scale_knows_epochs(world: World) -> None:
+    info = world.make_stream()
+    world.state.scale_to("s", "t", 2, world.now_ns)
+    status = pb.ScaleStatusResponse
+    for epoch, expected in ((0, status.SUCCESS), (1, status.IN_PROGRESS), (2, status.INVALID_INPUT)):
+        request = pb.ScaleStatusRequest(streamInfo=info, epoch=epoch)
+        assert world.call("checkScale", request).status == expected
+    info.stream = "none"
+    assert world.call("checkScale", pb.ScaleStatusRequest(streamInfo=info)).status == status.INVALID_INPUT
+
+
+def test_scaling_to_a_number_keeps_what_fits(world: World) -> None:
+    info = world.make_stream(segments=4)
+    world.state.scale("s", "t", [2, 3], [KeyRange(0.5, 1.0)], world.now_ns)
+    assert ids(world, info) == [0, 1, FIRST + 4]
+    assert [segment.id for segment in world.state.scale_to("s", "t", 2, world.now_ns)] == [SECOND + 5]
+    assert ids(world, info) == [SECOND + 5, FIRST + 4]
+    assert world.state.scale_to("s", "t", 2, world.now_ns) == []
+    with pytest.raises(Refused, match="FAILURE: 0 segments"):
+        world.state.scale_to("s", "t", 0, world.now_ns)
+
+
+# -- truncation --------------------------------------------------------------------------------------------------------
+
+
+def test_truncation_drops_what_lies_before_the_cut(world: World) -> None:
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", b"x" * 10)
+    world.state.scale_to("s", "t", 2, world.now_ns)
+    world.append("s/t/1.#epoch.1", b"y" * 10)
+    assert truncate(world, info, {0: 4}) == pb.UpdateStreamStatus.SUCCESS
+    assert world.store.segments.info("s/t/0.#epoch.0").start == 4
+    assert truncate(world, info, {FIRST + 1: 3, FIRST + 2: 0}) == pb.UpdateStreamStatus.SUCCESS
+    assert list(world.segments("s/t/")) == ["s/t/1.#epoch.1", "s/t/2.#epoch.1"]
+    head = world.call("getSegments", pb.GetSegmentsRequest(streamInfo=info)).segments
+    assert {at.segmentId.segmentId: at.offset for at in head} == {FIRST + 1: 3, FIRST + 2: 0}
+
+
+def test_truncation_at_the_same_cut_again_is_fine(world: World) -> None:
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", b"x" * 10)
+    assert truncate(world, info, {0: 4}) == truncate(world, info, {0: 4}) == pb.UpdateStreamStatus.SUCCESS
+
+
+@pytest.mark.parametrize("cut", [{}, {0: 3}, {0: 11}, {0: -1}, {9: 5}])
+def test_a_cut_before_the_head_or_beyond_the_end_is_refused(world: World, cut: dict[int, int]) -> None:
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", b"x" * 10)
+    truncate(world, info, {0: 4})
+    assert truncate(world, info, cut) == pb.UpdateStreamStatus.FAILURE
+    assert world.store.segments.info("s/t/0.#epoch.0").start == 4
+
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sealed_stream_takes_nothing_and_changes_no_more(world: World) -> None:
+    info = world.make_stream()
+    status = pb.UpdateStreamStatus
+    assert world.call("sealStream", info).status == world.call("sealStream", info).status == status.SUCCESS
+    assert world.segments("s/t/") == {"s/t/0.#epoch.0": True}
+    assert world.call("updateStream", stream_config("s", "t", 2)).status == status.STREAM_SEALED
+    assert truncate(world, info, {0: 0}) == status.STREAM_SEALED
+    assert ids(world, info) == [0]
+    successors = world.call("getSegmentsImmediatelyFollowing", pb.SegmentId(streamInfo=info, segmentId=0))
+    assert len(successors.segments) == 0
+
+
+def test_only_a_sealed_stream_is_deleted(world: World) -> None:
+    info = world.make_stream()
+    assert world.call("deleteStream", info).status == pb.DeleteStreamStatus.STREAM_NOT_SEALED
+    info.stream = "none"
+    assert world.call("deleteStream", info).status == pb.DeleteStreamStatus.STREAM_NOT_FOUND
+    assert world.call("sealStream", info).status == pb.UpdateStreamStatus.STREAM_NOT_FOUND
+
+
+def test_deletion_takes_segments_of_all_epochs(world: World) -> None:
+    info = world.make_stream(segments=2)
+    world.state.scale_to("s", "t", 3, world.now_ns)
+    world.call("sealStream", info)
+    world.call("deleteStream", info)
+    assert world.store.segments.names("s/") == []
+    assert not world.call("checkStreamExists", info).exists
