@@ -1,0 +1,30 @@
+"""What a fault comes to in each protocol."""
+
+from functools import cache
+
+from wiretool.faults.dialects.controller import ControllerDialect
+from wiretool.faults.dialects.dialect import Dialect as Dialect
+from wiretool.faults.dialects.dialect import Kind as Kind
+from wiretool.faults.dialects.offramp import OfframpDialect
+from wiretool.faults.dialects.pravega import PravegaDialect
+from wiretool.faults.dialects.sbp import SbpDialect
+from wiretool.protocols import sbp, sbp_0_1
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.sbp.schema import LATEST
+from wiretool.protocols.sbp_0_1.messages import S1, S2
+
+
+@cache
+def dialect_of(protocol: Protocol) -> Dialect:
+    """The dialect of a protocol; of one without a dialect of its own, what its declarations allow."""
+    if protocol.name in ("pravega", "pravega-draft"):
+        return PravegaDialect(protocol)
+    if protocol is sbp.PROTOCOL:
+        return SbpDialect(protocol, (LATEST,))
+    if protocol is sbp_0_1.PROTOCOL:
+        return SbpDialect(protocol, (S1, S2))
+    if protocol.name == "offramp":
+        return OfframpDialect(protocol)
+    if protocol.name == "pravega-controller":
+        return ControllerDialect(protocol)
+    return Dialect(protocol)

@@ -1,0 +1,30 @@
+"""What an interceptor wants done, in this order."""
+
+from typing import NamedTuple
+
+from wiretool.codec.message import Side
+
+
+class Deliver(NamedTuple):
+    """These bytes, as sent by `side`, go to the other."""
+
+    connection: int
+    side: Side
+    data: bytes
+
+
+class Finish(NamedTuple):
+    """`side` has sent its last byte: the other may be told so."""
+
+    connection: int
+    side: Side
+
+
+class Cut(NamedTuple):
+    """The connection ends on both sides behind what was delivered, with `is_abort` by a reset. Nothing follows."""
+
+    connection: int
+    is_abort: bool
+
+
+Effect = Deliver | Finish | Cut

@@ -1,0 +1,59 @@
+"""A connection that is watched while it is spoken."""
+
+from collections.abc import Callable
+
+from wiretool.capture.items import Connection, Data, End, Item
+from wiretool.codec.message import Side
+from wiretool.ledger import ConnectionAccount
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.records import Record
+from wiretool.watch import Watch
+
+#: Addresses are given as text; a capture would have them in bytes.
+_NO_ADDRESS = bytes(6)
+
+
+class LiveWatch(Watch):
+    """Tells each frame when it is whole: the protocol is known, and no side waits for the other to be understood."""
+
+    def __init__(
+        self, number: int, protocol: Protocol, client: str, server: str, now_ns: int, next_n: Callable[[], int]
+    ) -> None:
+        self.connection = Connection(number, _NO_ADDRESS, _NO_ADDRESS, now_ns)
+        self.connection.client, self.connection.server = client, server
+        self.connection.opened = True
+        account = ConnectionAccount(number, client, server)
+        super().__init__(
+            self.connection, forced=protocol, expected=(), every=(), account=account, next_n=next_n, note=_say_nothing
+        )
+        self._speak(protocol, None)
+        self._is_settled = True
+        self._offsets: dict[Side, int] = {"client": 0, "server": 0}
+        self._chunks = 0
+
+    @property
+    def conversation(self) -> Conversation:
+        """What is known of the connection so far."""
+        assert self._conversation is not None
+        return self._conversation
+
+    def feed(self, side: Side, data: bytes, now_ns: int) -> list[Record]:
+        """The records that these next bytes complete; their `packets` are the chunks in which they came."""
+        self._chunks += 1
+        offset, self._offsets[side] = self._offsets[side], self._offsets[side] + len(data)
+        return self.take(Data(self.connection, side, offset, data, now_ns, self._chunks))
+
+    def end(self, side: Side, now_ns: int) -> list[Record]:
+        """The records that are left of a side that has sent its last byte."""
+        return self.take(End(self.connection, side, "fin", now_ns, self._chunks))
+
+    def is_in_step(self, side: Side) -> bool:
+        """Whether it is known where the next frame of that side begins."""
+        return not self._splitters[side].is_searching
+
+    def _read_in_doubt(self, item: Item) -> list[Record]:
+        return self._read(item)
+
+
+def _say_nothing(text: str) -> None:
+    """Nothing is guessed, so there is nothing to note."""

@@ -1,0 +1,144 @@
+"""One message on its way through the rules: what goes on, what goes back, and when."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from wiretool import limits
+from wiretool.codec.message import Side
+from wiretool.errors import EncodeError
+from wiretool.faults.actions import (
+    Action,
+    Answer,
+    CutAfter,
+    Delay,
+    Drop,
+    Duplicate,
+    Reorder,
+    Reset,
+    Set,
+    Stale,
+    Stall,
+    WrongChecksum,
+    WrongLength,
+)
+from wiretool.faults.dialects import Dialect
+from wiretool.faults.dialects.dialect import Form
+from wiretool.protocols.conversation import Conversation
+from wiretool.records import Record
+
+#: Actions that change what its receiver makes of later frames, where a frame hangs on those before it.
+_DISTURBING = (Drop, Duplicate, Reorder, Set, Stale, Answer)
+
+
+class Passage:
+    """A message: the frame that completed it, and the frames of it that came before. Actions are done in order."""
+
+    def __init__(
+        self, record: Record, parts: Sequence[Record], dialect: Dialect, conversation: Conversation, rng: random.Random
+    ) -> None:
+        self.record = record
+        self.side: Side = record.side
+        self._dialect = dialect
+        self._conversation = conversation
+        self._rng = rng
+        own = [part.raw for part in parts if not dialect.is_aside(part)]
+        self._first = own[0] if own else record.raw
+        #: What goes on in its place.
+        self.data = b"".join([*own, record.raw])
+        #: Frames that stand inside the message and are none of it: they go on, whatever becomes of it.
+        self.asides = b"".join(part.raw for part in parts if dialect.is_aside(part))
+        #: All of it as it came.
+        self.whole = b"".join([*(part.raw for part in parts), record.raw])
+        self.is_changed = False
+        self.copies = 0
+        self.delay_ns = 0
+        self.stalls: list[tuple[int, int | None]] = []
+        self.reorder_within_ns = 0
+        self.back = b""
+        self.ending: Literal["", "fin", "reset"] = ""
+        #: Nothing is left that a further action could be done to.
+        self.is_over = False
+        self._form: Form | None = None
+
+    def apply(self, action: Action, rule: int) -> None:
+        """Do it; EncodeError where it cannot be done to this message, and then nothing is done."""
+        why = self._dialect.why_fixed(self.side, self._first) if isinstance(action, _DISTURBING) else ""
+        if why:
+            raise EncodeError(why, path=self.record.message)
+        if isinstance(action, Stall):
+            self.stalls.append((rule, action.duration_ns))
+        else:
+            _DEEDS[type(action)](self, action)
+
+    @property
+    def goes_on(self) -> bytes:
+        """The bytes that go on."""
+        return self.asides + self.data if self.is_changed else self.whole
+
+    def _replace(self, data: bytes, *, is_over: bool) -> None:
+        self.data, self.is_changed, self.is_over = data, True, is_over
+
+    def _delay(self, action: Delay) -> None:
+        self.delay_ns += action.duration_ns
+
+    def _drop(self, action: Drop) -> None:
+        self._replace(b"", is_over=True)
+
+    def _duplicate(self, action: Duplicate) -> None:
+        if len(self.data) * (self.copies + action.copies) > limits.FAULT_HELD_BYTES:
+            raise EncodeError(f"{action.copies} copies of {len(self.data)} bytes", path=self.record.message)
+        self.copies += action.copies
+
+    def _reorder(self, action: Reorder) -> None:
+        self.reorder_within_ns = action.within_ns
+
+    def _cut(self, action: CutAfter) -> None:
+        self._replace(self.data[: action.count], is_over=True)
+        self.ending = "fin"
+
+    def _reset(self, action: Reset) -> None:
+        self._replace(b"", is_over=True)
+        self.ending = "reset"
+
+    def _set(self, action: Set) -> None:
+        self._reform(self._dialect.changed(self._fields(), action.changes))
+
+    def _stale(self, action: Stale) -> None:
+        self._reform(self._dialect.staler(self.record, self._fields(), action))
+
+    def _fields(self) -> Form:
+        return self._dialect.form(self.record) if self._form is None else self._form
+
+    def _reform(self, form: Form) -> None:
+        self._replace(self._dialect.frame(self.record, form, self._first, self._conversation, self._rng), is_over=False)
+        self._form = form
+
+    def _wrong_length(self, action: WrongLength) -> None:
+        self._replace(self._dialect.with_length(self.data, action.by), is_over=False)
+
+    def _wrong_checksum(self, action: WrongChecksum) -> None:
+        self._replace(self._dialect.with_wrong_checksum(self.data), is_over=False)
+
+    def _answer(self, action: Answer) -> None:
+        answer = self._dialect.answer(action, self.record, self._conversation)
+        if self.side == "server":
+            self._replace(answer, is_over=True)
+        else:
+            self._replace(self._dialect.instead(self.record), is_over=True)
+            self.back = answer
+
+
+_DEEDS: Mapping[type, Callable[[Passage, Any], None]] = {
+    Delay: Passage._delay,
+    Drop: Passage._drop,
+    Duplicate: Passage._duplicate,
+    Reorder: Passage._reorder,
+    CutAfter: Passage._cut,
+    Reset: Passage._reset,
+    Set: Passage._set,
+    Stale: Passage._stale,
+    WrongLength: Passage._wrong_length,
+    WrongChecksum: Passage._wrong_checksum,
+    Answer: Passage._answer,
+}

@@ -1,0 +1,48 @@
+"""Which messages a condition can be true of."""
+
+import pytest
+
+from wiretool.errors import UsageError
+from wiretool.faults.reach import check_names, known_of, may_hold
+from wiretool.where.syntax import parse
+
+KNOWN = known_of("pravega", "server", "DataAppended")
+
+
+@pytest.mark.parametrize(
+    ("expression", "may"),
+    [
+        ('message == "DataAppended"', True),
+        ('"DataAppended" == message', True),
+        ('message == "Hello"', False),
+        ('message != "Hello"', True),
+        ('message in ["Hello", "DataAppended"]', True),
+        ('message in ["Hello"]', False),
+        ('not message == "DataAppended"', False),
+        ('side == "client" or length > 5', True),
+        ('side == "client" and length > 5', False),
+        ('side == "client" or message == "Hello"', False),
+        ("length > 5", True),
+        ("not length > 5", True),
+        ('message ~ "Data"', True),
+        ('kind == "problem"', False),
+        ('protocol == "sbp"', False),
+        ("fields.success", True),
+    ],
+)
+def test_three_valued(expression: str, may: bool) -> None:
+    assert may_hold(parse(expression), KNOWN) is may
+
+
+def test_no_condition_may_always_hold() -> None:
+    assert may_hold(None, KNOWN)
+
+
+def test_names_that_nothing_has() -> None:
+    names = {"message": ["Hello", "DataAppended"]}
+    for good in ('message == "Hello"', 'not (message in ["Hello"] or side == "x")', "message == null", 'message ~ "X"'):
+        check_names(parse(good), names)
+    with pytest.raises(UsageError, match=r"column 12: no message is called 'Helo' \(did you mean Hello\?\)"):
+        check_names(parse('message == "Helo"'), names)
+    with pytest.raises(UsageError, match="no message is called 'X'"):
+        check_names(parse('side == "client" and not (message in ["Hello", "X"])'), names)
