@@ -2,17 +2,21 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer.main
 
+from tests.helpers.servers import started
 from wiretool import cli
 
 ROOT = Path(__file__).parent.parent
@@ -69,6 +73,22 @@ def run(command: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def is_server(line: str) -> bool:
+    """Whether a command runs until it is told to stop."""
+    return re.match(r"wiretool (serve|tap) ", line) is not None
+
+
+def server_sections() -> list[str]:
+    """The headings under which servers are started."""
+    found = [heading for heading, block in blocks("sh") if any(map(is_server, block.splitlines()))]
+    return list(dict.fromkeys(found))
+
+
+def lines_under(heading: str) -> list[str]:
+    """The commands under a heading, in their order."""
+    return [line for each, block in blocks("sh") if each == heading for line in block.splitlines()]
+
+
 def test_there_are_commands() -> None:
     assert len(shell_lines()) > 10
 
@@ -78,11 +98,44 @@ def test_a_command_of_the_readme_runs(line: str, desk: Path) -> None:
     assert shutil.which("bash"), "no bash to run it with"
     if line.startswith("sudo ") or " --live " in line:
         return  # an interface takes a privilege; that the options exist is tested below
+    if any(line in lines_under(heading) for heading in server_sections()):
+        return  # below, with the servers
     ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
     assert ended.returncode == 0, ended.stderr
     written = re.search(r" -o (\S+)", line)
     assert ended.stdout or (written and (desk / written.group(1)).stat().st_size), line
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("heading", server_sections())
+def test_a_session_of_the_readme_runs(heading: str, desk: Path) -> None:
+    """All servers of a section together; what others do meanwhile; then what is read from their recordings."""
+    lines = lines_under(heading)
+    served = [line for line in lines if is_server(line)]
+    afterwards = [line for line in lines if line.startswith("wiretool decode ")]
+    with ExitStack() as stack:
+        servers = []
+        for number, line in enumerate(served):
+            arguments = shlex.split(line)[1:]
+            servers.append(stack.enter_context(started(desk, *arguments, name=f"{heading}{number}")))
+        for line in lines:
+            if line not in served and line not in afterwards:
+                ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
+                assert ended.returncode == 0, ended.stderr
+                assert ended.stdout, line
+        for script in [block for each, block in blocks("python") if each == heading]:
+            if find_spec("pravega_client") is None:
+                pytest.skip("PyPI pravega has no wheel for this machine: what README does with it is left out")
+            ended = run([sys.executable, "-W", "error", "-c", script], desk)
+            assert ended.returncode == 0, ended.stderr
+            assert "hello world" in ended.stdout
+        for server in servers:
+            assert server.stop() == 0, server.stderr
+            assert "Traceback" not in server.stderr
+    for line in afterwards:
+        ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout, line
 
 
 @pytest.mark.parametrize("line", shell_lines())
@@ -94,13 +147,16 @@ def test_the_options_in_the_readme_exist(line: str) -> None:
         name = words[words.index("wiretool") + 1]
         assert name in COMMANDS, line
         known = {
-            option for parameter in COMMANDS[name].params for option in (*parameter.opts, *parameter.secondary_opts)
+            option
+            for command in (COMMANDS[name], *getattr(COMMANDS[name], "commands", {}).values())
+            for parameter in command.params
+            for option in (*parameter.opts, *parameter.secondary_opts)
         }
         used = {word for word in words if re.fullmatch(r"--?[a-z][a-z-]*", word)}
         assert used <= known, line
 
 
-@pytest.mark.parametrize("script", [block for _, block in blocks("python")])
+@pytest.mark.parametrize("script", [block for heading, block in blocks("python") if heading not in server_sections()])
 def test_the_example_in_python_runs(script: str, desk: Path) -> None:
     ended = run([sys.executable, "-W", "error", "-c", script], desk)
     assert ended.returncode == 0, ended.stderr
@@ -118,12 +174,12 @@ COMMANDS = commands()
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_for_everything(name: str) -> None:
-    command = COMMANDS[name]
-    assert command.help
-    assert command.help.strip().splitlines()[0].endswith(".")
-    for parameter in command.params:
-        told: str | None = getattr(parameter, "help", None)
-        assert told, f"{name} {parameter.name} has no help"
+    for command in (COMMANDS[name], *getattr(COMMANDS[name], "commands", {}).values()):
+        assert command.help
+        assert command.help.strip().splitlines()[0].endswith(".")
+        for parameter in command.params:
+            told: str | None = getattr(parameter, "help", None)
+            assert told, f"{name} {parameter.name} has no help"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

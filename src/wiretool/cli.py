@@ -9,10 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from wiretool import __version__
+from wiretool.commands.control import control
 from wiretool.commands.decode import decode
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
+from wiretool.commands.serve import serve
 from wiretool.commands.stats import stats
+from wiretool.commands.tap import tap
 from wiretool.errors import WiretoolError
 
 EXIT_DEFECT = 70
@@ -43,8 +46,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain):
+for command in (decode, stats, encode, explain, serve, tap):
     app.command()(command)
+app.add_typer(control, name="control")
 
 
 def _version(wanted: bool) -> None:

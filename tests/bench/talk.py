@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tests.protocols.pravega_controller import talk as controller
 from wiretool.capture.layers import ACK, FIN, SYN, Segment
 from wiretool.codec.message import Side
 from wiretool.protocols.registry import PROTOCOLS
@@ -137,7 +138,19 @@ def offramp(rng: random.Random) -> Iterator[Sent]:
         yield frame("offramp", "server", "COMMIT_RESPONSE", {"correlationId": correlation, "success": True})
 
 
-TALKS = {"pravega": pravega, "pravega-draft": pravega_draft, "sbp-0.1": sbp_0_1, "sbp": sbp, "offramp": offramp}
+def pravega_controller(rng: random.Random) -> Iterator[Sent]:
+    """Calls, one after another."""
+    return (Sent(side, data) for side, data in controller.talk(rng, FRAMES))
+
+
+TALKS = {
+    "pravega": pravega,
+    "pravega-controller": pravega_controller,
+    "pravega-draft": pravega_draft,
+    "sbp-0.1": sbp_0_1,
+    "sbp": sbp,
+    "offramp": offramp,
+}
 
 
 def segments(sent: Sequence[Sent], *, port: int, segment_bytes: int = 0) -> list[Segment]:

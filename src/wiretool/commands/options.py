@@ -49,6 +49,22 @@ OutputFile = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", show_default=False, help="write to a file instead of stdout"),
 ]
+ListenAddress = Annotated[
+    str, typer.Option(metavar="ADDRESS", show_default="127.0.0.1 and the usual port", help="HOST:PORT to listen on")
+]
+TlsCertificate = Annotated[Path | None, typer.Option(metavar="FILE", help="speak TLS, with this PEM certificate")]
+TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="its key, if not in the same file")]
+Seed = Annotated[int, typer.Option(metavar="N", help="of all that is made up or drawn by lot")]
+FaultRules = Annotated[
+    list[str] | None,
+    typer.Option("--fault", metavar="RULE", show_default=False, help="a rule as CONDITION: ACTION; repeatable"),
+]
+FaultFile = Annotated[Path | None, typer.Option(metavar="FILE", help="fault rules in TOML")]
+ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API there, loopback only")]
+RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="write what is said as pcapng, TLS in the clear")]
+ReadyFile = Annotated[Path | None, typer.Option(metavar="FILE", help="write the addresses there, JSON, when ready")]
+ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="connections at once")]
+ServingSeconds = Annotated[float | None, typer.Option(min=0.001, metavar="S", help="stop then")]
 
 
 def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:

@@ -1,0 +1,127 @@
+"""`wiretool control ADDRESS ...`: steer a server or tap that was started with --control."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+RuleId = Annotated[int, typer.Argument(metavar="ID", show_default=False, help="of the rule, as `rules` shows it")]
+
+control = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Steer a server or tap that was started with --control ADDRESS."
+)
+
+
+@control.callback()
+def to(
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", show_default=False, help="HOST:PORT of its control API")],
+) -> None:
+    """Steer a server or tap that was started with --control ADDRESS."""
+    from wiretool.net.addresses import address_from
+    from wiretool.net.control_client import ControlClient
+
+    ctx.obj = ControlClient(address_from(address, option="ADDRESS"))
+
+
+def show(answer: Any) -> None:
+    """An answer as JSON: a line for each element of a list."""
+    for each in answer if isinstance(answer, list) else [answer]:
+        if each is not None:
+            print(json.dumps(each))
+
+
+@control.command()
+def connections(ctx: typer.Context) -> None:
+    """List the open connections."""
+    show(ctx.obj.ask("GET", "/connections"))
+
+
+@control.command()
+def messages(ctx: typer.Context) -> None:
+    """Count the messages seen so far, by side and name."""
+    show(ctx.obj.ask("GET", "/messages"))
+
+
+@control.command()
+def rules(ctx: typer.Context) -> None:
+    """List the fault rules in force, and how often each was hit."""
+    show(ctx.obj.ask("GET", "/rules"))
+
+
+@control.command()
+def add(
+    ctx: typer.Context,
+    rule: Annotated[str, typer.Argument(metavar="RULE", show_default=False, help="as for serve --fault")],
+) -> None:
+    """Put a fault rule in force."""
+    show(ctx.obj.ask("POST", "/rules", {"rule": rule}))
+
+
+@control.command()
+def remove(ctx: typer.Context, rule: RuleId) -> None:
+    """Take a fault rule out of force."""
+    show(ctx.obj.ask("DELETE", f"/rules/{rule}"))
+
+
+@control.command()
+def wait(
+    ctx: typer.Context,
+    rule: RuleId,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="so many hits")] = 1,
+    timeout: Annotated[float, typer.Option(min=0.001, max=600, metavar="S", help="how long at most")] = 10.0,
+) -> None:
+    """Wait until a fault rule was hit."""
+    show(ctx.obj.ask("POST", f"/rules/{rule}/wait", count=count, timeout_s=timeout, patience_s=timeout))
+
+
+@control.command()
+def scale(
+    ctx: typer.Context,
+    stream: Annotated[str, typer.Argument(metavar="SCOPE/STREAM", show_default=False, help="a Pravega stream")],
+    segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="so many segments")],
+) -> None:
+    """Split or merge the segments of a Pravega stream until there are N."""
+    scope, _, name = stream.partition("/")
+    show(ctx.obj.ask("POST", "/operations/scale", {"scope": scope, "stream": name, "segments": segments}))
+
+
+@control.command()
+def seal(
+    ctx: typer.Context,
+    segment: Annotated[str, typer.Argument(metavar="SEGMENT", show_default=False, help="its full name")],
+) -> None:
+    """Seal a Pravega segment."""
+    show(ctx.obj.ask("POST", "/operations/seal", {"segment": segment}))
+
+
+@control.command()
+def operate(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="what the protocol's server has")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="an object with what it wants to know")] = "{}",
+) -> None:
+    """Do anything else that the protocol's server offers."""
+    from wiretool.errors import UsageError
+
+    try:
+        told = json.loads(arguments)
+    except ValueError as err:
+        raise UsageError(f"{arguments!r} is no JSON: {err}") from err
+    show(ctx.obj.ask("POST", f"/operations/{name}", told))
+
+
+@control.command()
+def restart(ctx: typer.Context) -> None:
+    """Reset every connection and forget all state, as a crashed server would."""
+    show(ctx.obj.ask("POST", "/restart"))
+
+
+@control.command()
+def cut(
+    ctx: typer.Context,
+    connection: Annotated[int, typer.Argument(metavar="CONNECTION", show_default=False, help="its number")],
+    abort: Annotated[bool, typer.Option("--abort", help="by a reset")] = False,
+) -> None:
+    """Close a connection."""
+    show(ctx.obj.ask("DELETE", f"/connections/{connection}", abort=abort))

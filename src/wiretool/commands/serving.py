@@ -1,0 +1,180 @@
+"""What `serve` and `tap` share: options on their way to a host or a tap that runs."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.options import lines_of, tell
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.faults import Rule
+    from wiretool.net.addresses import Address
+    from wiretool.net.control import Subject
+    from wiretool.net.host import Host
+    from wiretool.net.serving import Plan
+    from wiretool.servers.mock import Mock
+    from wiretool.servers.offramp.feed import FeedMessage
+    from wiretool.sinks.pcapng import Recording
+    from wiretool.sinks.text.counters import Snapshot
+
+SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What may be asked of any server or tap, whatever it speaks."""
+
+    seed: int
+    rules: Sequence[str]
+    rules_file: Path | None
+    control: str
+    record: Path | None
+    ready_file: Path | None
+    certificate: Path | None
+    key: Path | None
+    connections_max: int
+    duration_s: float | None
+
+
+@contextmanager
+def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "Iterator[tuple[Host, Plan]]":
+    """A host for a mock and what to run it with; whatever is wrong with the wishes is said before a socket opens."""
+    from wiretool.faults import Interceptor
+    from wiretool.net.host import Host
+    from wiretool.net.open_files import raise_open_files
+
+    protocols = [door.protocol for door in mock.doors]
+    rules = rules_for(protocols, wishes)
+    with ExitStack() as stack:
+        host = Host(mock, tell, connections_max=raise_open_files(wishes.connections_max))
+        if rules or wishes.control:
+            note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
+            host.interceptor = Interceptor(rules, seed=wishes.seed, on_note=note, is_watching=bool(wishes.control))
+        host.recording = recording_for(wishes, stack)
+        host.tell, look = counters_for(host.snapshot, stack)
+        yield host, plan_for(host, listens, wishes, look)
+
+
+def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":
+    """The pcapng file that was asked for; UsageError where it cannot be written."""
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.pcapng import Recording
+
+    return None if wishes.record is None else Recording(stack.enter_context(open_output(wishes.record)))
+
+
+def counters_for(
+    snapshot: "Callable[[], Snapshot]", stack: ExitStack
+) -> tuple[Callable[[str], None], Callable[[], None] | None]:
+    """Where lines of the log go, and what draws live counters, where stderr is a terminal."""
+    from wiretool.sinks.text.counters import Counters
+
+    if not sys.stderr.isatty():
+        return tell, None
+    counters = stack.enter_context(Counters(snapshot, sys.stderr))
+    return counters.tell, counters.look
+
+
+def plan_for(
+    subject: "Subject", listens: "Mapping[str, Address]", wishes: Wishes, look: Callable[[], None] | None
+) -> "Plan":
+    """Everything around a run. UsageError for a bad certificate or control address."""
+    from wiretool.net.serving import Plan
+    from wiretool.net.tls import server_context
+
+    alpn = ("h2",) if "pravega-controller" in subject.protocols else ()
+    context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
+    if wishes.certificate is None and wishes.key is not None:
+        raise UsageError("--tls-key goes with --tls-cert")
+    return Plan(
+        listens,
+        context,
+        ready_file=wishes.ready_file,
+        duration_s=wishes.duration_s,
+        ready=lambda bound: say_where(subject.protocols[0], bound),
+        look=look,
+        beside=[control_for(subject, wishes.control)] if wishes.control else [],
+    )
+
+
+def control_for(subject: "Subject", text: str) -> "AbstractAsyncContextManager[Address]":
+    """The control API at an address. The web framework is imported only for those who want it."""
+    from wiretool.net.addresses import address_from
+    from wiretool.net.control import controlled
+
+    return controlled(subject, address_from(text, option="--control"), say=tell)
+
+
+def say_where(protocol: str, bound: "Mapping[str, Address]") -> None:
+    """The one line on stderr: whose server listens where."""
+    tell(f"{protocol} is ready: " + ", ".join(f"{door} {address}" for door, address in bound.items()))
+
+
+def rules_for(protocols: Sequence[str], wishes: Wishes) -> "list[Rule]":
+    """The fault rules of the command line and of the file; UsageError for a bad one."""
+    from wiretool.faults import parse_rule, rules_from
+
+    rules = [parse_rule(text, protocols=protocols, origin="--fault") for text in wishes.rules]
+    if wishes.rules_file is not None:
+        text = "".join(lines_of(str(wishes.rules_file)))
+        rules += rules_from(text, str(wishes.rules_file), protocols=protocols)
+    return rules
+
+
+def listens_for(mock: "Mock", wanted: Mapping[str, str]) -> "dict[str, Address]":
+    """Where each door is to listen: `wanted` has options and their text in the order of the doors."""
+    from wiretool.net.addresses import LOOPBACK, Address, address_from
+
+    given = list(wanted.items())
+    for option, text in given[len(mock.doors) :]:
+        if text:
+            raise UsageError(f"{option}: {mock.doors[0].protocol} has no such address")
+    listens: dict[str, Address] = {}
+    for door, (option, text) in zip(mock.doors, given, strict=False):
+        usual = Address(LOOPBACK, door.port)
+        listens[door.name] = address_from(text, option=option, port=door.port) if text else usual
+    return listens
+
+
+def advertised(text: str) -> tuple[str, int] | None:
+    """`HOST[:PORT]` for getURI; a port of 0 for that of the store's door."""
+    from wiretool.net.addresses import address_from
+
+    if not text:
+        return None
+    host, port = address_from(text, option="--advertise", port=0)
+    return host, port
+
+
+def credentials(text: str) -> tuple[str, str] | None:
+    """`USER:PASSWORD`; UsageError without the colon."""
+    if not text:
+        return None
+    user, colon, password = text.partition(":")
+    if not (user and colon):
+        raise UsageError("--auth wants USER:PASSWORD")
+    return user, password
+
+
+def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
+    """The messages in a file; UsageError names the line that is none."""
+    from wiretool.servers.offramp.feed import read_feed
+
+    if path is None:
+        return ()
+    try:
+        return tuple(read_feed(lines_of(str(path))))
+    except UsageError as err:
+        raise UsageError(f"--feed {path}: {err}") from err
+
+
+def size_from(text: str, *, option: str) -> int:
+    """Bytes in `512M`; K, M and G are powers of 1,024. UsageError for what is none."""
+    number, unit = (text[:-1], text[-1].upper()) if text and not text[-1].isdigit() else (text, "")
+    if not (number.isascii() and number.isdigit() and unit in SIZES and int(number) > 0):
+        raise UsageError(f"{option} {text!r}: wants a number of bytes, as 1048576, 512M or 2G")
+    return int(number) * SIZES[unit]

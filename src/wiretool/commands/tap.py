@@ -1,0 +1,65 @@
+"""`wiretool tap PROTOCOL`: stand before a server, show what is said, and meddle where rules say so."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool import limits
+from wiretool.commands.options import (
+    ConnectionsMax,
+    ControlAddress,
+    FaultFile,
+    FaultRules,
+    Format,
+    ListenAddress,
+    OutputFile,
+    ReadyFile,
+    RecordFile,
+    Seed,
+    ServingSeconds,
+    TlsCertificate,
+    TlsKey,
+)
+
+
+def tap(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="what is spoken")],
+    upstream: Annotated[str, typer.Option(metavar="ADDRESS", show_default=False, help="the server to stand before")],
+    listen: ListenAddress = "",
+    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: listen for its controller too")] = "",
+    upstream_controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller behind it")] = "",
+    upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="speak TLS with the server")] = False,
+    upstream_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates")] = None,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    format_: Annotated[Format, typer.Option("--format", help="form of the output")] = Format.TEXT,
+    tree: Annotated[bool, typer.Option("-v", "--verbose", help="every field: offset, length, meaning")] = False,
+    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="the bytes, coloured by field")] = False,
+    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records for which this is true")] = "",
+    fields: Annotated[str, typer.Option(metavar="A,B,C", help="show only these: n,message,fields.offset")] = "",
+    output: OutputFile = None,
+    fault: FaultRules = None,
+    faults: FaultFile = None,
+    seed: Seed = 0,
+    control: ControlAddress = "",
+    record: RecordFile = None,
+    ready_file: ReadyFile = None,
+    max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
+    duration: ServingSeconds = None,
+) -> None:
+    """Pass bytes between clients and the server at --upstream, decode them live, apply faults, record."""
+    from wiretool.commands.serving import Wishes
+    from wiretool.commands.tapping import Shown, Side, tapping
+    from wiretool.net.serving import run
+
+    sides = [
+        Side(protocol, "--listen", listen, "--upstream", upstream),
+        Side("pravega-controller", "--controller", controller, "--upstream-controller", upstream_controller),
+    ]
+    wishes = Wishes(
+        seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration
+    )
+    shown = Shown(format_, tree, dump, where, fields, output)
+    with tapping(sides, wishes, shown, is_tls=upstream_tls, authority=upstream_ca) as (running, plan):
+        run(running, plan)

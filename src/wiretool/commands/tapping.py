@@ -1,0 +1,122 @@
+"""The options of `tap` on their way to a tap that runs, and its records to the sink."""
+
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.options import Format, tell
+from wiretool.commands.serving import Wishes, counters_for, plan_for, recording_for, rules_for
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.net.addresses import Address
+    from wiretool.net.serving import Plan
+    from wiretool.net.tap import Tap, Way
+    from wiretool.records import Record
+
+CONTROLLER = "pravega-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where a tap listens for a protocol and the server behind it, each with the option that says so."""
+
+    protocol: str
+    listen_option: str
+    listen: str
+    upstream_option: str
+    upstream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How records are written, as in `decode`."""
+
+    form: Format
+    tree: bool
+    dump: bool
+    where: str
+    fields: str
+    output: Path | None
+
+
+@contextmanager
+def tapping(
+    sides: Sequence[Side], wishes: Wishes, shown: Shown, *, is_tls: bool, authority: Path | None
+) -> "Iterator[tuple[Tap, Plan]]":
+    """A tap and what to run it with; whatever is wrong is said before a socket opens."""
+    from wiretool.net.open_files import raise_open_files
+    from wiretool.net.tap import Tap
+    from wiretool.net.tls import client_context
+
+    if authority is not None and not is_tls:
+        raise UsageError("--upstream-ca goes with --upstream-tls")
+    context = client_context(authority) if is_tls else None
+    with ExitStack() as stack:
+        ways, listens = ways_for(sides, context)
+        protocols = [way.protocol.name for way in ways.values()]
+        on_record = stack.enter_context(written(shown, protocols))
+        tap = Tap(
+            ways,
+            rules_for(protocols, wishes),
+            wishes.seed,
+            on_record,
+            tell,
+            connections_max=raise_open_files(wishes.connections_max),
+        )
+        tap.recording = recording_for(wishes, stack)
+        tap.tell, look = counters_for(tap.snapshot, stack)
+        yield tap, plan_for(tap, listens, wishes, look)
+
+
+def ways_for(sides: Sequence[Side], context: ssl.SSLContext | None) -> "tuple[dict[str, Way], dict[str, Address]]":
+    """The ways of a tap by door, and where each door listens. UsageError for half a side, or two of one protocol."""
+    from wiretool.net.addresses import LOOPBACK, Address, address_from
+    from wiretool.net.tap import Way
+    from wiretool.protocols.registry import protocol_named
+
+    ways: dict[str, Way] = {}
+    listens: dict[str, Address] = {}
+    for side in sides:
+        protocol = protocol_named(side.protocol)
+        if not side.upstream:
+            if side.listen:
+                raise UsageError(f"{side.listen_option} goes with {side.upstream_option}")
+            continue
+        if ways and protocol.name == CONTROLLER and "pravega" not in ways:
+            raise UsageError(f"{side.upstream_option} goes with pravega")
+        usual = protocol.ports[0]
+        ways[protocol.name] = Way(
+            protocol, address_from(side.upstream, option=side.upstream_option, port=usual), context
+        )
+        listens[protocol.name] = (
+            address_from(side.listen, option=side.listen_option, port=usual)
+            if side.listen
+            else Address(LOOPBACK, usual)
+        )
+    return ways, listens
+
+
+@contextmanager
+def written(shown: Shown, protocols: Sequence[str]) -> "Iterator[Callable[[Record], None]]":
+    """What takes each record to where it is shown, as it comes."""
+    from wiretool.dissect import annotate
+    from wiretool.protocols.registry import protocol_named
+    from wiretool.sinks.choose import sink_for
+    from wiretool.sinks.output import open_output
+    from wiretool.where import Clock, Selection, columns_of, names_for
+
+    clock = Clock()
+    names = names_for([protocol_named(name) for name in protocols])
+    keep = Selection(names, clock, expression=shown.where)
+    with open_output(shown.output, at_once=True) as out:
+        columns = columns_of(shown.fields, names, clock)
+        sink = sink_for(shown.form.value, out, columns=columns, annotate=annotate, tree=shown.tree, dump=shown.dump)
+        sink.begin()
+        try:
+            yield lambda record: sink.write(record) if keep(record) else sink.skip(record)
+        finally:
+            sink.end()

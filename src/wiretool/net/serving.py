@@ -1,0 +1,94 @@
+"""A whole run of `wiretool serve` or `tap`: from options that were checked to the last goodbye."""
+
+import asyncio
+import json
+import os
+import signal
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+
+from wiretool.errors import UsageError
+from wiretool.net.addresses import Address
+from wiretool.net.running import Running
+
+#: How often the counters on a terminal are drawn anew.
+LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where a host or tap listens and whom it tells."""
+
+    listens: Mapping[str, Address]
+    context: ssl.SSLContext | None = None
+    ready_file: Path | None = None
+    duration_s: float | None = None
+    #: Called with the doors' addresses once clients may come.
+    ready: Callable[[Mapping[str, Address]], None] = field(default=lambda bound: None)
+    #: Called again and again while it runs.
+    look: Callable[[], None] | None = None
+    #: Entered when the doors are open, and left when it stops: the control API.
+    beside: Sequence[AbstractAsyncContextManager[object]] = ()
+
+
+def run(running: Running, plan: Plan) -> None:
+    """Serve until SIGINT, SIGTERM or the end of the duration. PeerError where a door cannot be opened."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(running, plan))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop's loop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def serve(running: Running, plan: Plan) -> None:
+    """As `run`, on a loop that is there."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        bound = {door: await running.listen(door, address, plan.context) for door, address in plan.listens.items()}
+        async with AsyncExitStack() as stack:
+            for neighbour in plan.beside:
+                await stack.enter_async_context(neighbour)
+            if plan.ready_file is not None:
+                tell_ready(plan.ready_file, running, bound)
+                stack.callback(plan.ready_file.unlink, missing_ok=True)
+            plan.ready(bound)
+            await _until(stopped, plan)
+    finally:
+        await running.stop()
+
+
+def tell_ready(path: Path, running: Running, bound: Mapping[str, Address]) -> None:
+    """Write the file that says the server is ready, whole or not at all. UsageError where it cannot be written."""
+    doors = {door: str(address) for door, address in bound.items()}
+    text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "doors": doors})
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text + "\n")
+        beside.replace(path)
+    except OSError as err:
+        raise UsageError(f"cannot write {path}: {err.strerror}") from err
+
+
+async def _until(stopped: asyncio.Event, plan: Plan) -> None:
+    """Wait for the end, with a look at the counters now and then."""
+    loop = asyncio.get_running_loop()
+    end = inf if plan.duration_s is None else loop.time() + plan.duration_s
+    while not stopped.is_set() and (rest_s := end - loop.time()) > 0:
+        if plan.look is not None:
+            plan.look()
+            rest_s = min(LOOK_S, rest_s)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), None if rest_s == inf else rest_s)

@@ -1,0 +1,163 @@
+import json
+import signal
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+from tests.helpers.servers import started, wiretool
+
+HELLO = bytes.fromhex("ffffff81000000080000001100000005")
+ANSWER = bytes.fromhex("ffffff81000000080000001000000005")
+PORTS = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0")
+
+
+def greeted(address: tuple[str, int]) -> bytes:
+    """What a server answers to Hello."""
+    with socket.create_connection(address, timeout=10) as client:
+        client.sendall(HELLO)
+        return client.recv(4096)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_it_is_serves_and_stops(tmp_path: Path, number: int) -> None:
+    with started(tmp_path, "serve", "pravega", *PORTS) as server:
+        assert set(server.doors) == {"store", "controller"}
+        assert greeted(server.doors["store"]) == ANSWER
+        assert server.stop(number) == 0
+        host, port = server.doors["store"]
+        assert f"pravega is ready: store {host}:{port}, controller " in server.stderr
+        assert "Traceback" not in server.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("protocol", ["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"])
+def test_every_protocol_has_a_server(tmp_path: Path, protocol: str) -> None:
+    arguments = PORTS if protocol == "pravega" else PORTS[:2]
+    with started(tmp_path, "serve", protocol, *arguments) as server:
+        for address in server.doors.values():
+            with socket.create_connection(address, timeout=10):
+                pass
+        assert server.stop() == 0, server.stderr
+
+
+def test_what_was_said_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "said.pcapng"
+    with started(tmp_path, "serve", "pravega", *PORTS, "--record", str(path)) as server:
+        assert greeted(server.doors["store"]) == ANSWER
+        assert server.stop() == 0
+    ended = wiretool("decode", str(path), "--format", "ndjson", "--strict")
+    assert ended.returncode == 0, ended.stderr
+    assert [json.loads(line)["message"] for line in ended.stdout.splitlines()] == ["Hello", "Hello"]
+
+
+def test_a_fault_on_the_command_line(tmp_path: Path) -> None:
+    rule = 'message == "Hello" and side == "server": set low_version=1'
+    with started(tmp_path, "serve", "pravega", *PORTS, "--fault", rule) as server:
+        assert greeted(server.doors["store"])[-4:] == bytes.fromhex("00000001")
+
+
+def test_faults_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "faults.toml"
+    path.write_text('[[rule]]\nmessage = "Hello"\nside = "server"\nset = { low_version = 1 }\n')
+    with started(tmp_path, "serve", "pravega", *PORTS, "--faults", str(path)) as server:
+        assert greeted(server.doors["store"])[-4:] == bytes.fromhex("00000001")
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate = tmp_path / "server.pem"
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(certificate)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    record = tmp_path / "clear.pcapng"
+    arguments = ("serve", "pravega", *PORTS, "--tls-cert", str(certificate), "--record", str(record))
+    with started(tmp_path, *arguments) as server:
+        with (
+            socket.create_connection(server.doors["store"], timeout=10) as raw,
+            context.wrap_socket(raw, server_hostname="localhost") as client,
+        ):
+            client.sendall(HELLO)
+            assert client.recv(4096) == ANSWER
+        assert server.stop() == 0
+    assert ANSWER in record.read_bytes()
+
+
+def test_a_port_in_use(tmp_path: Path) -> None:
+    with started(tmp_path, "serve", "sbp", "--listen", "127.0.0.1:0") as server:
+        (address,) = server.doors.values()
+        ended = wiretool("serve", "sbp", "--listen", f"{address[0]}:{address[1]}")
+    assert ended.returncode == 4
+    assert ended.stderr.splitlines()[-1].startswith(f"wiretool: cannot listen on {address[0]}:{address[1]} (sbp): ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["http"], "no server for 'http': there is one for pravega, "),
+        (["pravega", "--fault", "mesage == 'Hello': drop"], "message"),
+        (["pravega", "--fault", "message == 'Helo': drop"], "Hello"),
+        (["pravega", "--fault", "message == 'Hello': set low_verson=1"], "low_version"),
+        (["pravega", "--fault", "message == 'Hello'"], "--fault"),
+        (["pravega", "--faults", "none.toml"], "none.toml"),
+        (["pravega", "--road", "r"], "--road goes with offramp, not with pravega"),
+        (["offramp", "--wire-version", "16"], "--wire-version goes with pravega, not with offramp"),
+        (["offramp", "--controller", "127.0.0.1:0"], "--controller: offramp has no such address"),
+        (["pravega", "--listen", "nowhere:x"], "--listen"),
+        (["pravega", "--wire-version", "4"], "wire versions 15 to 17, not 4"),
+        (["pravega", "--auth", "me"], "--auth wants USER:PASSWORD"),
+        (["pravega", "--tls-cert", "none.pem"], "none.pem: no such file"),
+        (["pravega", "--tls-key", "none.pem"], "--tls-key goes with --tls-cert"),
+        (["pravega", "--control", "0.0.0.0:1"], "--control 0.0.0.0:1"),
+        (["pravega", "--retain", "2X"], "--retain '2X': wants a number of bytes"),
+        (["offramp", "--feed", "none.json"], "none.json"),
+    ],
+)
+def test_refusals_before_a_socket_opens(tmp_path: Path, arguments: list[str], says: str) -> None:
+    ended = wiretool("serve", *arguments)
+    assert ended.returncode == 2, ended.stderr
+    (line,) = ended.stderr.splitlines()
+    assert says in line
+
+
+def test_a_feed_that_is_none_is_told_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "feed.ndjson"
+    path.write_text('{"payload": {}}\n\n{"payload": {}, "partition": -1}\n')
+    ended = wiretool("serve", "offramp", "--feed", str(path))
+    assert ended.returncode == 2
+    assert f"--feed {path}: line 3: " in ended.stderr
+
+
+def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
+    path = tmp_path / "server.pem"
+    path.write_text("no certificate")
+    ended = wiretool("serve", "sbp", "--tls-cert", str(path))
+    assert ended.returncode == 2
+    assert f"{path}: no PEM certificate with its key" in ended.stderr
+
+
+def test_it_stops_by_itself(tmp_path: Path) -> None:
+    ended = wiretool("serve", "sbp", "--listen", "127.0.0.1:0", "--duration", "0.05")
+    assert ended.returncode == 0
+    assert "sbp is ready: sbp 127.0.0.1:" in ended.stderr
+
+
+def test_it_is_controlled_from_the_shell(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        control = f"127.0.0.1:{free.getsockname()[1]}"
+    with started(tmp_path, "serve", "pravega", *PORTS, "--control", control) as server:
+        added = wiretool("control", control, "add", 'message == "Hello" and side == "server": set low_version=1')
+        assert added.returncode == 0, added.stderr
+        number = str(json.loads(added.stdout)["id"])
+        assert greeted(server.doors["store"])[-4:] == bytes.fromhex("00000001")
+        assert json.loads(wiretool("control", control, "wait", number).stdout)["hits"] == 1
+        assert json.loads(wiretool("control", control, "rules").stdout)["hits"] == 1
+        assert wiretool("control", control, "remove", number).returncode == 0
+        assert json.loads(wiretool("control", control, "messages").stdout)["client"] == {"Hello": 1}
+        refused = wiretool("control", control, "remove", number)
+        assert refused.returncode == 2
+        assert "HTTP 404" in refused.stderr
+        assert server.stop() == 0
+    assert wiretool("control", control, "rules").returncode == 4
