@@ -3,8 +3,9 @@
     python -m tests.bench.serve_pravega [--quick]
 
 The PyPI client `pravega` writes events of 100 B with 1,000 in flight, in a process of its own, to each server in turn:
-the mock, and tests/bench/lean_pravega.py, which answers a writer and nothing else. The exit code is 1 if the median of
-the mock's rates, or of the ratios, is below its mark. `--controller HOST:PORT` measures the server there instead.
+the mock, and tests/bench/lean_pravega.py, which answers a writer and nothing else. The exit code is 1 if the median
+ratio is below its mark, or that of the mock's rates, which a quick run does not judge: a rate depends on what else the
+machine does. `--controller HOST:PORT` measures the server there instead.
 """
 
 import argparse
@@ -35,19 +36,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, for CI")
     parser.add_argument("--controller", metavar="HOST:PORT", help="measure that server alone, and judge nothing")
+    parser.add_argument("--events", type=int, metavar="N", help="events of a round")
     parser.add_argument("--in-flight", type=int, default=IN_FLIGHT, metavar="N", help="events without an answer")
     parser.add_argument("--client", nargs=3, metavar=("CONTROLLER", "EVENTS", "STREAM"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     events, rounds = (EVENTS_QUICK, ROUNDS_QUICK) if options.quick else (EVENTS, ROUNDS)
+    events = options.events or events
     if options.client:
         controller, count, stream = options.client
         return be_client(controller, int(count), stream, options.in_flight)
     if options.controller:
         return measure_one(options.controller, events, rounds, options.in_flight)
     ours, ratios = measure(events, rounds, options.in_flight)
-    return judge("events/s", statistics.median(ours), MARK_PER_S, ".0f") | judge(
-        "ratio", statistics.median(ratios), MARK_RATIO, ".2f"
-    )
+    is_fast = judge("events/s", statistics.median(ours), MARK_PER_S, ".0f") or options.quick
+    is_near = judge("ratio", statistics.median(ratios), MARK_RATIO, ".2f")
+    return 0 if is_fast and is_near else 1
 
 
 def measure(events: int, rounds: int, in_flight: int) -> tuple[list[float], list[float]]:
@@ -75,11 +78,11 @@ def measure_one(controller: str, events: int, rounds: int, in_flight: int) -> in
     return 0
 
 
-def judge(what: str, median: float, mark: float, form: str) -> int:
-    """Print how a median compares with its mark; 1 where it is below."""
+def judge(what: str, median: float, mark: float, form: str) -> bool:
+    """Print how a median compares with its mark, and say whether it reaches it."""
     is_reached = median >= mark
     print(f"{what} {median:,{form}} (median): mark {mark:,{form}} {'reached' if is_reached else 'MISSED'}")
-    return 0 if is_reached else 1
+    return is_reached
 
 
 def rate(controller: str, events: int, stream: str, in_flight: int) -> float:
