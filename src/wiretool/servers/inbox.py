@@ -35,18 +35,20 @@ class Inbox:
 
     def next(self) -> bytes | None:
         """The next whole frame, or None where more bytes are needed. DecodeError: no frame can begin so."""
-        if self._size < self._need or not self._size:
+        size = self._size
+        if not size or size < self._need:
             return None
         if self._parts:
             self._data = self._data[self._at :] + b"".join(self._parts)
             self._at = 0
             self._parts.clear()
         data, at = self._data, self._at
-        length = self._extent(data, at, len(data))
-        if length <= 0 or length > len(data) - at:
+        end = len(data)
+        length = self._extent(data, at, end)
+        if length <= 0 or length > size:
             self._need = length
             return None
         self._need = 0
         self._at = at + length
-        self._size -= length
-        return data if length == len(data) else data[at : at + length]
+        self._size = size - length
+        return data if length == end else data[at : at + length]

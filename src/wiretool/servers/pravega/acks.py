@@ -1,24 +1,21 @@
-"""DataAppended, the one reply that is sent so often that its frame is put together by hand."""
+"""DataAppended, the one reply that is sent so often that its frame is packed at once."""
 
 from uuid import UUID
 
+from wiretool.codec.packed import packer
+from wiretool.protocols.pravega.framing import PAYLOAD_BYTES_MAX, frame
 from wiretool.protocols.pravega.messages import DataAppended
 
-_PAYLOAD_BYTES = 16 + 4 * 8
+_pack = packer(DataAppended)
+#: The header is the same for all of them: their payloads are of one size.
+_HEADER = frame(DataAppended.declaration.type_id, _pack(bytes(16), 0, 0, 0, 0), PAYLOAD_BYTES_MAX["server"])[:8]
 
 
 def ack_head(writer_id: str) -> bytes:
-    """What all acknowledgements of a writer begin with: the header of the frame and its name."""
-    type_id = DataAppended.declaration.type_id
-    return type_id.to_bytes(4, "big") + _PAYLOAD_BYTES.to_bytes(4, "big") + UUID(writer_id).bytes
+    """The writer's name as acknowledgements carry it."""
+    return UUID(writer_id).bytes
 
 
-def ack(head: bytes, number: int, previous: int, request_id: int, length: int) -> bytes:
+def ack(writer: bytes, number: int, previous: int, request_id: int, length: int) -> bytes:
     """The frame of a DataAppended; `number` is the event number, `length` the write offset of the segment."""
-    return b"%b%b%b%b%b" % (
-        head,
-        number.to_bytes(8, "big", signed=True),
-        previous.to_bytes(8, "big", signed=True),
-        request_id.to_bytes(8, "big", signed=True),
-        length.to_bytes(8, "big"),
-    )
+    return _HEADER + _pack(writer, number, previous, request_id, length)
