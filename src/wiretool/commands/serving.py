@@ -68,12 +68,12 @@ def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":
 
 
 def counters_for(
-    snapshot: "Callable[[], Snapshot]", stack: ExitStack
+    snapshot: "Callable[[], Snapshot]", stack: ExitStack, *, is_shared: bool = False
 ) -> tuple[Callable[[str], None], Callable[[], None] | None]:
-    """Where lines of the log go, and what draws live counters, where stderr is a terminal."""
+    """Where lines of the log go, and what draws live counters: nothing where the terminal `is_shared` with output."""
     from wiretool.sinks.text.counters import Counters
 
-    if not sys.stderr.isatty():
+    if is_shared or sys.stderr is None or not sys.stderr.isatty():
         return tell, None
     counters = stack.enter_context(Counters(snapshot, sys.stderr))
     return counters.tell, counters.look

@@ -1,6 +1,7 @@
 """The options of `tap` on their way to a tap that runs, and its records to the sink."""
 
 import ssl
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ def tapping(
             connections_max=raise_open_files(wishes.connections_max),
         )
         tap.recording = recording_for(wishes, stack)
-        tap.tell, look = counters_for(tap.snapshot, stack)
+        tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
         yield tap, plan_for(tap, listens, wishes, look)
 
 
