@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from hyperframe.frame import DataFrame
 
 from tests.protocols.pravega_controller.talk import DATA, END_STREAM, frame
 from wiretool.codec.jsonform import fields_from_json
@@ -11,6 +12,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.pravega_controller import PROTOCOL
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.protocols.pravega_controller.encoding import data_frame, encode, with_message
+from wiretool.protocols.pravega_controller.frames import read_frame
 from wiretool.protocols.pravega_controller.messages import Headers, Ping
 
 
@@ -31,6 +33,20 @@ def test_another_message_takes_the_place_of_one() -> None:
     assert with_message(raw, uri(endpoint="tap", port=1)) == data_frame(uri(endpoint="tap", port=1), 9, end_stream=True)
     with pytest.raises(EncodeError, match="a frame of type 6 carries no message"):
         with_message(encode(Ping(opaque_data=bytes(8)), "client"), uri())
+
+
+@pytest.mark.parametrize("missing", [1, 2, 200, 256, 300])
+def test_a_shorter_message_is_padded(missing: int) -> None:
+    """To the size that was counted against the window, as far as padding goes; what it says is the same."""
+    said = data_frame(uri(endpoint="h", port=1), 9, end_stream=False)
+    raw = data_frame(uri(endpoint="h" * (missing + 1), port=1), 9, end_stream=False)
+    longer = len(raw) - len(said)
+    made = with_message(raw, uri(endpoint="h", port=1))
+    assert len(made) == min(len(raw), len(said) + 256)
+    assert longer >= missing
+    read = read_frame(made, 0, len(made))
+    assert isinstance(read, DataFrame)
+    assert read.data == said[9:]
 
 
 def test_headers_say_what_they_mean() -> None:

@@ -23,6 +23,8 @@ from wiretool.protocols.pravega_controller.messages import (
     setting_number,
 )
 
+#: What padding can add: the byte that counts it, and as many as that counts.
+PADDING_BYTES_MAX = 256
 #: The stream of a message by itself: the first that a client opens.
 FIRST_STREAM = 1
 
@@ -47,11 +49,21 @@ def data_frame(message: Message, stream_id: int, *, end_stream: bool) -> bytes:
 
 
 def with_message(raw: bytes, message: Message) -> bytes:
-    """A DATA frame that carried the message of a call, with another one in its place: same stream, same end."""
+    """A DATA frame that carried the message of a call, with another one in its place: same stream, same end.
+
+    It is padded where it would be shorter, by 256 bytes at most: whoever sent the first has counted all of it against
+    the window of the connection (RFC 9113 §6.1, §6.9.1), and would come to the end of that after enough of them.
+    """
     header = frames.read_header(raw, 0)
     if header.type != frames.DATA:
         raise EncodeError(f"a frame of type {header.type} carries no message", path=message.declaration.name)
-    return data_frame(message, header.stream_id, end_stream=bool(header.flags & frames.END_STREAM))
+    flags = header.flags & frames.END_STREAM
+    body = write_body(message)
+    missing = min(len(raw) - frames.HEADER_BYTES - len(body), PADDING_BYTES_MAX)
+    if missing > 0:
+        padding = missing - 1
+        return _checked(frames.DATA, flags | frames.PADDED, header.stream_id, bytes((padding,)) + body + bytes(padding))
+    return _checked(frames.DATA, flags, header.stream_id, body)
 
 
 def _frame(message: Message) -> bytes:

@@ -1,0 +1,137 @@
+import json
+import socket
+import ssl
+from pathlib import Path
+
+import grpc  # type: ignore[import-untyped]
+import pytest
+import trustme
+from tests.helpers.servers import started, wiretool
+
+from wiretool.protocols.pravega_controller import controller_pb2 as schema
+
+HELLO = bytes.fromhex("ffffff81000000080000001100000005")
+ANSWER = bytes.fromhex("ffffff81000000080000001000000005")
+ANY = "127.0.0.1:0"
+SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
+SERVICE = "/io.pravega.controller.stream.api.grpc.v1.ControllerService"
+
+
+def told(address: tuple[str, int]) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def greeted(client: socket.socket) -> bytes:
+    client.sendall(HELLO)
+    return client.recv(4096)
+
+
+def test_what_passes_is_shown_changed_and_recorded(tmp_path: Path) -> None:
+    record = tmp_path / "tapped.pcapng"
+    rule = 'message == "Hello" and side == "server": set low_version=1'
+    with started(tmp_path, *SERVE) as server:
+        upstream = told(server.doors["store"])
+        options = ("--fault", rule, "--record", str(record), "--format", "ndjson")
+        with started(tmp_path, "tap", "pravega", "--listen", ANY, "--upstream", upstream, *options, name="tap") as tap:
+            with socket.create_connection(tap.doors["pravega"], timeout=10) as client:
+                assert greeted(client) == ANSWER[:-4] + bytes.fromhex("00000001")
+            assert tap.stop() == 0
+    rows = [json.loads(line) for line in tap.stdout.splitlines()]
+    assert [(row["side"], row["message"], row["fields"]["low_version"]) for row in rows] == [
+        ("client", "Hello", 5),
+        ("server", "Hello", 5),
+    ]
+    ended = wiretool("decode", str(record), "--strict", "--format", "ndjson")
+    assert [json.loads(line)["message"] for line in ended.stdout.splitlines()] == ["Hello", "Hello"]
+
+
+def test_filters_and_columns_are_those_of_decode(tmp_path: Path) -> None:
+    with started(tmp_path, *SERVE) as server:
+        upstream = told(server.doors["store"])
+        options = ("--where", 'side == "server"', "--fields", "message,fields.high_version", "--format", "csv")
+        with started(tmp_path, "tap", "pravega", "--listen", ANY, "--upstream", upstream, *options, name="tap") as tap:
+            with socket.create_connection(tap.doors["pravega"], timeout=10) as client:
+                assert greeted(client) == ANSWER
+            assert tap.stop() == 0
+    assert tap.stdout.splitlines() == ["message,fields.high_version", "Hello,16"]
+
+
+def test_tls_on_either_side(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    certificate, roots = tmp_path / "server.pem", tmp_path / "ca.pem"
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(certificate)
+    authority.cert_pem.write_to_path(roots)
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    with started(tmp_path, *SERVE, "--tls-cert", str(certificate)) as server:
+        upstream = f"localhost:{server.doors['store'][1]}"
+        tls = ("--upstream-tls", "--upstream-ca", str(roots), "--tls-cert", str(certificate))
+        arguments = ("tap", "pravega", "--listen", ANY, "--upstream", upstream, *tls, "--format", "ndjson")
+        with started(tmp_path, *arguments, name="tap") as tap:
+            with (
+                socket.create_connection(tap.doors["pravega"], timeout=10) as raw,
+                context.wrap_socket(raw, server_hostname="localhost") as client,
+            ):
+                assert greeted(client) == ANSWER
+            assert tap.stop() == 0
+    assert len(tap.stdout.splitlines()) == 2
+
+
+def test_the_controller_sends_its_clients_to_the_tap(tmp_path: Path) -> None:
+    """Often enough that a window of HTTP/2 would run dry, were the rewritten answers shorter than it was told."""
+    with started(tmp_path, *SERVE, "--advertise", "a-rather-long-name.of-a-store.example:12345") as server:
+        arguments = [
+            *("tap", "pravega", "--listen", ANY, "--upstream", told(server.doors["store"])),
+            *("--controller", ANY, "--upstream-controller", told(server.doors["controller"])),
+            *("--format", "ndjson", "--where", 'message == "createScope"'),
+        ]
+        with started(tmp_path, *arguments, name="tap") as tap:
+            with grpc.insecure_channel(told(tap.doors["pravega-controller"])) as channel:
+                create = channel.unary_unary(
+                    f"{SERVICE}/createScope",
+                    request_serializer=schema.ScopeInfo.SerializeToString,
+                    response_deserializer=schema.CreateScopeStatus.FromString,
+                )
+                assert create(schema.ScopeInfo(scope="s"), timeout=10).status == schema.CreateScopeStatus.SUCCESS
+                where = channel.unary_unary(
+                    f"{SERVICE}/getURI",
+                    request_serializer=schema.SegmentId.SerializeToString,
+                    response_deserializer=schema.NodeUri.FromString,
+                )
+                stream = schema.StreamInfo(scope="s", stream="t")
+                for _ in range(2_500):
+                    node = where(schema.SegmentId(streamInfo=stream, segmentId=0), timeout=10)
+                    assert (node.endpoint, node.port) == tap.doors["pravega"]
+            assert tap.stop() == 0
+    assert [json.loads(line)["side"] for line in tap.stdout.splitlines()] == ["client", "server"]
+
+
+def test_nobody_upstream_is_told(tmp_path: Path) -> None:
+    with started(tmp_path, *SERVE) as server:
+        upstream = told(server.doors["store"])
+    with started(tmp_path, "tap", "pravega", "--listen", ANY, "--upstream", upstream, name="tap") as tap:
+        with socket.create_connection(tap.doors["pravega"], timeout=10) as client, pytest.raises(ConnectionResetError):
+            client.recv(1)
+        assert tap.stop() == 0
+    assert f"cannot reach {upstream}: " in tap.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["http", "--upstream", ANY], "http"),
+        (["pravega", "--upstream", "x:y"], "--upstream"),
+        (["pravega", "--upstream", ANY, "--controller", ANY], "--controller goes with --upstream-controller"),
+        (["sbp", "--upstream", ANY, "--upstream-controller", ANY], "--upstream-controller goes with pravega"),
+        (["pravega", "--upstream", ANY, "--upstream-ca", "x.pem"], "--upstream-ca goes with --upstream-tls"),
+        (["pravega", "--upstream", ANY, "--upstream-tls", "--upstream-ca", "none.pem"], "none.pem"),
+        (["pravega", "--upstream", ANY, "--fault", "x == 1: drop"], "--fault"),
+        (["pravega", "--upstream", ANY, "--where", "x == 1"], "x"),
+        (["pravega", "--upstream", ANY, "--format", "csv", "-v"], "-v and -x"),
+    ],
+)
+def test_refusals_before_a_socket_opens(arguments: list[str], says: str) -> None:
+    ended = wiretool("tap", *arguments)
+    assert ended.returncode == 2, ended.stderr
+    assert says in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
