@@ -281,6 +281,7 @@ HUGE: dict[str, bytes] = {
     "pravega-draft": bytes.fromhex("00000000 00ffffff"),
     "sbp": bytes.fromhex("01000000 17 0001 00 00000000 01 000000"),
     "sbp-0.1": bytes.fromhex("01000000 17 0001 00 00000000 01 000000"),
+    "pravega-controller": bytes.fromhex("3fffff 00 00 00000001"),
     "offramp": bytes.fromhex("82ff 7fffffffffffffff 00000000"),
 }
 
@@ -308,7 +309,7 @@ def test_a_hundred_thousand_tiny_segments(name: str) -> None:
 @pytest.mark.usefixtures("in_time")
 def test_a_long_frame_in_tiny_segments() -> None:
     """Looking again at all that is there for each byte that comes would be quadratic."""
-    for name in ("pravega", "sbp", "offramp"):
+    for name in ("pravega", "pravega-controller", "sbp", "offramp"):
         stream = HUGE[name] + bytes(20_000)
         streamed([*talk(name)[:4], Sent("client", stream)], PROTOCOLS[name].ports[0], segment_bytes=1)
         lossy = segments([*talk(name)[:4], Sent("client", stream)], port=PROTOCOLS[name].ports[0], segment_bytes=1)

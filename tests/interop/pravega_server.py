@@ -4,13 +4,16 @@ With PRAVEGA_CONTROLLER=HOST:PORT in the environment it is the server there inst
 against a real Pravega. What needs a server with options of its own is left out then.
 """
 
+import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +24,7 @@ IS_CI = os.environ.get("CI") == "true"
 ELSEWHERE = os.environ.get("PRAVEGA_CONTROLLER", "")
 
 LOOPBACK = "127.0.0.1:0"
+CONTROL_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,13 @@ class Server:
 
     controller: str
     #: Of the control API; empty where it has none.
-    control: str = ""
+    control_at: str = ""
+
+    def control(self, *words: str) -> list[Any]:
+        """What `wiretool control` prints: a JSON value a line."""
+        wiretool = [sys.executable, "-m", "wiretool", "control", self.control_at, *words]
+        done = subprocess.run(wiretool, check=True, timeout=CONTROL_S, capture_output=True, text=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @contextmanager
@@ -42,3 +52,12 @@ def pravega_server(folder: Path, *options: str) -> Iterator[Server]:
         control = re.search(r"control API at http://(\S+)", log.read_text())
         yield Server(doors["controller"], control.group(1) if control else "")
     assert "Traceback" not in log.read_text(), log.read_text()
+
+
+@contextmanager
+def faulty_server(folder: Path, rule: str) -> Iterator[Server]:
+    """A mock with a fault rule that must have been hit when the block ends."""
+    with pravega_server(folder, "--fault", rule, "--control", LOOPBACK) as server:
+        yield server
+        [found] = server.control("rules")
+        assert found["hits"] > 0

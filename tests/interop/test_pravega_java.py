@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from tests.interop.numbered import assert_exactly_once
-from tests.interop.pravega_server import IS_CI, Server, pravega_server
+from tests.interop.pravega_server import IS_CI, Server, faulty_server, pravega_server
 from tests.interop.processes import report_of
 
 JAVA = Path(__file__).parent / "java"
@@ -114,6 +114,22 @@ def test_stream_sealed_and_deleted_under_a_writer(driver: list[str], server: Ser
     )
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param('message == "AppendBlockEnd" nth=30: reset', id="before-it-is-stored"),
+        pytest.param('message == "DataAppended" nth=30: reset', id="stored-but-not-acknowledged"),
+        pytest.param('message == "AppendBlock" nth=40: reset', id="in-the-middle-of-a-block"),
+        pytest.param('message == "SegmentRead" nth=5: reset', id="while-it-is-read"),
+        pytest.param('message == "DataAppended" every=50: reset', id="again-and-again"),
+    ],
+)
+def test_connection_cut(driver: list[str], tmp_path: Path, scope: str, rule: str) -> None:
+    with faulty_server(tmp_path, rule) as server:
+        seen = scenario(driver, "events", server, scope=scope, count=5000, keys=10, segments=2, size_bytes=100)
+    assert_exactly_once(seen, 5000, 10, 100)
+
+
 def test_stream_scaled_under_a_writer(driver: list[str], server: Server, scope: str) -> None:
     seen = scenario(driver, "scaling", server, scope=scope, count=500, keys=10)
     assert seen["segments"] == [3, 2]
@@ -191,13 +207,21 @@ def test_state_synchronizer(driver: list[str], server: Server, scope: str) -> No
     assert scenario(driver, "synchronizer", server, scope=scope, count=30) == {"totals": [30, 30]}
 
 
+def test_newest_wire_version(driver: list[str], tmp_path: Path, scope: str) -> None:
+    with pravega_server(tmp_path, "--wire-version", "17") as server:
+        seen = scenario(driver, "events", server, scope=scope, count=500, keys=5, segments=2, size_bytes=0)
+    assert_exactly_once(seen, 500, 5)
+
+
 def test_authorisation(driver: list[str], tmp_path: Path, scope: str) -> None:
     with pravega_server(tmp_path, "--auth", "user:pass:word") as server:
         known = {"user": "user", "password": "pass:word"}
         seen = scenario(driver, "events", server, scope=scope, count=500, keys=5, segments=2, size_bytes=0, **known)
         assert_exactly_once(seen, 500, 5)
         for refused in ({}, {"user": "user", "password": "guessed"}):
-            assert scenario(driver, "forbidden", server, scope=scope, **refused)["create_scope"] != "true"
+            assert scenario(driver, "forbidden", server, scope=scope, **refused) == {
+                "create_scope": "StatusRuntimeException"
+            }
 
 
 def test_tls(driver: list[str], tmp_path: Path, scope: str) -> None:

@@ -103,32 +103,18 @@ def large(manager: Any, scope: str, sizes_bytes: list[int], refused_bytes: int) 
     return {"refusal": refusal, "sizes_bytes": [len(text) for text in read], **seen(read)}
 
 
-def only_write(manager: Any, scope: str, count: int, keys: int, in_flight: int, first: int = 0) -> dict[str, Any]:
-    """Write and go."""
-    prepare(manager, scope)
-    write(manager, scope, count, keys, in_flight, first=first)
-    return {"written": count}
-
-
 def only_read(manager: Any, scope: str, count: int) -> dict[str, Any]:
     """Read what others have written."""
     return seen(read_all(manager, scope, count))
 
 
-def connect(manager: Any, scope: str) -> dict[str, Any]:
-    """What the first call of all comes to."""
-    return {"create_scope": outcome(manager.create_scope, scope)}
-
-
 SCENARIOS: dict[str, Scenario] = {
     "awaited": awaited,
-    "connect": connect,
     "events": events,
     "flushes": flushes,
     "large": large,
     "many_writers": many_writers,
     "only_read": only_read,
-    "only_write": only_write,
     "sealed": sealed,
     "until_told": until_told,
 }

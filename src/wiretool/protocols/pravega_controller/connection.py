@@ -8,6 +8,7 @@ from hyperframe import frame as h2
 
 from wiretool import limits
 from wiretool.codec.cursor import Span
+from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side, other_side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.conversation import Conversation, Defect, Reading
@@ -52,12 +53,9 @@ class Connection(Conversation):
         #: Of each side, settings and pings that its peer has not acknowledged yet.
         self._settings: dict[Side, deque[int]] = {side: deque(maxlen=limits.HTTP2_UNACKNOWLEDGED_MAX) for side in SIDES}
         self._pings: dict[Side, dict[bytes, int]] = {side: {} for side in SIDES}
+        # HTTP/2 carries anything: only a call tells whose it is.
+        self.is_decided = False
         self.doubt = _NO_CALL
-
-    @property
-    def is_decided(self) -> bool:  # type: ignore[override]
-        """HTTP/2 carries anything: only a call tells whose it is."""
-        return not self.doubt
 
     # -- bytes -----------------------------------------------------------------------------------------------------
 
@@ -102,7 +100,7 @@ class Connection(Conversation):
             frame = frames.read_frame(data, at, end)
         except DecodeError as err:
             self._spoil(side, kind, header.stream_id)
-            return Reading(kind.__name__, raw, [*defects, err])
+            return Reading(kind.__name__, json_form(raw), [*defects, err])
         reading = _HANDLERS[type(frame)](self, side, frame, n)
         return reading._replace(defects=[*defects, *reading.defects])
 
@@ -255,7 +253,7 @@ class Connection(Conversation):
         """A request says whose service it calls."""
         if meaning.method is not None:
             stream.method = meaning.method if meaning.method in METHODS else ""
-            self.doubt = ""
+            self.is_decided, self.doubt = True, ""
         elif self.doubt:
             self.doubt = f"it calls {str(meaning.path)[:60]!a}, no method of the controller's service"
 

@@ -140,8 +140,7 @@ def is_plausible(side: Side, header: Header, length_max: int) -> bool:
 
 def fits(frame: Frame) -> bool:
     """Whether the numbers in a frame of fixed form are such as are sent."""
-    values = [getattr(frame, "error_code", 0)]
-    if max(values) not in ERRORS:
+    if getattr(frame, "error_code", 0) not in ERRORS:
         return False
     settings = getattr(frame, "settings", {})
     named = {SETTINGS[number]: value for number, value in settings.items() if number in SETTINGS}

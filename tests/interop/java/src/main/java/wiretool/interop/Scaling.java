@@ -38,11 +38,8 @@ final class Scaling {
             writing.start();
             for (int wanted : List.of(3, 2)) {
                 awaitRound(ends);
-                Map<Double, Double> ranges = new TreeMap<>();
-                for (int index = 0; index < wanted; index++) {
-                    ranges.put((double) index / wanted, (double) (index + 1) / wanted);
-                }
-                boolean isScaled = session.controller.scaleStream(stream, current(session), ranges, session.executor).getFuture().get();
+                boolean isScaled = session.controller
+                        .scaleStream(stream, current(session), evenly(wanted), session.executor).getFuture().get();
                 Report.check(isScaled, "the stream was not scaled to " + wanted);
                 segments.add(current(session).size());
             }
@@ -66,6 +63,15 @@ final class Scaling {
                 ends.release();
             }
         }
+    }
+
+    /** So many key ranges of the same width. */
+    private static Map<Double, Double> evenly(int segments) {
+        Map<Double, Double> ranges = new TreeMap<>();
+        for (int index = 0; index < segments; index++) {
+            ranges.put((double) index / segments, (double) (index + 1) / segments);
+        }
+        return ranges;
     }
 
     /** Wait until one more round has been written. */
