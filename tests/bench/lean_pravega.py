@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import json
 import signal
-import struct
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,9 +23,11 @@ from wiretool.protocols.pravega_controller import controller_pb2 as pb
 
 SERVICE = "io.pravega.controller.stream.api.grpc.v1.ControllerService"
 HEADER_BYTES = 8
-SETUP_APPEND, APPEND_SETUP, APPEND_BLOCK_END, DATA_APPENDED, HELLO = 1, 2, 4, 7, -127
+SETUP_APPEND, APPEND_SETUP, APPEND_BLOCK_END, DATA_APPENDED, HELLO = (
+    kind.to_bytes(4, "big", signed=True) for kind in (1, 2, 4, 7, -127)
+)
 NO_EVENT = (-(2**63)).to_bytes(8, "big", signed=True)
-ACK = struct.pack(">ii", DATA_APPENDED, 48)
+ACK = DATA_APPENDED + (48).to_bytes(4, "big")
 OFFSET = bytes(8)
 
 
@@ -35,33 +36,36 @@ class Store(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._write = cast(asyncio.WriteTransport, transport).write
-        self._rest = bytearray()
+        self._rest = b""
         self._last = NO_EVENT
 
     def data_received(self, data: bytes) -> None:
-        rest = self._rest
-        rest += data
-        while len(rest) >= HEADER_BYTES:
-            end = HEADER_BYTES + int.from_bytes(rest[4:HEADER_BYTES], "big")
-            if len(rest) < end:
-                return
-            self._answer(rest, end)
-            del rest[:end]
+        if self._rest:
+            data = self._rest + data
+        begin, left = 0, len(data)
+        while left >= HEADER_BYTES:
+            size = HEADER_BYTES + int.from_bytes(data[begin + 4 : begin + HEADER_BYTES], "big")
+            if size > left:
+                break
+            self._answer(data, begin, begin + size)
+            begin, left = begin + size, left - size
+        self._rest = data[begin:]
 
-    def _answer(self, rest: bytearray, end: int) -> None:
-        kind = int.from_bytes(rest[:4], "big", signed=True)
+    def _answer(self, data: bytes, begin: int, end: int) -> None:
+        kind, body = data[begin : begin + 4], begin + HEADER_BYTES
         if kind == APPEND_BLOCK_END:
             # Writer id first; the last 16 bytes are event number and request id.
-            number = bytes(rest[end - 16 : end - 8])
-            self._write(ACK + rest[8:24] + number + self._last + rest[end - 8 : end] + OFFSET)
+            number = data[end - 16 : end - 8]
+            self._write(ACK + data[body : body + 16] + number + self._last + data[end - 8 : end] + OFFSET)
             self._last = number
         elif kind == SETUP_APPEND:
             # Request id, writer id, segment with its length; a token follows.
-            request_id, writer, name = rest[8:16], rest[16:32], rest[32 : 34 + int.from_bytes(rest[32:34], "big")]
-            body = request_id + name + writer + NO_EVENT
-            self._write(struct.pack(">ii", APPEND_SETUP, len(body)) + body)
+            request_id, writer, name = data[body : body + 8], data[body + 8 : body + 24], data[body + 24 : end]
+            name = name[: 2 + int.from_bytes(name[:2], "big")]
+            answer = request_id + name + writer + NO_EVENT
+            self._write(APPEND_SETUP + len(answer).to_bytes(4, "big") + answer)
         elif kind == HELLO:
-            self._write(bytes(rest[:end]))
+            self._write(data[begin:end])
 
 
 def answers(store: str) -> dict[str, bytes]:

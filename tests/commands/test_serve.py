@@ -145,9 +145,8 @@ def test_it_stops_by_itself(tmp_path: Path) -> None:
 
 
 def test_it_is_controlled_from_the_shell(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        control = f"127.0.0.1:{free.getsockname()[1]}"
-    with started(tmp_path, "serve", "pravega", *PORTS, "--control", control) as server:
+    with started(tmp_path, "serve", "pravega", *PORTS, "--control", "127.0.0.1:0") as server:
+        control = server.control
         added = wiretool("control", control, "add", 'message == "Hello" and side == "server": set low_version=1')
         assert added.returncode == 0, added.stderr
         number = str(json.loads(added.stdout)["id"])

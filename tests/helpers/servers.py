@@ -23,6 +23,7 @@ class Server:
 
     process: subprocess.Popen[str]
     doors: dict[str, tuple[str, int]]
+    control: str = ""
     stdout: str = ""
     stderr: str = ""
 
@@ -60,6 +61,7 @@ def started(folder: Path, *arguments: str, name: str = "server") -> Iterator[Ser
     )
     with Server(process, {}) as server:
         told = wait_ready(process, ready)
+        server.control = told.get("control", "")
         server.doors = {door: parted(address) for door, address in told["doors"].items()}
         yield server
 

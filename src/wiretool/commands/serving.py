@@ -97,7 +97,7 @@ def plan_for(
         duration_s=wishes.duration_s,
         ready=lambda bound: say_where(subject.protocols[0], bound),
         look=look,
-        beside=[control_for(subject, wishes.control)] if wishes.control else [],
+        beside={"control": control_for(subject, wishes.control)} if wishes.control else {},
     )
 
 

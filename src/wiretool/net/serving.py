@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -31,8 +31,8 @@ class Plan:
     ready: Callable[[Mapping[str, Address]], None] = field(default=lambda bound: None)
     #: Called again and again while it runs.
     look: Callable[[], None] | None = None
-    #: Entered when the doors are open, and left when it stops: the control API.
-    beside: Sequence[AbstractAsyncContextManager[object]] = ()
+    #: Entered when the doors are open, and left when it stops: the control API; each gives where it is.
+    beside: Mapping[str, AbstractAsyncContextManager[Address]] = field(default_factory=dict)
 
 
 def run(running: Running, plan: Plan) -> None:
@@ -59,10 +59,9 @@ async def serve(running: Running, plan: Plan) -> None:
     try:
         bound = {door: await running.listen(door, address, plan.context) for door, address in plan.listens.items()}
         async with AsyncExitStack() as stack:
-            for neighbour in plan.beside:
-                await stack.enter_async_context(neighbour)
+            beside = {name: await stack.enter_async_context(context) for name, context in plan.beside.items()}
             if plan.ready_file is not None:
-                tell_ready(plan.ready_file, running, bound)
+                tell_ready(plan.ready_file, running, bound, beside)
                 stack.callback(plan.ready_file.unlink, missing_ok=True)
             plan.ready(bound)
             await _until(stopped, plan)
@@ -70,10 +69,11 @@ async def serve(running: Running, plan: Plan) -> None:
         await running.stop()
 
 
-def tell_ready(path: Path, running: Running, bound: Mapping[str, Address]) -> None:
+def tell_ready(path: Path, running: Running, bound: Mapping[str, Address], beside: Mapping[str, Address]) -> None:
     """Write the file that says the server is ready, whole or not at all. UsageError where it cannot be written."""
     doors = {door: str(address) for door, address in bound.items()}
-    text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "doors": doors})
+    others = {name: str(address) for name, address in beside.items()}
+    text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "doors": doors, **others})
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text + "\n")
