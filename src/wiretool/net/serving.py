@@ -74,10 +74,10 @@ def tell_ready(path: Path, running: Running, bound: Mapping[str, Address], besid
     doors = {door: str(address) for door, address in bound.items()}
     others = {name: str(address) for name, address in beside.items()}
     text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "doors": doors, **others})
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    whole = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(text + "\n")
-        beside.replace(path)
+        whole.write_text(text + "\n")
+        whole.replace(path)
     except OSError as err:
         raise UsageError(f"cannot write {path}: {err.strerror}") from err
 
