@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.host import Host
 from wiretool.net.serving import loop_factory
 from wiretool.servers.mock import Mock
+from wiretool.sinks.pcapng import Recording
 
 DEADLINE_S = 30.0
 T = TypeVar("T")
@@ -25,10 +26,13 @@ def run(story: Callable[[], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def hosted(mock: Mock, **options: object) -> AsyncIterator[tuple[Host, Address, list[str]]]:
-    """A host for a mock, where its main door is, and what it tells the log."""
+async def hosted(
+    mock: Mock, *, recording: Recording | None = None, **options: Any
+) -> AsyncIterator[tuple[Host, Address, list[str]]]:
+    """A host for a mock, where its main door is, and what it tells the log; `options` are the host's."""
     told: list[str] = []
-    host = Host(mock, told.append, **options)  # type: ignore[arg-type]  # each test knows its options
+    host = Host(mock, told.append, **options)
+    host.recording = recording
     bound = [await host.listen(door.name, Address(LOOPBACK, 0), None) for door in mock.doors]
     try:
         yield host, bound[0], told

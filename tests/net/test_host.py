@@ -179,8 +179,8 @@ def test_faults_stand_between() -> None:
             parse_rule('message == "KeepAlive" nth=1: drop', protocols=["pravega"]),
         ]
         file = BytesIO()
-        options = {"interceptor": Interceptor(rules, seed=1), "recording": Recording(Output(file))}
-        async with hosted(PravegaMock(), **options) as (host, address, _):
+        recording, interceptor = Recording(Output(file)), Interceptor(rules, seed=1)
+        async with hosted(PravegaMock(), recording=recording, interceptor=interceptor) as (host, address, _):
             reader, writer = await asyncio.open_connection(*address)
             began_ns = host.clock.now_ns()
             writer.write(HELLO + bytes.fromhex("0000006400000000") * 2)

@@ -25,6 +25,7 @@ def serve(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="whose server to be")],
     listen: ListenAddress = "",
     controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: where the controller listens")] = "",
+    admin: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: listen for the admin gateway too")] = "",
     advertise: Annotated[str, typer.Option(metavar="HOST[:PORT]", help="Pravega: where getURI says the store is")] = "",
     wire_version: Annotated[int | None, typer.Option(metavar="N", help="Pravega: 16 as released, 17 as newest")] = None,
     tls_cert: TlsCertificate = None,
@@ -55,6 +56,7 @@ def serve(
         retain_bytes=size_from(retain, option="--retain"),
         like_real=like_real,
         wire_version=wire_version,
+        has_admin=bool(admin),
         advertise=advertised(advertise),
         auth=credentials(auth),
         roads=road,
@@ -62,7 +64,7 @@ def serve(
         rate=rate,
     )
     mock = mock_for(protocol, options)
-    listens = listens_for(mock, {"--listen": listen, "--controller": controller})
+    listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})
     wishes = Wishes(
         seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wiretool.net.control import Subject
     from wiretool.net.host import Host
     from wiretool.net.serving import Plan
+    from wiretool.net.tap import Tap
     from wiretool.servers.mock import Mock
     from wiretool.servers.offramp.feed import FeedMessage
     from wiretool.sinks.pcapng import Recording
@@ -45,18 +46,27 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
     """A host for a mock and what to run it with; whatever is wrong with the wishes is said before a socket opens."""
     from wiretool.faults import Interceptor
     from wiretool.net.host import Host
-    from wiretool.net.open_files import raise_open_files
 
     protocols = [door.protocol for door in mock.doors]
     rules = rules_for(protocols, wishes)
     with ExitStack() as stack:
-        host = Host(mock, tell, connections_max=raise_open_files(wishes.connections_max))
+        host = Host(mock, tell, connections_max=connections_for(wishes, files_each=1))
         if rules or wishes.control:
             note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
             host.interceptor = Interceptor(rules, seed=wishes.seed, on_note=note, is_watching=bool(wishes.control))
         host.recording = recording_for(wishes, stack)
         host.tell, look = counters_for(host.snapshot, stack)
         yield host, plan_for(host, listens, wishes, look)
+
+
+def connections_for(wishes: Wishes, *, files_each: int) -> int:
+    """How many connections there may be, of so many open files each; told where that is less than was wished for."""
+    from wiretool.net.open_files import raise_open_files
+
+    allowed = raise_open_files(wishes.connections_max * files_each) // files_each
+    if allowed < wishes.connections_max:
+        tell(f"the system allows {allowed:,} connections, not {wishes.connections_max:,}: see ulimit -n")
+    return allowed
 
 
 def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":
@@ -80,13 +90,13 @@ def counters_for(
 
 
 def plan_for(
-    subject: "Subject", listens: "Mapping[str, Address]", wishes: Wishes, look: Callable[[], None] | None
+    subject: "Host | Tap", listens: "Mapping[str, Address]", wishes: Wishes, look: Callable[[], None] | None
 ) -> "Plan":
     """Everything around a run. UsageError for a bad certificate or control address."""
     from wiretool.net.serving import Plan
-    from wiretool.net.tls import server_context
+    from wiretool.net.tls import alpn_of, server_context
 
-    alpn = ("h2",) if "pravega-controller" in subject.protocols else ()
+    alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
     if wishes.certificate is None and wishes.key is not None:
         raise UsageError("--tls-key goes with --tls-cert")
@@ -95,7 +105,7 @@ def plan_for(
         context,
         ready_file=wishes.ready_file,
         duration_s=wishes.duration_s,
-        ready=lambda bound: say_where(subject.protocols[0], bound),
+        ready=lambda bound: begin(subject, bound),
         look=look,
         beside={"control": control_for(subject, wishes.control)} if wishes.control else {},
     )
@@ -109,9 +119,11 @@ def control_for(subject: "Subject", text: str) -> "AbstractAsyncContextManager[A
     return controlled(subject, address_from(text, option="--control"), say=tell)
 
 
-def say_where(protocol: str, bound: "Mapping[str, Address]") -> None:
-    """The one line on stderr: whose server listens where."""
-    tell(f"{protocol} is ready: " + ", ".join(f"{door} {address}" for door, address in bound.items()))
+def begin(subject: "Host | Tap", bound: "Mapping[str, Address]") -> None:
+    """All doors are open: say where, and let the recording, now that there will be one, take the old one's place."""
+    if subject.recording is not None:
+        subject.recording.begin()
+    subject.tell(f"{subject.protocols[0]} is ready: " + ", ".join(f"{door} {where}" for door, where in bound.items()))
 
 
 def rules_for(protocols: Sequence[str], wishes: Wishes) -> "list[Rule]":

@@ -29,6 +29,7 @@ def tap(
     listen: ListenAddress = "",
     controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: listen for its controller too")] = "",
     upstream_controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller behind it")] = "",
+    advertise: Annotated[str, typer.Option(metavar="HOST[:PORT]", help="Pravega: where getURI says the tap is")] = "",
     upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="speak TLS with the server")] = False,
     upstream_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates")] = None,
     tls_cert: TlsCertificate = None,
@@ -61,5 +62,8 @@ def tap(
         seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration
     )
     shown = Shown(format_, tree, dump, where, fields, output)
-    with tapping(sides, wishes, shown, is_tls=upstream_tls, authority=upstream_ca) as (running, plan):
+    with tapping(sides, wishes, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (
+        running,
+        plan,
+    ):
         run(running, plan)

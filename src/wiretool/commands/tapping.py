@@ -1,6 +1,5 @@
 """The options of `tap` on their way to a tap that runs, and its records to the sink."""
 
-import ssl
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretool.commands.options import Format, tell
-from wiretool.commands.serving import Wishes, counters_for, plan_for, recording_for, rules_for
+from wiretool.commands.serving import (
+    Wishes,
+    advertised,
+    connections_for,
+    counters_for,
+    plan_for,
+    recording_for,
+    rules_for,
+)
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,18 +53,19 @@ class Shown:
 
 @contextmanager
 def tapping(
-    sides: Sequence[Side], wishes: Wishes, shown: Shown, *, is_tls: bool, authority: Path | None
+    sides: Sequence[Side], wishes: Wishes, shown: Shown, *, advertise: str, is_tls: bool, authority: Path | None
 ) -> "Iterator[tuple[Tap, Plan]]":
     """A tap and what to run it with; whatever is wrong is said before a socket opens."""
-    from wiretool.net.open_files import raise_open_files
+    from wiretool.net.addresses import Address
     from wiretool.net.tap import Tap
-    from wiretool.net.tls import client_context
 
     if authority is not None and not is_tls:
         raise UsageError("--upstream-ca goes with --upstream-tls")
-    context = client_context(authority) if is_tls else None
+    told = advertised(advertise)
     with ExitStack() as stack:
-        ways, listens = ways_for(sides, context)
+        ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
+        if told is not None and CONTROLLER not in ways:
+            raise UsageError("--advertise goes with --upstream-controller, whose answers it is for")
         protocols = [way.protocol.name for way in ways.values()]
         on_record = stack.enter_context(written(shown, protocols))
         tap = Tap(
@@ -66,17 +74,21 @@ def tapping(
             wishes.seed,
             on_record,
             tell,
-            connections_max=raise_open_files(wishes.connections_max),
+            connections_max=connections_for(wishes, files_each=2),
+            advertise=None if told is None else Address(*told),
         )
         tap.recording = recording_for(wishes, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
         yield tap, plan_for(tap, listens, wishes, look)
 
 
-def ways_for(sides: Sequence[Side], context: ssl.SSLContext | None) -> "tuple[dict[str, Way], dict[str, Address]]":
+def ways_for(
+    sides: Sequence[Side], *, is_tls: bool, authority: Path | None
+) -> "tuple[dict[str, Way], dict[str, Address]]":
     """The ways of a tap by door, and where each door listens. UsageError for half a side, or two of one protocol."""
     from wiretool.net.addresses import LOOPBACK, Address, address_from
     from wiretool.net.tap import Way
+    from wiretool.net.tls import alpn_of, client_context
     from wiretool.protocols.registry import protocol_named
 
     ways: dict[str, Way] = {}
@@ -90,6 +102,7 @@ def ways_for(sides: Sequence[Side], context: ssl.SSLContext | None) -> "tuple[di
         if ways and protocol.name == CONTROLLER and "pravega" not in ways:
             raise UsageError(f"{side.upstream_option} goes with pravega")
         usual = protocol.ports[0]
+        context = client_context(authority, alpn=alpn_of(protocol.name)) if is_tls else None
         ways[protocol.name] = Way(
             protocol, address_from(side.upstream, option=side.upstream_option, port=usual), context
         )

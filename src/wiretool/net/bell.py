@@ -9,6 +9,8 @@ class Bell:
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
+        #: Whether nobody will ring any more.
+        self.is_silent = False
 
     def ring(self) -> None:
         """Let those who wait look again."""
@@ -19,13 +21,18 @@ class Bell:
             if not future.done():
                 future.set_result(None)
 
+    def silence(self) -> None:
+        """Let those who wait go: nothing more will happen."""
+        self.is_silent = True
+        self.ring()
+
     async def until(self, is_so: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until it is so, `timeout_s` at most; whether it is."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while not is_so():
             rest_s = deadline - loop.time()
-            if rest_s <= 0:
+            if rest_s <= 0 or self.is_silent:
                 return False
             future = loop.create_future()
             self._waiting.append(future)

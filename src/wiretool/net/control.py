@@ -2,12 +2,12 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Annotated, Any, Protocol
 
 import uvicorn
-from fastapi import Body, FastAPI, HTTPException, Path, Query
+from fastapi import Body, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -20,6 +20,8 @@ from wiretool.net.bell import Bell
 from wiretool.net.sockets import Socket
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+#: How long answers that are under way may take when it stops.
+GOODBYE_S = 1.0
 #: The longest wait for a rule that a client may ask for.
 WAIT_S_MAX = 600.0
 
@@ -70,8 +72,15 @@ class RuleRow(BaseModel):
 def control_app(subject: Subject) -> FastAPI:
     """The API for a subject."""
     app = FastAPI(title="wiretool control", version=__version__, docs_url=None, redoc_url=None)
-    # A page in a browser may reach loopback too: it cannot name another host and be served.
+    # A page in a browser may reach loopback too: by a name of its own, which is not served, or by ours.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])
+
+    @app.middleware("http")
+    async def no_pages(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Browsers name the page that asks; nobody else does."""
+        if "origin" in request.headers:
+            return PlainTextResponse("the control API is not for web pages", status_code=403)
+        return await go_on(request)
 
     @app.exception_handler(UsageError)
     async def _refused(request: object, err: UsageError) -> Response:
@@ -138,6 +147,8 @@ def _add_rules(app: FastAPI, subject: Subject) -> None:
         """Wait until a rule was hit so often; 408 where it was not in time."""
         row(number)
         if not await subject.bell.until(lambda: row(number).hits >= count, timeout_s):
+            if subject.bell.is_silent:
+                raise HTTPException(503, "the server has stopped")
             raise HTTPException(408, f"rule {number} was hit {row(number).hits} times in {timeout_s} s, not {count}")
         return row(number)
 
@@ -196,6 +207,8 @@ async def _controlled(subject: Subject, address: Address, say: Callable[[str], N
             say(f"control API at http://{bound}")
             yield bound
         finally:
+            subject.bell.silence()
             server.should_exit = True
+            await asyncio.wait({running}, timeout=GOODBYE_S)
             server.force_exit = True
             await running

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from wiretool.errors import UsageError
 from wiretool.net.addresses import Address
-from wiretool.net.running import Running
+from wiretool.net.station import Station
 
 #: How often the counters on a terminal are drawn anew.
 LOOK_S = 0.5
@@ -35,8 +35,11 @@ class Plan:
     beside: Mapping[str, AbstractAsyncContextManager[Address]] = field(default_factory=dict)
 
 
-def run(running: Running, plan: Plan) -> None:
-    """Serve until SIGINT, SIGTERM or the end of the duration. PeerError where a door cannot be opened."""
+def run(running: Station, plan: Plan) -> None:
+    """Serve until SIGINT, SIGTERM or the end of the duration.
+
+    PeerError where a door cannot be opened; BrokenPipeError or UsageError where what is said can be written no longer.
+    """
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(running, plan))
 
@@ -50,12 +53,13 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return uvloop.new_event_loop
 
 
-async def serve(running: Running, plan: Plan) -> None:
+async def serve(running: Station, plan: Plan) -> None:
     """As `run`, on a loop that is there."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    running.on_failure = stopped.set
     try:
         bound = {door: await running.listen(door, address, plan.context) for door, address in plan.listens.items()}
         async with AsyncExitStack() as stack:
@@ -67,9 +71,11 @@ async def serve(running: Running, plan: Plan) -> None:
             await _until(stopped, plan)
     finally:
         await running.stop()
+    if running.failure is not None:
+        raise running.failure
 
 
-def tell_ready(path: Path, running: Running, bound: Mapping[str, Address], beside: Mapping[str, Address]) -> None:
+def tell_ready(path: Path, running: Station, bound: Mapping[str, Address], beside: Mapping[str, Address]) -> None:
     """Write the file that says the server is ready, whole or not at all. UsageError where it cannot be written."""
     doors = {door: str(address) for door, address in bound.items()}
     others = {name: str(address) for name, address in beside.items()}

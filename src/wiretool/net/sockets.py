@@ -8,6 +8,8 @@ from typing import cast
 
 from wiretool.net.addresses import Address
 
+NOWHERE = Address("", 0)
+
 
 class Owner(ABC):
     """Is told what happens on its sockets. A socket that is lost is not spoken of again."""
@@ -45,63 +47,71 @@ class Socket(asyncio.Protocol):
         #: Of the connection; and which end of it or which door.
         self.number = number
         self.label = label
-        self.peer = self.local = Address("", 0)
+        self.peer = self.local = NOWHERE
         #: Whether more is waiting to leave than should.
         self.is_full = False
         self.is_closing = False
-        self._has_ended = self._is_finished = False
+        self._is_told = self._has_ended = self._is_finished = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self.peer = _address(transport.get_extra_info("peername"))
-        self.local = _address(transport.get_extra_info("sockname"))
+        peer = _address(transport.get_extra_info("peername"))
+        if peer is None:  # reset before it was accepted: nobody is there any more
+            self._transport.abort()
+            return
+        self.peer, self.local = peer, _address(transport.get_extra_info("sockname")) or NOWHERE
+        self._is_told = True
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
         self._owner.received(self, data)
 
     def eof_received(self) -> bool:
+        """Whether it stays half open; TLS under asyncio knows no half."""
         self._has_ended = True
-        self._owner.ended(self)
-        return not (self.is_closing or self._is_finished)  # half open; with TLS asyncio closes all the same
+        if self._is_told:
+            self._owner.ended(self)
+        return self._transport.can_write_eof() and not (self.is_closing or self._is_finished)
 
     def pause_writing(self) -> None:
         self.is_full = True
-        if not self._is_gone():
+        if self.is_open:
             self._owner.full(self)
 
     def resume_writing(self) -> None:
         self.is_full = False
-        if not self._is_gone():
+        if self.is_open:
             self._owner.drained(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closing = True
-        self._owner.lost(self, "" if exc is None else str(exc))
+        if self._is_told:
+            self._owner.lost(self, "" if exc is None else str(exc) or type(exc).__name__)
 
-    def _is_gone(self) -> bool:
-        """Whether nothing can be done with it any more, though `connection_lost` may be still to come."""
-        return self.is_closing or self._transport.is_closing()
+    @property
+    def is_open(self) -> bool:
+        """Whether anything can be done with it; not so from its close on, though `lost` may be still to come."""
+        return not (self.is_closing or self._transport.is_closing())
 
     def pause(self) -> None:
         """Take no more from the peer for now."""
-        if not self._is_gone():
+        if self.is_open:
             self._transport.pause_reading()
 
     def resume(self) -> None:
         """Take what the peer sends again."""
-        if not self._is_gone():
+        if self.is_open:
             self._transport.resume_reading()
 
     def send(self, data: bytes) -> None:
         """Send; what is sent on a closed socket is dropped."""
-        if not (self._is_finished or self._is_gone()):
+        if self.is_open and not self._is_finished:
             self._transport.write(data)
 
     def finish(self) -> None:
         """Send no more, but go on receiving; the last of both sides closes. TLS under asyncio knows no half."""
-        if self._is_gone() or self._is_finished:
+        if self._is_finished or not self.is_open:
             return
         if self._has_ended or not self._transport.can_write_eof():
             self.close()
@@ -122,10 +132,10 @@ class Socket(asyncio.Protocol):
         self._transport.abort()
 
 
-def _address(told: object) -> Address:
+def _address(told: object) -> Address | None:
     if isinstance(told, tuple) and len(told) >= 2:
         return Address(str(told[0]), int(told[1]))
-    return Address("", 0)
+    return None
 
 
 def _linger_not(transport: asyncio.Transport) -> None:

@@ -1,7 +1,6 @@
 """Stands between clients and a server: bytes pass both ways, through the interceptor that watches them."""
 
 import asyncio
-import itertools
 import ssl
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,20 +9,14 @@ from typing import Any
 
 from wiretool import limits
 from wiretool.codec.message import Side, other_side
-from wiretool.errors import UsageError
+from wiretool.errors import UsageError, WiretoolError
 from wiretool.faults import Cut, Deliver, Effect, Interceptor, Rule, parse_rule
 from wiretool.net.addresses import Address, reachable
-from wiretool.net.alarm import Alarm
-from wiretool.net.bell import Bell
-from wiretool.net.clock import Clock
-from wiretool.net.running import GOODBYE_S, Traffic, listening
-from wiretool.net.sockets import Owner, Socket
+from wiretool.net.sockets import Socket
+from wiretool.net.station import SIDES, Station, named_counts
 from wiretool.protocols.conversation import Protocol
 from wiretool.records import Record
-from wiretool.sinks.pcapng import Recording
-from wiretool.sinks.text.counters import Snapshot
 
-SIDES: tuple[Side, Side] = ("client", "server")
 #: The doors of Pravega: clients learn of the first from the second.
 STORE, CONTROLLER = "pravega", "pravega-controller"
 #: The label of sockets that we dialled; those that we accepted are labelled by their way.
@@ -47,105 +40,101 @@ class Pair:
 
     way: Way
     ends: dict[Side, Socket]
+    dialling: asyncio.Task[None] | None = None
     #: What the client has sent before, and whether it has ended: some loops read on for a moment when they are paused.
     early: list[bytes] = field(default_factory=list)
     is_ended_early: bool = False
+    #: Sides whose last byte has been told to the interceptor, and those of which it has passed on the last.
+    ended: set[Side] = field(default_factory=set)
+    passed: set[Side] = field(default_factory=set)
+    is_paused: bool = False
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether both sockets are there."""
+        return len(self.ends) == len(SIDES)
+
+    def is_over(self) -> bool:
+        """Whether nothing more can arrive at either end."""
+        return all(side in self.passed or not self.ends[other_side(side)].is_open for side in SIDES)
 
 
-@dataclass(slots=True)
-class Tap(Owner):
-    """Any number of doors with a way each, all watched by one interceptor."""
+class Tap(Station):
+    """Any number of doors with a way each, all watched by one interceptor; `on_record` gets every record."""
 
-    ways: Mapping[str, Way]
-    rules: Iterable[Rule]
-    seed: int
-    #: Gets every record, as in decode.
-    on_record: Callable[[Record], None]
-    tell: Callable[[str], None]
-    recording: Recording | None = None
-    connections_max: int = limits.MOCK_CONNECTIONS_MAX
-    clock: Clock = field(default_factory=Clock)
-    bell: Bell = field(default_factory=Bell)
-    traffic: Traffic = field(default_factory=Traffic)
-    pairs: dict[int, Pair] = field(default_factory=dict)
-    _listening: list[asyncio.Server] = field(default_factory=list)
-    _dialling: set[asyncio.Task[None]] = field(default_factory=set)
-    _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
-    _counts: "Counter[tuple[str, str]]" = field(default_factory=Counter)
-    _paused: set[int] = field(default_factory=set)
-    interceptor: Interceptor = field(init=False)
-    _alarm: Alarm = field(init=False)
+    interceptor: Interceptor
 
-    def __post_init__(self) -> None:
-        self._alarm = Alarm(self.clock, self._ring)
+    def __init__(
+        self,
+        ways: Mapping[str, Way],
+        rules: Iterable[Rule],
+        seed: int,
+        on_record: Callable[[Record], None],
+        tell: Callable[[str], None],
+        *,
+        connections_max: int = limits.MOCK_CONNECTIONS_MAX,
+        advertise: Address | None = None,
+    ) -> None:
+        super().__init__(tell, connections_max)
+        self.ways = ways
+        self.pairs: dict[int, Pair] = {}
+        self._paused: set[int] = set()
+        self._on_record = on_record
+        self._advertise = advertise
+        self._counts: Counter[tuple[Side, str]] = Counter()
         self.interceptor = Interceptor(
-            self.rules, seed=self.seed, on_record=self._seen, on_note=lambda text: self.tell(text)
+            rules, seed=seed, on_record=self._seen, on_note=lambda text: self.tell(text), is_watching=True
         )
 
     def _seen(self, record: Record) -> None:
         if record.kind == "frame":
             self._counts[record.side, record.message] += 1
-        self.on_record(record)
+        if self.failure is not None:
+            return
+        try:
+            self._on_record(record)
+        except (BrokenPipeError, WiretoolError) as err:
+            self.fail(err)
 
-    # -- listening -------------------------------------------------------------------------------------------------
+    # -- doors -----------------------------------------------------------------------------------------------------
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """Which protocols are spoken at its doors."""
         return tuple(way.protocol.name for way in self.ways.values())
 
-    async def listen(self, door: str, address: Address, context: ssl.SSLContext | None) -> Address:
-        """Open a door; where it is. PeerError where that cannot be."""
+    @property
+    def open_count(self) -> int:
+        return len(self.pairs)
 
-        def accept() -> Socket:
-            return Socket(self, next(self._numbers), door)
-
-        server, bound = await listening(accept, door, address, context)
-        self._listening.append(server)
-        if door == STORE and CONTROLLER in self.ways:
-            self._redirect(reachable(bound.host, is_tls=context is not None), bound.port)
-        return bound
-
-    def _redirect(self, host: str, port: int) -> None:
+    def bound(self, door: str, address: Address, *, is_tls: bool) -> None:
         """Let the controller send its clients to the tap: in its answers that is where every store is."""
-        rule = f'message == "getURI" and side == "server": set endpoint="{host}", port={port}'
+        if door != STORE or CONTROLLER not in self.ways:
+            return
+        told = self._advertise or Address(reachable(address.host, is_tls=is_tls), 0)
+        rule = f'message == "getURI" and side == "server": set endpoint="{told.host}", port={told.port or address.port}'
         self.interceptor.add(parse_rule(rule, protocols=self.protocols, origin="tap"))
 
-    async def stop(self) -> None:
-        """Accept no more and close every connection."""
-        for server in self._listening:
-            server.close()
-        for task in self._dialling:
-            task.cancel()
+    def say_goodbye(self) -> None:
         for pair in list(self.pairs.values()):
             for end in pair.ends.values():
                 end.close()
-        deadline = asyncio.get_running_loop().time() + GOODBYE_S
-        while self.pairs and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.01)
+
+    def abort_all(self) -> None:
         for number in list(self.pairs):
             self._drop(number, is_abort=True)
-        self._alarm.cancel()
 
-    # -- what sockets say ------------------------------------------------------------------------------------------
+    # -- both ends -------------------------------------------------------------------------------------------------
 
     def opened(self, end: Socket) -> None:
-        pair = self.pairs.get(end.number)
-        if pair is not None:
-            self._joined(pair, end)
+        if end.label == UPSTREAM:
+            self._joined(end)
             return
-        if len(self.pairs) >= self.connections_max:
-            self.traffic.refused += 1
-            self.tell(f"connection {end.number} ({end.peer}): refused: {self.connections_max:,} are open already")
-            end.abort()
+        if not self.has_room(end):
             return
-        self.traffic.opened += 1
         way = self.ways[end.label]
-        self.pairs[end.number] = Pair(way, {"client": end})
+        pair = self.pairs[end.number] = Pair(way, {"client": end})
         end.pause()
-        task = asyncio.ensure_future(self._dial(end, way))
-        self._dialling.add(task)
-        task.add_done_callback(self._dialling.discard)
+        pair.dialling = asyncio.ensure_future(self._dial(end, way))
 
     async def _dial(self, client: Socket, way: Way) -> None:
         """Connect to the server; where it does not take us, the client is reset, as it would have been."""
@@ -158,17 +147,20 @@ class Tap(Owner):
         dialled = loop.create_connection(join, *way.upstream, ssl=way.context, server_hostname=name)
         try:
             await asyncio.wait_for(dialled, CONNECT_S)
-        except (OSError, TimeoutError) as err:
+        except (OSError, TimeoutError, UnicodeError) as err:
             why = getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"
             self.tell(f"connection {client.number} ({client.peer}): cannot reach {way.upstream}: {why}")
             self._drop(client.number, is_abort=True)
 
-    def _joined(self, pair: Pair, server: Socket) -> None:
+    def _joined(self, server: Socket) -> None:
+        pair = self.pairs.get(server.number)
+        if pair is None:  # the client has gone meanwhile
+            server.abort()
+            return
         client = pair.ends["client"]
         pair.ends["server"] = server
+        self.record(lambda recording, now_ns: recording.opened(client.number, client.peer, server.peer, now_ns))
         now_ns = self.clock.now_ns()
-        if self.recording is not None:
-            self.recording.opened(client.number, client.peer, server.peer, now_ns)
         self.interceptor.opened(client.number, pair.way.protocol, str(client.peer), str(server.peer), now_ns)
         client.resume()
         for data in pair.early:
@@ -176,38 +168,44 @@ class Tap(Owner):
         if pair.is_ended_early:
             self.ended(client)
 
+    # -- what sockets say ------------------------------------------------------------------------------------------
+
     def received(self, end: Socket, data: bytes) -> None:
-        side = _side(end)
-        pair = self.pairs.get(end.number)
+        number, side = end.number, _side(end)
+        pair = self.pairs.get(number)
         if pair is None:
             return
-        if len(pair.ends) < len(SIDES):
+        if not pair.is_joined:
             pair.early.append(data)
             return
-        now_ns = self.clock.now_ns()
         if side == "client":
             self.traffic.received_bytes += len(data)
         else:
             self.traffic.sent_bytes += len(data)
-        if self.recording is not None:
-            self.recording.sent(end.number, side, data, now_ns)
-        self._apply(self.interceptor.feed(end.number, side, data, now_ns))
-        if self.interceptor.is_full(end.number, side):
-            self._paused.add(end.number)
-            end.pause()
+        self.record(lambda recording, now_ns: recording.sent(number, side, data, now_ns))
+        self._apply(self.interceptor.feed(number, side, data, self.clock.now_ns()))
+        if not pair.is_paused and self._is_full(number):
+            pair.is_paused = True
+            self._paused.add(number)
+            for each in pair.ends.values():
+                each.pause()
 
     def ended(self, end: Socket) -> None:
-        side = _side(end)
-        now_ns = self.clock.now_ns()
         pair = self.pairs.get(end.number)
         if pair is None:
             return
-        if len(pair.ends) < len(SIDES):
+        if pair.is_joined:
+            self._end_side(pair, end.number, _side(end))
+        else:
             pair.is_ended_early = True
+
+    def _end_side(self, pair: Pair, number: int, side: Side) -> None:
+        """A side has sent its last byte."""
+        if side in pair.ended:
             return
-        if self.recording is not None:
-            self.recording.finished(end.number, side, now_ns)
-        self._apply(self.interceptor.end(end.number, side, now_ns))
+        pair.ended.add(side)
+        self.record(lambda recording, now_ns: recording.finished(number, side, now_ns))
+        self._apply(self.interceptor.end(number, side, self.clock.now_ns()))
 
     def full(self, end: Socket) -> None:
         other = self._other(end)
@@ -215,17 +213,23 @@ class Tap(Owner):
             other.pause()
 
     def drained(self, end: Socket) -> None:
-        other = self._other(end)
-        if other is not None:
+        pair, other = self.pairs.get(end.number), self._other(end)
+        if pair is not None and other is not None and not pair.is_paused:
             other.resume()
 
     def lost(self, end: Socket, why: str) -> None:
-        pair = self.pairs.get(end.number)
-        if pair is None or pair.ends.get(_side(end)) is not end:
+        """One end is gone. What it said may wait in the interceptor still, for the other."""
+        number, side = end.number, _side(end)
+        pair = self.pairs.get(number)
+        if pair is None or pair.ends.get(side) is not end:
             return
-        if self.recording is not None and why and len(pair.ends) == len(SIDES):
-            self.recording.lost(end.number, _side(end), self.clock.now_ns())
-        self._drop(end.number, is_abort=bool(why))
+        if why or not pair.is_joined:
+            if pair.is_joined:
+                self.record(lambda recording, now_ns: recording.lost(number, side, now_ns))
+            self._drop(number, is_abort=bool(why))
+            return
+        self._end_side(pair, number, side)
+        self._drop_if_over(number)
 
     # -- what is to be done ----------------------------------------------------------------------------------------
 
@@ -238,23 +242,31 @@ class Tap(Owner):
             if isinstance(effect, Cut):
                 self._drop(effect.connection, is_abort=effect.is_abort)
                 continue
-            other = pair.ends.get(other_side(effect.side))
-            if other is None:
-                continue
+            other = pair.ends[other_side(effect.side)]
             if isinstance(effect, Deliver):
                 other.send(effect.data)
             else:
+                pair.passed.add(effect.side)
                 other.finish()
+                self._drop_if_over(effect.connection)
         self.bell.ring()
+        if self._paused:
+            self._release()
         self._alarm.set(self.interceptor.wake_ns)
+
+    def _drop_if_over(self, number: int) -> None:
+        pair = self.pairs.get(number)
+        if pair is not None and pair.is_over():
+            self._drop(number, is_abort=False)
 
     def _drop(self, number: int, *, is_abort: bool) -> None:
         pair = self.pairs.pop(number, None)
         if pair is None:
             return
+        if pair.dialling is not None:
+            pair.dialling.cancel()
         self.interceptor.lost(number)
-        if self.recording is not None:
-            self.recording.forget(number)
+        self.record(lambda recording, _: recording.forget(number))
         for end in pair.ends.values():
             if is_abort:
                 end.abort()
@@ -265,21 +277,25 @@ class Tap(Owner):
         pair = self.pairs.get(end.number)
         return None if pair is None else pair.ends.get(other_side(_side(end)))
 
+    # -- what waits in the interceptor -----------------------------------------------------------------------------
+
+    def _is_full(self, number: int) -> bool:
+        return any(self.interceptor.is_full(number, side) for side in SIDES)
+
+    def _release(self) -> None:
+        """Read on where no longer too much of a connection waits in the interceptor."""
+        for number in [each for each in self._paused if not self._is_full(each)]:
+            self._paused.discard(number)
+            pair = self.pairs.get(number)
+            if pair is None:
+                continue
+            pair.is_paused = False
+            for side, end in pair.ends.items():
+                if not pair.ends[other_side(side)].is_full:
+                    end.resume()
+
     def _ring(self) -> None:
         self._apply(self.interceptor.woken(self.clock.now_ns()))
-        for number in list(self._paused):
-            self._resume(number)
-
-    def _resume(self, number: int) -> None:
-        """Read on where no longer too much of a connection waits in the interceptor."""
-        pair = self.pairs.get(number)
-        ends = {} if pair is None else pair.ends
-        if any(self.interceptor.is_full(number, side) for side in ends):
-            return
-        self._paused.discard(number)
-        for side, end in ends.items():
-            if not ends[other_side(side)].is_full:
-                end.resume()
 
     # -- control ---------------------------------------------------------------------------------------------------
 
@@ -293,31 +309,11 @@ class Tap(Owner):
         return iter([pair.ends["client"] for pair in self.pairs.values()])
 
     def messages(self) -> Mapping[str, Mapping[str, int]]:
-        """How many of each name each side has sent."""
-        counts: dict[str, dict[str, int]] = {"client": {}, "server": {}}
-        for (side, name), count in sorted(self._counts.items()):
-            counts[side][name] = count
-        return counts
-
-    def snapshot(self) -> Snapshot:
-        """What has happened so far."""
-        traffic = self.traffic
-        return Snapshot(
-            self.clock.now_ns(),
-            len(self.pairs),
-            traffic.opened,
-            traffic.received_bytes,
-            traffic.sent_bytes,
-            self.messages(),
-        )
+        return named_counts(self._counts)
 
     def operate(self, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """UsageError: the server's state is its own."""
         raise UsageError(f"{what}: a tap passes bytes on, the state is the server's")
-
-    def wake(self) -> None:
-        """Let go on what a rule that is removed has held."""
-        self._ring()
 
     def restart(self) -> None:
         """UsageError, likewise."""

@@ -27,9 +27,17 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
     return context
 
 
-def client_context(authority: Path | None) -> ssl.SSLContext:
+def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:
     """A client's context that trusts the PEM certificates in a file, or the system's. UsageError as above."""
     try:
-        return ssl.create_default_context(cafile=authority)
+        context = ssl.create_default_context(cafile=authority)
     except (ssl.SSLError, OSError) as err:
         raise UsageError(f"{authority}: no PEM certificates: {err}") from err
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
+    return context
+
+
+def alpn_of(protocol: str) -> tuple[str, ...]:
+    """What the two ends agree on to speak a protocol over TLS: gRPC insists on it."""
+    return ("h2",) if protocol == "pravega-controller" else ()

@@ -26,6 +26,7 @@ def _pravega(options: MockOptions) -> Mock:
         like_real=options.like_real,
         auth=options.auth,
         advertise=options.advertise,
+        has_admin=options.has_admin,
     )
 
 

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 #: Options that only some protocols' mocks have, and how the command line spells them where that differs.
 BELONG = {
     "wire_version": ("pravega",),
+    "has_admin": ("pravega",),
     "advertise": ("pravega",),
+    "like_real": ("pravega", "sbp", "sbp-0.1", "offramp"),
     "auth": ("pravega", "offramp"),
     "roads": ("offramp",),
     "feed": ("offramp",),
     "rate": ("offramp",),
 }
-SPELLED = {"roads": "road"}
+SPELLED = {"roads": "road", "has_admin": "admin"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class MockOptions:
     like_real: bool = False
     #: Pravega: the highest wire version; None for the newest released server's.
     wire_version: int | None = None
+    #: Pravega: whether there is an admin gateway.
+    has_admin: bool = False
     #: Pravega: the host and, if not 0, the port that getURI gives; None for where the store's door is.
     advertise: tuple[str, int] | None = None
     #: User and password that clients must give; None lets everybody in.

@@ -23,12 +23,20 @@ class Recording:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._flows: dict[int, Flow] = {}
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Write what stands before the first packet, once; a recording of nothing has that too."""
+        if self._has_begun:
+            return
+        self._has_begun = True
         little = (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8
-        output.write_bytes(block(SECTION, little))
-        output.write_bytes(block(INTERFACE, ETHERNET.to_bytes(2, "little") + bytes(6) + NANOSECONDS))
+        self._output.write_bytes(block(SECTION, little))
+        self._output.write_bytes(block(INTERFACE, ETHERNET.to_bytes(2, "little") + bytes(6) + NANOSECONDS))
 
     def opened(self, connection: int, client: Address, server: Address, now_ns: int) -> None:
         """A new connection."""
+        self.begin()
         flow = Flow.between(*_packed(client, server), SEGMENT_BYTES_MAX)
         self._flows[connection] = flow
         for packet in flow.handshake():

@@ -3,16 +3,15 @@
 from typing import Any
 
 import pytest
-from hyperframe.frame import DataFrame
 
 from tests.protocols.pravega_controller.talk import DATA, END_STREAM, frame
 from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.pravega_controller import PROTOCOL
+from wiretool.protocols.pravega_controller import controller_pb2 as schema
 from wiretool.protocols.pravega_controller.calls import CALLS
-from wiretool.protocols.pravega_controller.encoding import data_frame, encode, with_message
-from wiretool.protocols.pravega_controller.frames import read_frame
+from wiretool.protocols.pravega_controller.encoding import FILLER_FIELD, data_frame, encode, with_message
 from wiretool.protocols.pravega_controller.messages import Headers, Ping
 
 
@@ -35,18 +34,21 @@ def test_another_message_takes_the_place_of_one() -> None:
         with_message(encode(Ping(opaque_data=bytes(8)), "client"), uri())
 
 
-@pytest.mark.parametrize("missing", [1, 2, 200, 256, 300])
-def test_a_shorter_message_is_padded(missing: int) -> None:
-    """To the size that was counted against the window, as far as padding goes; what it says is the same."""
-    said = data_frame(uri(endpoint="h", port=1), 9, end_stream=False)
-    raw = data_frame(uri(endpoint="h" * (missing + 1), port=1), 9, end_stream=False)
-    longer = len(raw) - len(said)
-    made = with_message(raw, uri(endpoint="h", port=1))
-    assert len(made) == min(len(raw), len(said) + 256)
-    assert longer >= missing
-    read = read_frame(made, 0, len(made))
-    assert isinstance(read, DataFrame)
-    assert read.data == said[9:]
+@pytest.mark.parametrize("missing", [1, 2, 3, 120, 127, 128, 129, 130, 131, 300, 16_000, 16_389])
+def test_a_shorter_message_is_filled_up(missing: int) -> None:
+    """To the size that was counted against the window; what it says is the same."""
+    shorter = uri(endpoint="h", port=1)
+    raw = data_frame(shorter, 9, end_stream=False)
+    made = with_message(raw + bytes(missing), shorter)
+    assert len(made) == len(raw) + (missing if missing > 1 else 0)
+    parsed = schema.NodeUri.FromString(made[9 + 5 :])
+    assert (parsed.endpoint, parsed.port) == ("h", 1)
+    assert int.from_bytes(made[10:14], "big") == len(made) - 9 - 5
+
+
+def test_no_message_has_the_field_that_fills() -> None:
+    for message in schema.DESCRIPTOR.message_types_by_name.values():
+        assert FILLER_FIELD not in message.fields_by_number
 
 
 def test_headers_say_what_they_mean() -> None:

@@ -23,12 +23,22 @@ class Joined(NamedTuple):
 
 
 class Joiner:
-    """The unfinished message of one side. `is_certain`: every frame so far was seen."""
+    """The unfinished message of one side. `is_certain`: every frame so far was seen.
 
-    def __init__(self, side: Side, *, is_certain: bool) -> None:
+    A client's message longer than `client_message_max` has a defect: bytes of BINARY, UTF-16 units of TEXT.
+    """
+
+    def __init__(
+        self,
+        side: Side,
+        *,
+        is_certain: bool,
+        client_message_max: int = limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX,
+    ) -> None:
         self.inflater = Inflater(is_sure=is_certain)
         self._side: Side = side
         self._is_certain = is_certain
+        self._client_message_max = client_message_max
         self._opcode = 0
         self._is_compressed = False
         self._is_dropped = False
@@ -102,8 +112,9 @@ class Joiner:
                 size = _utf16_units(content)
             except UnicodeDecodeError as err:
                 defects.append(DecodeError("bad_utf8", f"{err.reason} in a text message", offset=err.start))
-        if self._side == "client" and size > limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX:
-            defects.append(OverLimit("message_too_big", f"a client message of {size}, more than 8,192"))
+        if self._side == "client" and size > self._client_message_max:
+            why = f"a client message of {size}, more than {self._client_message_max:,}"
+            defects.append(OverLimit("message_too_big", why))
         return Joined(content, opcode, tuple(defects))
 
 

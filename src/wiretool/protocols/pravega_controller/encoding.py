@@ -3,7 +3,7 @@
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.pravega_controller import frames
-from wiretool.protocols.pravega_controller.calls import write_body
+from wiretool.protocols.pravega_controller.calls import PREFIX_BYTES, write_body
 from wiretool.protocols.pravega_controller.headers import Pair, write_headers
 from wiretool.protocols.pravega_controller.messages import (
     ERROR_CODE,
@@ -23,8 +23,9 @@ from wiretool.protocols.pravega_controller.messages import (
     setting_number,
 )
 
-#: What padding can add: the byte that counts it, and as many as that counts.
-PADDING_BYTES_MAX = 256
+#: A field that no message of the interface has, of those whose tag is one byte; and its type (protobuf, wire type LEN).
+FILLER_FIELD = 15
+_LENGTH_DELIMITED = 2
 #: The stream of a message by itself: the first that a client opens.
 FIRST_STREAM = 1
 
@@ -51,19 +52,29 @@ def data_frame(message: Message, stream_id: int, *, end_stream: bool) -> bytes:
 def with_message(raw: bytes, message: Message) -> bytes:
     """A DATA frame that carried the message of a call, with another one in its place: same stream, same end.
 
-    It is padded where it would be shorter, by 256 bytes at most: whoever sent the first has counted all of it against
-    the window of the connection (RFC 9113 §6.1, §6.9.1), and would come to the end of that after enough of them.
+    Where it would be shorter it carries a field that nobody knows: whoever sent the first has counted all of it
+    against the window of the connection (RFC 9113 §6.9.1), and would come to the end of that after enough of them.
+    Padding of HTTP/2 would be the plain way, but clients of gRPC refuse it.
     """
     header = frames.read_header(raw, 0)
     if header.type != frames.DATA:
         raise EncodeError(f"a frame of type {header.type} carries no message", path=message.declaration.name)
-    flags = header.flags & frames.END_STREAM
     body = write_body(message)
-    missing = min(len(raw) - frames.HEADER_BYTES - len(body), PADDING_BYTES_MAX)
-    if missing > 0:
-        padding = missing - 1
-        return _checked(frames.DATA, flags | frames.PADDED, header.stream_id, bytes((padding,)) + body + bytes(padding))
-    return _checked(frames.DATA, flags, header.stream_id, body)
+    body += _filler(len(raw) - frames.HEADER_BYTES - len(body))
+    said = len(body) - PREFIX_BYTES
+    body = body[:1] + said.to_bytes(4, "big") + body[PREFIX_BYTES:]
+    return _checked(frames.DATA, header.flags & frames.END_STREAM, header.stream_id, body)
+
+
+def _filler(size: int) -> bytes:
+    """An unknown field of so many bytes: its tag, its length and zeros. None of less than two: there is no such."""
+    if size < 2:
+        return b""
+    length_bytes = 1 if size < 2 + 0x80 else 2 if size < 3 + 0x4000 else 3
+    length = size - 1 - length_bytes
+    groups = [length >> 7 * at & 0x7F for at in range(length_bytes)]
+    told = bytes(group | (0x80 if at < length_bytes - 1 else 0) for at, group in enumerate(groups))
+    return bytes((FILLER_FIELD << 3 | _LENGTH_DELIMITED,)) + told + bytes(length)
 
 
 def _frame(message: Message) -> bytes:

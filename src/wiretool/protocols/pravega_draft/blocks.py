@@ -18,13 +18,14 @@ Phase = Literal["outside", "block", "tail", "lost"]
 
 
 class Writer:
-    """An appender; `offset` is where its next block begins, None where that was not captured."""
+    """An appender: where its next block begins, and how many losses there had been when that was known."""
 
-    __slots__ = ("offset", "segment")
+    __slots__ = ("losses", "offset", "segment")
 
     def __init__(self, segment: str | None) -> None:
         self.segment = segment
-        self.offset: int | None = None
+        self.offset = 0
+        self.losses = -1
 
 
 class Block:
@@ -49,14 +50,20 @@ class Blocks:
         #: Moved on by the session, along its table.
         self.phase: Phase = "outside" if is_whole else "lost"
         self._block: Block | None = None
+        #: How often frames of the client were missing: where an appender was before the last time says nothing.
+        self._losses = 0
+
+    @property
+    def open_id(self) -> str | None:
+        """The appender whose block is not complete, if there is one."""
+        return None if self._block is None else self._block.begin.connection_id
 
     def lose(self) -> None:
         """Frames of the client are missing."""
         self.is_whole = False
         self.phase = "lost"
         self._block = None
-        for writer in self.writers.values():
-            writer.offset = None
+        self._losses += 1
 
     def drop_block(self) -> None:
         """The open block will not be completed."""
@@ -72,7 +79,7 @@ class Blocks:
         writer = self.writers.get(connection_id) or self._add(connection_id, segment)
         writer.segment = writer.segment or segment
         if offset is not None:
-            writer.offset = offset
+            self._place(writer, offset)
 
     def begin(self, begin: BeginAppendBlock) -> None:
         """A block begins where the one before it ended (S10)."""
@@ -84,7 +91,7 @@ class Blocks:
             writer = self._add(begin.connection_id, None)
         if begin.length < 0:
             raise self.violation("bad-block-length", f"a length of {begin.length}", "BeginAppendBlock")
-        if writer.offset is not None and begin.connection_offset != writer.offset:
+        if writer.losses == self._losses and begin.connection_offset != writer.offset:
             why = f"begins at {begin.connection_offset}, the appender is at {writer.offset}"
             raise self.violation("bad-connection-offset", why, "BeginAppendBlock")
         self._block = Block(begin)
@@ -131,7 +138,7 @@ class Blocks:
             why = f"{len(data)} bytes to store, the end said {end.block_length}"
             raise self.violation("bad-block-length", why, message)
         writer = self.writers.get(begin.connection_id) or self._add(begin.connection_id, None)
-        writer.offset = end.connection_offset
+        self._place(writer, end.connection_offset)
         form = {
             "segment": writer.segment,
             "connection_id": begin.connection_id,
@@ -139,6 +146,10 @@ class Blocks:
             "length": len(data),
         }
         return form, data
+
+    def _place(self, writer: Writer, offset: int) -> None:
+        """The next block of an appender begins here."""
+        writer.offset, writer.losses = offset, self._losses
 
     def _add(self, connection_id: str, segment: str | None) -> Writer:
         if len(self.writers) >= limits.WRITERS_MAX and connection_id not in self.writers:
@@ -157,29 +168,31 @@ class Partial:
     """The pieces that one side has sent of a message that was cut."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] | None = None
+        self._data = bytearray()
         self._bytes = 0
+        self._is_open = False
 
     @property
     def is_open(self) -> bool:
         """Whether pieces are still to come."""
-        return self._pieces is not None
+        return self._is_open
 
     def drop(self) -> None:
         """The rest will not come."""
-        self._pieces = None
-        self._bytes = 0
+        self._data = bytearray()
+        self._is_open = False
 
     def add(self, part: str, data: bytes) -> bytes | None:
         """The whole frame, when `data` is its last piece."""
         if part == "BEGIN":
-            self._pieces, self._bytes = [], 0
-        assert self._pieces is not None
+            self.drop()
+            self._is_open, self._bytes = True, 0
+        assert self._is_open
         self._bytes += len(data)
         if self._bytes <= HEADER_BYTES + limits.PRAVEGA_PAYLOAD_BYTES_MAX:
-            self._pieces.append(data)
+            self._data += data
         if part != "END":
             return None
-        whole = b"".join(self._pieces)
+        whole = bytes(self._data)
         self.drop()
         return whole
