@@ -143,3 +143,14 @@ FAULT_DURATION_NS_MAX = 24 * 3_600 * 1_000_000_000
 #: Faults: rules that one file may hold, and characters of a rule.
 FAULT_RULES_MAX = 10_000
 FAULT_RULE_CHARACTERS_MAX = 64 * 1024
+#: Pravega draft server: segments that its clients may make; each SetupAppend can make one.
+DRAFT_SEGMENTS_MAX = 65_536
+#: Offramp mock: a client message it takes unless it is to behave as the reference server.
+OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX = 1024 * 1024
+#: SBP servers: tables in one header of a client, and numbers in one list of it; a lawful header may name one table as
+#: often as it likes for four bytes each, and every one is read, served and answered.
+SBP_ENTRIES_MAX = 8_192
+#: SBP servers: ranges, and servers of ranges, that one answer lists; a request may ask for the same ones many times.
+SBP_LISTED_MAX = 131_072
+#: Controller: streams that were deleted of which is remembered how many segments they had, in case they are made again.
+CONTROLLER_DELETED_STREAMS_MAX = 10_000

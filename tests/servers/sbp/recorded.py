@@ -17,7 +17,8 @@ from wiretool.capture.streams import Streams
 from wiretool.codec.flatbuffers import Table, TablesSlot, slots_of
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.framing import FrameReading, extent, read_frame
-from wiretool.protocols.sbp.messages import SbpFrame, Schema
+from wiretool.protocols.sbp.messages import PING, SbpFrame, Schema
+from wiretool.protocols.sbp.schema import LATEST
 from wiretool.servers.mock import Action, Close, Mock, Send
 
 SECOND = 1_000_000_000
@@ -203,6 +204,8 @@ class Comparison:
     extra: list[Answer]
     #: Connections of which the end differs.
     ends: list[int]
+    #: Connections on which PINGs are answered in another order; real servers answer these in turn, but for one capture.
+    pings: list[int]
 
     @property
     def figures(self) -> tuple[int, int, int]:
@@ -210,11 +213,12 @@ class Comparison:
         return len(self.missing), len(self.extra), len(self.ends)
 
     def __str__(self) -> str:
-        return f"{self.same} of {self.recorded} answers, {len(self.extra)} more, {len(self.ends)} other ends"
+        told = f"{self.same} of {self.recorded} answers, {len(self.extra)} more, {len(self.ends)} other ends"
+        return f"{told}, {len(self.pings)} other orders of PINGs"
 
 
 def compare(schema: Schema, recorded: dict[int, Side], ours: dict[int, Side], *, lingers: bool) -> Comparison:
-    """The answers of the mock against those of the server, order aside: real servers answer in any.
+    """The answers of the mock against those of the server, in any order, as real servers give them, but for PINGs.
 
     A real range server is slow to close what its client has left, or never does: that counts only if it `lingers` too.
     """
@@ -230,7 +234,20 @@ def compare(schema: Schema, recorded: dict[int, Side], ours: dict[int, Side], *,
         missing=sorted((theirs - mine).elements(), key=str),
         extra=sorted((mine - theirs).elements(), key=str),
         ends=ends,
+        pings=[number for number, side in recorded.items() if _pings_differ(side, ours[number])],
     )
+
+
+def _pings_differ(theirs: Side, ours: Side) -> bool:
+    """Whether PINGs that both have answered are answered in another order."""
+    first, second = _pings(theirs), _pings(ours)
+    return [each for each in first if each in second] != [each for each in second if each in first]
+
+
+def _pings(side: Side) -> dict[int, None]:
+    """The PINGs that a server has answered, by when it did first."""
+    frames = (read_frame(LATEST, data, 0, len(data)).frame for data in frames_of(bytes(side.data)))
+    return dict.fromkeys(frame.stream_id for frame in frames if frame.opcode == PING)
 
 
 def _end_differs(theirs: Side, ours: Side) -> bool:
@@ -239,6 +256,18 @@ def _end_differs(theirs: Side, ours: Side) -> bool:
     if theirs.closed_ns is None or ours.closed_ns is None:
         return theirs.closed_ns is not ours.closed_ns
     return abs(theirs.closed_ns - ours.closed_ns) > CLOSE_TOLERANCE_NS
+
+
+def recordings_of(config: pytest.Config, schema: str, known: Sequence[str]) -> list[Any]:
+    """The captures of a schema as parameters; those of a known name that are nowhere are skipped, and say so."""
+    paths = captures_of(config, schema)
+    found = {name_of(path) for path in paths}
+    params = [pytest.param(path, id="/".join(path.parts[-3:])) for path in paths]
+    for name in known:
+        if name not in found:
+            absent = pytest.mark.skip(reason=f"the capture {name} is not here")
+            params.append(pytest.param(Path(name), marks=absent, id=name))
+    return params
 
 
 def captures_of(config: pytest.Config, schema: str) -> list[Path]:

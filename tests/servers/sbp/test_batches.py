@@ -45,7 +45,11 @@ def test_wanted_bytes_are_counted_as_stored() -> None:
 
 def test_no_more_than_fits() -> None:
     assert bases_of(kept(0, 10, 20).between(0, None, None, 25)) == [0, 10]
-    assert kept(0).between(0, None, None, 9) == []
+
+
+def test_the_first_batch_is_there_though_it_does_not_fit() -> None:
+    assert bases_of(kept(0, 10).between(0, None, None, 9)) == [0]
+    assert kept(0).between(0, None, 0, 9) == []
 
 
 def test_an_empty_batch_makes_room_for_the_next_at_its_offset() -> None:
@@ -80,3 +84,18 @@ def test_a_dropped_range_frees_its_bytes() -> None:
     keeper.drop(first)
     assert keeper.held_bytes == 20 + limits.SBP_BATCH_OVERHEAD_BYTES
     assert first.last_base == -1
+
+
+def test_dropped_ranges_are_passed_over_when_the_oldest_go() -> None:
+    each = 100 + limits.SBP_BATCH_OVERHEAD_BYTES
+    keeper, ranges = Keeper(4 * each), [Batches() for _ in range(5)]
+    for batches in ranges[:4]:
+        keeper.put(batches, 0, bytes(100))
+    keeper.drop(ranges[1])
+    for number in range(3):
+        keeper.put(ranges[4], number, bytes(100))
+    assert [len(batches) for batches in ranges] == [0, 0, 0, 1, 3]
+    assert keeper.held_bytes == 4 * each
+    for batches in ranges[3:]:
+        keeper.drop(batches)
+    assert keeper.held_bytes == 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.servers.sbp.independent import Writer, to
 from tests.servers.sbp.talk import SECOND, Client, append, code_of, create_range, entry, fetch, frame_of, ping
 from wiretool import limits
 from wiretool.protocols.sbp import tables
@@ -19,6 +20,14 @@ MALFORMED = [
     bytes.fromhex("00000013 17000100 00000002 01000000 616263 00000000"),
     b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 ]
+
+
+def many_servers(count: int) -> bytes:
+    """The header of a CREATE_RANGE with one range server, named so often."""
+    writer = Writer()
+    server = writer.table(2, to(1, writer.text("a:1")))
+    wanted = writer.table(9, to(5, writer.tables([server] * count)))
+    return writer.finish(writer.table(2, to(1, wanted)))
 
 
 def two_doors(*, like_real: bool = False) -> SbpMock:
@@ -181,6 +190,43 @@ def test_a_header_that_cannot_be_read_is_a_bad_request() -> None:
             assert (answer.flags, code_of(answer)) == (7, 1400)
 
 
+@pytest.mark.parametrize("door", [DRIVER, RANGES])
+def test_a_header_of_too_many_tables_is_a_bad_request(door: str) -> None:
+    client = Client(two_doors(), door=door)
+    frame = SbpFrame(opcode=0x2004, stream_id=1, header=many_servers(limits.SBP_ENTRIES_MAX))
+    answer, pong = client.say(frame, ping(2))
+    assert (answer.flags, code_of(answer), pong.stream_id) == (7, 1400, 2)
+    few = SbpFrame(opcode=0x2004, stream_id=3, header=many_servers(limits.SBP_ENTRIES_MAX - 2))
+    (answer,) = client.say(few)
+    assert answer.flags == 3
+
+
+def test_behind_a_header_of_too_many_tables_the_checksum_still_counts() -> None:
+    client = Client(SbpMock())
+    header = many_servers(limits.SBP_ENTRIES_MAX)
+    frame = SbpFrame(opcode=0x2004, stream_id=1, header=header, payload=b"abc", checksum=1)
+    assert [answer.opcode for answer in client.say(frame)] == [GOAWAY]
+
+
+def test_an_operation_without_tables_takes_any_header() -> None:
+    header = many_servers(limits.SBP_ENTRIES_MAX)
+    (pong,) = Client(SbpMock()).say(SbpFrame(opcode=1, stream_id=1, header=header))
+    assert pong.header == header
+
+
+@pytest.mark.parametrize("header_format", [0, 1])
+def test_without_a_header_it_needs_no_format(header_format: int) -> None:
+    frame = SbpFrame(opcode=0x0004, stream_id=1, header_format=header_format)
+    (answer,) = Client(two_doors(), door=DRIVER).say(frame)
+    assert (answer.flags, code_of(answer)) == (3, 1200)
+
+
+def test_a_real_placement_driver_ends_by_a_header_without_format() -> None:
+    client = Client(two_doors(like_real=True), door=DRIVER)
+    assert client.say(SbpFrame(opcode=0x0004, stream_id=1, header_format=0)) == []
+    assert client.closed is not None
+
+
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 
@@ -215,13 +261,24 @@ def test_what_is_answered_behind_the_end_of_its_connection_closes_nothing_twice(
     assert mock.range_server.replicas[1, 0].committed == 1
 
 
-def test_a_stopped_server_says_goaway_as_recorded() -> None:
-    mock = two_doors()
+@pytest.mark.parametrize(
+    ("like_real", "of_ranges"), [(True, "0002 01 00000000"), (False, "0002 00 00000007")], ids=["recorded", "default"]
+)
+def test_a_stopped_server_says_goaway(like_real: bool, of_ranges: str) -> None:
+    mock = two_doors(like_real=like_real)
     driver, ranges = Client(mock, 0, DRIVER), Client(mock, 1, RANGES)
     driver.say(ping(4))
+    ranges.say(ping(7), ping(3))
     sent = {action.connection: action for action in mock.stopped(0)}
     assert sent[driver.number].data[5:12] == bytes.fromhex("0002 00 00000005")  # type: ignore[union-attr]
-    assert sent[ranges.number].data[5:12] == bytes.fromhex("0002 01 00000000")  # type: ignore[union-attr]
+    assert sent[ranges.number].data[5:12] == bytes.fromhex(of_ranges)  # type: ignore[union-attr]
+
+
+def test_a_stopped_range_server_says_goaway_once() -> None:
+    mock = two_doors()
+    client = Client(mock, 0, RANGES)
+    assert [answer.opcode for answer in client.send(MALFORMED[0])] == [GOAWAY]
+    assert mock.stopped(0) == []
 
 
 def test_a_restarted_mock_remembers_nothing() -> None:

@@ -105,6 +105,17 @@ def test_no_more_streams_and_ranges_than_there_is_room_for(monkeypatch: pytest.M
     assert code_of(answer) == 1500
 
 
+def test_no_more_ranges_are_listed_than_an_answer_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(SbpMock())
+    client.ask(tables.CreateStreamRequest(stream=tables.Stream(replica=1)))
+    client.ask(tables.CreateRangeRequest(range=tables.Range(stream_id=0, index=0, start=0, epoch=0)))
+    wanted = tables.ListRangeRequest(criteria=tables.ListRangeCriteria(stream_id=0))
+    monkeypatch.setattr(limits, "SBP_LISTED_MAX", 2)
+    assert len(client.ask(wanted).header.ranges) == 1  # type: ignore[union-attr]
+    monkeypatch.setattr(limits, "SBP_LISTED_MAX", 1)
+    assert code_of(client.ask(wanted)) == 1500
+
+
 def test_an_id_is_given_out_once() -> None:
     client = Client(SbpMock())
     given = [client.ask(tables.IdAllocationRequest(host="h")).header.id for _ in range(3)]  # type: ignore[union-attr]

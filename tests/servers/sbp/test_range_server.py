@@ -7,6 +7,7 @@ from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.messages import SbpFrame
+from wiretool.servers.sbp.link import CONTENT_BYTES_MAX
 from wiretool.servers.sbp.mock import SbpMock
 
 
@@ -166,6 +167,24 @@ def test_somebody_may_seal_a_range() -> None:
         mock.operate("seal", {"stream": 1, "index": 5}, 0)
     with pytest.raises(UsageError, match="no operation 'sail'"):
         mock.operate("sail", {}, 0)
+
+
+@pytest.mark.parametrize("arguments", [{"stream": [1]}, {"stream": 1, "index": {}}, {"stream": True}, {}])
+def test_what_names_no_range_is_wrong_usage(arguments: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="is a whole number, not"):
+        SbpMock().operate("seal", arguments, 0)
+
+
+def test_any_batch_that_fits_is_found_and_of_others_is_said_that_they_do_not() -> None:
+    header_bytes = 52
+    largest = bytes(CONTENT_BYTES_MAX - header_bytes - len(entry(0, 1, b"")))
+    for extra, code in ((b"", 1200), (b"x", 2500)):
+        client = client_of()
+        data = entry(0, 1, largest + extra)
+        assert appended(client, data) == [1200]
+        answer = client.ask(fetch(0))
+        assert (answer.flags, code_of(answer)) == (3, code)
+        assert answer.payload == (data if code == 1200 else b"")
 
 
 def test_append_looks_at_no_header() -> None:

@@ -151,6 +151,13 @@ def test_s1_drops_what_it_does_not_know_and_what_is_no_flatbuffer() -> None:
     assert pong.stream_id == 3
 
 
+def test_without_a_header_it_needs_no_format() -> None:
+    none = SbpFrame(opcode=0x0003, stream_id=1, header_format=0)
+    (answer,) = client_s1().say(none)
+    assert header_of(answer) == s1.HeartbeatResponse()
+    assert client_s1(Sbp01Mock(like_real=True)).say(none) == []
+
+
 def test_s1_says_in_its_own_table_that_a_header_cannot_be_read() -> None:
     (answer,) = client_s1().say(SbpFrame(opcode=FETCH, stream_id=1, header=b"abc"))
     (result,) = header_of(answer).fetch_responses
@@ -345,6 +352,9 @@ def test_somebody_may_seal_a_range() -> None:
     assert mock.operate("seal", {"stream": 0}, 0) == ({"stream": 0, "index": 0, "end": 4}, [])
     with pytest.raises(UsageError, match="stream 9"):
         mock.operate("seal", {"stream": 9}, 0)
+    for wrong in ({"stream": [0]}, {"stream": "0"}, {"stream": 0, "index": 1.5}, {}):
+        with pytest.raises(UsageError, match="is a whole number, not"):
+            mock.operate("seal", wrong, 0)
     with pytest.raises(UsageError, match="no operation"):
         mock.operate("scale", {}, 0)
 

@@ -53,7 +53,7 @@ class Batches:
         """Batches from the one that holds `offset` up to the last that begins in front of `limit`.
 
         They are taken until they have `bytes_wanted` bytes, so at least one where any is wanted, and `bytes_max` at
-        most.
+        most; the first is there even where it alone has more.
         """
         bases = self._bases
         at = bisect_right(bases, offset, self._first) - 1
@@ -63,7 +63,7 @@ class Batches:
         for index in range(max(at, self._first), end):
             data = self._data[index]
             sent += len(data)
-            if sent > bytes_max or (bytes_wanted is not None and stored >= bytes_wanted):
+            if (found and sent > bytes_max) or (bytes_wanted is not None and stored >= bytes_wanted):
                 break
             found.append(data)
             stored += len(data) + STORAGE_PREFIX_BYTES
@@ -77,6 +77,8 @@ class Keeper:
         self.retain_bytes = retain_bytes
         self.held_bytes = 0
         self._order: deque[Batches] = deque()
+        #: Entries of `_order` whose batch was dropped with its range.
+        self._stale = 0
 
     def put(self, batches: Batches, base: int, data: bytes) -> None:
         """Keep a batch; the oldest of all go where that is too much."""
@@ -86,10 +88,17 @@ class Keeper:
             self.held_bytes += limits.SBP_BATCH_OVERHEAD_BYTES
             self._order.append(batches)
         while self.held_bytes > self.retain_bytes and self._order:
-            self.held_bytes -= self._order.popleft().drop_first() + limits.SBP_BATCH_OVERHEAD_BYTES
+            oldest = self._order.popleft()
+            if len(oldest):
+                self.held_bytes -= oldest.drop_first() + limits.SBP_BATCH_OVERHEAD_BYTES
+            else:
+                self._stale -= 1
 
     def drop(self, batches: Batches) -> None:
-        """Forget all batches of a range."""
-        for _ in range(len(batches)):
+        """Forget all batches of a range, which takes no more."""
+        self._stale += len(batches)
+        while len(batches):
             self.held_bytes -= batches.drop_first() + limits.SBP_BATCH_OVERHEAD_BYTES
-        self._order = deque(each for each in self._order if each is not batches)
+        if self._stale * 2 > len(self._order):
+            self._order = deque(each for each in self._order if len(each))
+            self._stale = 0

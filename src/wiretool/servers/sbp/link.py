@@ -11,7 +11,7 @@ from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.errors import DecodeError
-from wiretool.protocols.sbp.framing import FIXED_BYTES, FrameReading, encode_frame, extent, read_frame
+from wiretool.protocols.sbp.framing import FIXED_BYTES, FrameReading, encode_frame, extent
 from wiretool.protocols.sbp.messages import (
     FLATBUFFERS,
     GOAWAY,
@@ -23,15 +23,17 @@ from wiretool.protocols.sbp.messages import (
 )
 from wiretool.servers.inbox import Inbox
 from wiretool.servers.mock import Link, Mock
+from wiretool.servers.sbp.reading import FLAGS_AT, read_request
 from wiretool.servers.timers import Task, Timer
 
 #: An answer that is one frame.
 WHOLE = RESPONSE | RESPONSE_END
-#: A GOAWAY of a server that is being stopped; the bit is that of a response too (sbp.md §1.3).
+#: A GOAWAY of a real range server that is being stopped; the bit is that of a response too (sbp.md §1.3).
 SERVER_MAINTENANCE = 0x01
+#: The header format of a frame that need not say any.
+NO_FORMAT = 0
 #: Header and payload of a frame together.
 CONTENT_BYTES_MAX = limits.SBP_FRAME_LENGTH_MAX - limits.SBP_FRAME_LENGTH_MIN
-FLAGS_AT = 7
 ID_MASK = 0xFFFF_FFFF
 #: How finely the range server counts its silence.
 TICK_SLACK_NS = 100_000_000
@@ -77,6 +79,8 @@ class SbpLink(Link):
         self._is_full = False
         #: The identifier that comes next if the client counts by one; the server's own GOAWAY takes one too.
         self._next_id = 0
+        #: The highest identifier of a request that was taken.
+        self._highest_id = 0
         #: Requests that are answered later.
         self._open = 0
         self._has_ended = False
@@ -108,6 +112,11 @@ class SbpLink(Link):
     def too_large(self, frame: SbpFrame) -> None:
         """The answer to a request does not fit into a frame."""
 
+    def is_foreign(self, frame: SbpFrame) -> bool:
+        """Whether the header is in a format that nobody defined; without a header 0 will do (sbp.md §5, 11)."""
+        is_none = frame.header_format == NO_FORMAT and frame.header is None and not self.manner.like_real
+        return frame.header_format != FLATBUFFERS and not is_none
+
     def crash(self, now_ns: int, why: str) -> None:
         """A real server ends here, with all of its connections."""
         for link in list(self.mock.links.values()):
@@ -138,8 +147,11 @@ class SbpLink(Link):
             timer.cancel()
 
     def stop(self, now_ns: int) -> None:
-        if self.role is Role.RANGE_SERVER:
+        """Say GOAWAY: a range server with the last request it took (sbp.md §5, 19), a real one with a flag instead."""
+        if self.role is Role.RANGE_SERVER and self.manner.like_real:
             self._send(SbpFrame(opcode=GOAWAY, flags=SERVER_MAINTENANCE))
+        elif self.role is Role.RANGE_SERVER and not self._is_leaving:
+            self._send(SbpFrame(opcode=GOAWAY, stream_id=self._highest_id))
         elif not self._is_leaving:
             self._say_goaway()
 
@@ -165,7 +177,7 @@ class SbpLink(Link):
         serves_responses = self.role is Role.RANGE_SERVER and self.manner.like_real
         if is_response and serves_responses:
             data = data[:FLAGS_AT] + bytes((data[FLAGS_AT] & ~RESPONSE,)) + data[FLAGS_AT + 1 :]
-        reading = read_frame(self.schema, data, 0, len(data))
+        reading = read_request(self.schema, data)
         self.mock.outbox.counts["client", self._name(reading.frame)] += 1
         fatal = next((defect for defect in reading.defects if defect.kind in _FATAL), None)
         if fatal is not None:
@@ -183,6 +195,7 @@ class SbpLink(Link):
             self._leave(f"stream identifier {frame.stream_id} behind {self._next_id - 1}", now_ns)
             return
         self._next_id = (frame.stream_id + 1) & ID_MASK
+        self._highest_id = max(self._highest_id, frame.stream_id)
         if frame.opcode == PING:
             self._pong(frame)
         elif frame.opcode != GOAWAY:

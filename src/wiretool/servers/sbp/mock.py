@@ -6,6 +6,7 @@ from typing import Any
 from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.servers.mock import Action, Door, Link, Mock
+from wiretool.servers.sbp.arguments import whole_number
 from wiretool.servers.sbp.link import Manner, Role
 from wiretool.servers.sbp.placement import Node, PlacementDriver
 from wiretool.servers.sbp.range_server import RangeServer
@@ -98,10 +99,10 @@ class SbpMock(Mock):
         return super().operate(what, arguments, now_ns)
 
     def _seal(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        key = (arguments.get("stream"), arguments.get("index", 0))
-        replica = self.range_server.replicas.get(key)  # type: ignore[arg-type]  # any key may be asked for
+        key = (whole_number(arguments, "stream"), whole_number(arguments, "index", 0))
+        replica = self.range_server.replicas.get(key)
         if replica is None:
-            raise UsageError(f"no range {key[1]!r} of stream {key[0]!r}")
+            raise UsageError(f"no range {key[1]} of stream {key[0]}")
         self.range_server.seal(replica)
         return {"stream": key[0], "index": key[1], "end": replica.committed}
 

@@ -226,12 +226,15 @@ class PlacementDriver:
             raise Refusal(BAD_REQUEST, "criteria is nil")
         if criteria.stream_id < 0 and criteria.server_id < 0:
             return tables.ListRangeResponse(status=_OK)
-        found = tuple(
-            self.told(placed)
-            for placed in self._ranges(criteria.stream_id)
-            if criteria.server_id < 0 or criteria.server_id in placed.servers
-        )
-        return tables.ListRangeResponse(status=_OK, ranges=found)
+        found: list[tables.Range] = []
+        room = limits.SBP_LISTED_MAX
+        for placed in self._ranges(criteria.stream_id):
+            if criteria.server_id < 0 or criteria.server_id in placed.servers:
+                room -= 1 + len(placed.servers)
+                if room < 0:
+                    raise Refusal(PD_INTERNAL_SERVER_ERROR, "more ranges than one answer lists")
+                found.append(self.told(placed))
+        return tables.ListRangeResponse(status=_OK, ranges=tuple(found))
 
     def _ranges(self, stream_id: int) -> Iterator[PlacedRange]:
         """The ranges of one stream, or of all of them in order."""

@@ -11,7 +11,6 @@ from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.protocols.sbp import tables
-from wiretool.protocols.sbp.framing import FIXED_BYTES
 from wiretool.protocols.sbp.messages import SEAL_RANGE
 from wiretool.protocols.sbp.records import RECORD_MAGIC, AppendEntry
 from wiretool.protocols.sbp.records import Batches as ReadBatches
@@ -30,10 +29,9 @@ from wiretool.servers.sbp.codes import (
     RANGE_NOT_FOUND,
     RS_INTERNAL_SERVER_ERROR,
 )
+from wiretool.servers.sbp.link import CONTENT_BYTES_MAX
 
 OFFSET_MAX = 2**63 - 1
-#: Payload of a FETCH answer, which has a short header and must fit into a frame.
-FETCH_PAYLOAD_BYTES_MAX = limits.SBP_FRAME_LENGTH_MAX - FIXED_BYTES - 256
 NANOSECONDS = 1_000_000_000
 #: Entries of one APPEND up to which its answer is remembered.
 USUAL_ENTRIES = 16
@@ -187,7 +185,7 @@ class RangeServer:
 
     # -- fetches ---------------------------------------------------------------------------------------------------
 
-    def fetch(self, request: tables.FetchRequest) -> tuple[Table, bytes]:
+    def fetch(self, request: tables.FetchRequest) -> tuple[Table | bytes, bytes]:
         """The answer and its payload. The bound on the bytes is `max_wait_ms`, as the real server has it."""
         wanted = _range_of(request)
         replica = self.replicas.get((wanted.stream_id, wanted.index))
@@ -203,6 +201,8 @@ class RangeServer:
             )
         if not found:
             return _nothing(NO_NEW_RECORD, "No new records to fetch")
+        if self.cuts_answers and len(found[0]) > FETCH_PAYLOAD_BYTES_MAX:
+            return _nothing(RS_INTERNAL_SERVER_ERROR, "The batch does not fit into an answer")
         return _FOUND, b"".join(found)
 
 
@@ -218,8 +218,9 @@ def _append_header(codes: tuple[int, ...], seconds: int) -> bytes:
     return encode_root(tables.AppendResponse(status=tables.Status(code=OK), entries=entries))
 
 
-#: The answer that has records in its payload.
-_FOUND = tables.FetchResponse(status=tables.Status(code=OK), throttle_time_ms=-1, object_metadata_list=())
+#: The header of the answer that has records in its payload, and how many bytes of them fit behind it.
+_FOUND = encode_root(tables.FetchResponse(status=tables.Status(code=OK), throttle_time_ms=-1, object_metadata_list=()))
+FETCH_PAYLOAD_BYTES_MAX = CONTENT_BYTES_MAX - len(_FOUND)
 
 
 def _nothing(code: int, why: str) -> tuple[Table, bytes]:

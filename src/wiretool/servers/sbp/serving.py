@@ -84,7 +84,7 @@ class ServerLink(SbpLink):
         kinds = {defect.kind for defect in reading.defects}
         header = frame.header if isinstance(frame.header, Table) else _empty_table(reading)
         like_real = self.manner.like_real
-        is_foreign = frame.header_format != FLATBUFFERS and not (like_real and not is_driver)
+        is_foreign = self.is_foreign(frame) and not (like_real and not is_driver)
         if header is not None and not is_foreign and (is_driver or not _lacks_something(header, kinds)):
             return header
         if is_driver and like_real:

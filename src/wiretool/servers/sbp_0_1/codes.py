@@ -17,6 +17,7 @@ UNKNOWN_OPERATION = 1499
 PM_INTERNAL_SERVER_ERROR = 1500
 NO_AVAILABLE_DN = 1502
 SEAL_RANGE_NOT_FOUND = 1510
+DN_INTERNAL_SERVER_ERROR = 2500
 
 #: ErrorCode of S1.
 NONE, UNKNOWN, INVALID_REQUEST = 0, 1, 2
@@ -26,4 +27,5 @@ def code_s1(code: int) -> int:
     """A code of S2 as S1 has it: a server's own failure is unknown, anything else is the request's fault."""
     if code in (OK, NO_NEW_RECORD):
         return NONE
-    return UNKNOWN if code in (PM_INTERNAL_SERVER_ERROR, NO_AVAILABLE_DN) else INVALID_REQUEST
+    own = (PM_INTERNAL_SERVER_ERROR, NO_AVAILABLE_DN, DN_INTERNAL_SERVER_ERROR)
+    return UNKNOWN if code in own else INVALID_REQUEST

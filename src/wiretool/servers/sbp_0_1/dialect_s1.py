@@ -12,19 +12,24 @@ from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.servers.sbp_0_1 import codes as op
 from wiretool.servers.sbp_0_1.asking import (
-    FETCH_PAYLOAD_BYTES_MAX,
     NANOSECONDS_PER_MS,
-    RESULT_BYTES,
     ROLE_DATA_NODE,
     Ask,
+    Listing,
     Reply,
     batches_in,
+    check_count,
+    room_for,
 )
-from wiretool.servers.sbp_0_1.codes import BAD_REQUEST, NOT_FOUND, code_s1
+from wiretool.servers.sbp_0_1.codes import NOT_FOUND, code_s1
 from wiretool.servers.sbp_0_1.store import Range, Refusal, Store, Stream
 
 #: Retention is a 32-bit number in S1.
-RETENTION_MAX = 2**31 - 1
+RETENTION_MIN, RETENTION_MAX = -(2**31), 2**31 - 1
+#: The answer to FETCH that leaves the least room for one batch.
+_FOUND_ONE = s1.FetchResponse(
+    fetch_responses=(s1.FetchResult(stream_id=1, request_index=1, batch_length=1),),
+)
 T = TypeVar("T", bound=Table)
 
 
@@ -60,6 +65,7 @@ def _append_one(ask: Ask, info: s1.AppendInfo, batch: tuple[bytes, int] | Refusa
     try:
         if isinstance(batch, Refusal):
             raise batch
+        ask.store.check_not_deleted(info.stream_id)
         base = ask.store.append(ask.store.range_of(info.stream_id, None), *batch)
     except Refusal as why:
         return _failed(s1.AppendResult, why, stream_id=info.stream_id, request_index=info.request_index)
@@ -78,7 +84,7 @@ def fetch(ask: Ask) -> Reply:
     """
     infos: tuple[s1.FetchInfo, ...] = ask.request.fetch_requests or ()
     results, parts = [], []
-    room = FETCH_PAYLOAD_BYTES_MAX - RESULT_BYTES * len(infos)
+    room = room_for(_FOUND_ONE, len(infos))
     for info in infos:
         result, data = _fetch_one(ask, info, room)
         room -= len(data)
@@ -137,7 +143,9 @@ def update_streams(ask: Ask) -> Reply:
 
 def describe_streams(ask: Ask) -> Reply:
     results = []
-    for stream_id in ask.request.stream_ids or ():
+    stream_ids: tuple[int, ...] = ask.request.stream_ids or ()
+    check_count(stream_ids)
+    for stream_id in stream_ids:
         stream = ask.store.streams.get(stream_id)
         if stream is None:
             asked = s1.Stream(stream_id=stream_id)
@@ -167,10 +175,11 @@ def trim_streams(ask: Ask) -> Reply:
 def list_ranges(ask: Ask) -> Reply:
     """Of a data node where one is named, else of a stream."""
     results = []
+    listing = Listing(ask.store)
     for owner in ask.request.range_owners or ():
         node = owner.data_node
         wanted = (None, owner.stream_id) if node is None else (node.node_id, None)
-        told = tuple(_range(ask.store, each) for each in ask.store.list_ranges(*wanted))
+        told = tuple(_range(ask.store, each) for each in listing.ranges(*wanted))
         results.append(s1.ListRangesResult(range_owner=owner, ranges=told))
     return Reply(s1.ListRangesResponse(list_responses=tuple(results)))
 
@@ -228,7 +237,7 @@ def _stream(stream: Stream) -> s1.Stream:
     return s1.Stream(
         stream_id=stream.stream_id,
         replica_nums=stream.replicas,
-        retention_period_ms=min(stream.retention_ms, RETENTION_MAX),
+        retention_period_ms=max(RETENTION_MIN, min(stream.retention_ms, RETENTION_MAX)),
     )
 
 
@@ -258,11 +267,14 @@ def _failed(result: type[T], why: Refusal, **ids: Any) -> T:
     return result(error_code=code_s1(why.code), error_message=why.message, **ids)
 
 
-def unreadable(response: type[Table], why: str) -> Table:
-    """The response to a request that cannot be read: one result that says so, where the table has results."""
-    failure = Refusal(BAD_REQUEST, why)
-    return response(
-        **{name: (_failed(wire.cls, failure),) for name, wire, _ in slots_of(response) if isinstance(wire, TablesSlot)}
+def refused(opcode: int, why: Refusal) -> Table:
+    """The response to a request that failed as a whole: one result that says so, where the table has results."""
+    operation = S1.operation(opcode)
+    assert operation is not None
+    assert operation.response is not None
+    slots = slots_of(operation.response)
+    return operation.response(
+        **{name: (_failed(wire.cls, why),) for name, wire, _ in slots if isinstance(wire, TablesSlot)}
     )
 
 

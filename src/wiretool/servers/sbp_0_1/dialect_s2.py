@@ -8,17 +8,20 @@ from wiretool.protocols.sbp_0_1 import tables_s2 as s2
 from wiretool.protocols.sbp_0_1.messages import S2
 from wiretool.servers.sbp_0_1 import codes as op
 from wiretool.servers.sbp_0_1.asking import (
-    FETCH_PAYLOAD_BYTES_MAX,
     NANOSECONDS_PER_MS,
-    RESULT_BYTES,
     ROLE_DATA_NODE,
     Ask,
+    Listing,
     Reply,
     batches_in,
+    check_count,
+    room_for,
 )
 from wiretool.servers.sbp_0_1.store import Range, Refusal, Store, Stream
 
 _OK = s2.Status(code=op.OK)
+#: The answer to FETCH that leaves the least room for one entry.
+_FOUND_ONE = s2.FetchResponse(fetch_responses=(s2.FetchResult(stream_id=1, batch_count=1, status=_OK),), status=_OK)
 
 
 def heartbeat(ask: Ask) -> Reply:
@@ -78,7 +81,7 @@ def fetch(ask: Ask) -> Reply:
     """A result for each entry, with the number of its batches in the payload."""
     infos: tuple[s2.FetchInfo, ...] = ask.request.fetch_requests or ()
     results, parts = [], []
-    room = FETCH_PAYLOAD_BYTES_MAX - RESULT_BYTES * len(infos)
+    room = room_for(_FOUND_ONE, len(infos))
     for info in infos:
         result, data = _fetch_one(ask, info, room)
         room -= len(data)
@@ -135,7 +138,9 @@ def update_streams(ask: Ask) -> Reply:
 def describe_streams(ask: Ask) -> Reply:
     """All of them; one that is not there fails the whole request."""
     results = []
-    for stream_id in ask.request.stream_ids or ():
+    stream_ids: tuple[int, ...] = ask.request.stream_ids or ()
+    check_count(stream_ids)
+    for stream_id in stream_ids:
         if stream_id not in ask.store.streams:
             raise Refusal(op.PM_INTERNAL_SERVER_ERROR, "handler panic")
         stream = _stream(ask.store.streams[stream_id])
@@ -149,11 +154,12 @@ def describe_streams(ask: Ask) -> Reply:
 def list_ranges(ask: Ask) -> Reply:
     """By stream, by data node, or both."""
     results = []
+    listing = Listing(ask.store)
     for criteria in ask.request.range_criteria or ():
         node = criteria.data_node.node_id if criteria.data_node is not None else None
         stream_id = criteria.stream_id if criteria.stream_id >= 0 else None
         is_asked = node is not None or stream_id is not None
-        found = ask.store.list_ranges(node, stream_id) if is_asked else ()
+        found = listing.ranges(node, stream_id) if is_asked else []
         told = tuple(_range(ask.store, each) for each in found)
         results.append(s2.ListRangesResult(range_criteria=criteria, ranges=told, status=_OK))
     return Reply(s2.ListRangesResponse(list_responses=tuple(results), status=_OK))

@@ -8,6 +8,7 @@ from wiretool.errors import UsageError
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.servers.mock import Action, Door, Link, Mock
+from wiretool.servers.sbp.arguments import whole_number
 from wiretool.servers.sbp.link import Manner, Role
 from wiretool.servers.sbp_0_1.serving import BatchLink
 from wiretool.servers.sbp_0_1.store import Node, Refusal, Store
@@ -89,8 +90,10 @@ class Sbp01Mock(Mock):
         """`seal`: the writable range of `stream`, or the one with `index`, at the data node."""
         if what != "seal":
             return super().operate(what, arguments, now_ns)
+        stream = whole_number(arguments, "stream")
+        index = whole_number(arguments, "index") if arguments.get("index") is not None else None
         try:
-            target = self.store.range_of(arguments.get("stream", -1), arguments.get("index"))
+            target = self.store.range_of(stream, index)
         except Refusal as why:
             raise UsageError(why.message) from why
         self.store.seal(target)

@@ -6,12 +6,13 @@ from typing import Protocol
 from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.protocols.sbp.framing import FrameReading
-from wiretool.protocols.sbp.messages import FLATBUFFERS, SYSTEM_ERROR, SbpFrame, Schema
+from wiretool.protocols.sbp.messages import SYSTEM_ERROR, SbpFrame, Schema
 from wiretool.protocols.sbp_0_1 import tables_s2
 from wiretool.protocols.sbp_0_1.framing import only_fit
-from wiretool.protocols.sbp_0_1.messages import S1
+from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.servers.mock import Mock
 from wiretool.servers.sbp.link import WHOLE, Manner, Role, SbpLink
+from wiretool.servers.sbp.reading import over_limit
 from wiretool.servers.sbp_0_1 import dialect_s1, dialect_s2
 from wiretool.servers.sbp_0_1.asking import Ask, Reply
 from wiretool.servers.sbp_0_1.codes import BAD_REQUEST, PM_INTERNAL_SERVER_ERROR, UNKNOWN_OPERATION
@@ -51,9 +52,11 @@ class BatchLink(SbpLink):
         super().take(data, now_ns)
 
     def _look_at(self, data: bytes) -> None:
-        """See whether a request can only be of one schema, which decides it."""
-        fit = only_fit(data, 0, len(data))
+        """See whether a request can only be of one schema, which decides it; none is where its header is too much."""
         self._looks_left -= 1
+        if any(over_limit(schema, data) is not None for schema in (S1, S2)):
+            return
+        fit = only_fit(data, 0, len(data))
         if fit is not None:
             self.schema, self._looks_left = fit, 0
 
@@ -62,7 +65,7 @@ class BatchLink(SbpLink):
         handler = self._handlers().get(frame.opcode)
         if handler is None:
             self.refuse(frame, UNKNOWN_OPERATION, "unknown operation")
-        elif frame.header_format != FLATBUFFERS:
+        elif self.is_foreign(frame):
             self._foreign(frame, now_ns)
         else:
             self._answer(reading, handler, now_ns)
@@ -103,11 +106,9 @@ class BatchLink(SbpLink):
 
     def _unreadable(self, reading: FrameReading, now_ns: int) -> None:
         """A header that is none: in S1 the response says so, where the real placement manager ends (§5, 24)."""
-        frame, operation = reading.frame, reading.operation
-        assert operation is not None
-        assert operation.response is not None
+        frame = reading.frame
         if self.schema is S1:
-            self.reply(frame, dialect_s1.unreadable(operation.response, "the header cannot be read"))
+            self._refused(frame, Refusal(BAD_REQUEST, "the header cannot be read"))
         elif self.manner.like_real and self._place is Role.PLACEMENT_DRIVER:
             self.crash(now_ns, "a header that the placement manager cannot read")
         else:
@@ -119,8 +120,10 @@ class BatchLink(SbpLink):
             self.crash(now_ns, "a header in another format")
 
     def _refused(self, frame: SbpFrame, why: Refusal) -> None:
-        """What failed as a whole: a data node's with a system error, a placement manager's in its own table."""
-        if frame.opcode in dialect_s2.MANAGER:
+        """What failed as a whole: in S1 and by a placement manager in its own table, else with a system error."""
+        if self.schema is S1:
+            self.reply(frame, dialect_s1.refused(frame.opcode, why))
+        elif frame.opcode in dialect_s2.MANAGER:
             self.reply(frame, dialect_s2.refused(frame.opcode, why))
         else:
             self.refuse(frame, why.code, why.message)
@@ -135,9 +138,8 @@ class BatchLink(SbpLink):
         self.refuse(frame, UNKNOWN_OPERATION)
 
     def too_large(self, frame: SbpFrame) -> None:
-        why = "the answer does not fit into a frame"
-        operation = self.schema.operation(frame.opcode)
-        if self.schema is S1 and operation is not None and operation.response is not None:
-            self.reply(frame, dialect_s1.unreadable(operation.response, why))
+        why = Refusal(PM_INTERNAL_SERVER_ERROR, "the answer does not fit into a frame")
+        if self.schema is S1:
+            self._refused(frame, why)
         else:
-            self.refuse(frame, PM_INTERNAL_SERVER_ERROR, why)
+            self.refuse(frame, why.code, why.message)

@@ -1,0 +1,29 @@
+"""How answers are held against recorded ones, and what is said of captures that are not here."""
+
+import pytest
+
+from tests.servers.sbp.recorded import Side, compare, recordings_of
+from tests.servers.sbp.talk import ping
+from wiretool.protocols.sbp.framing import encode_frame
+from wiretool.protocols.sbp.schema import LATEST
+
+
+def said(*ids: int) -> dict[int, Side]:
+    """A connection on which these PINGs were answered."""
+    return {0: Side(data=bytearray(b"".join(encode_frame(ping(number), "server") for number in ids)))}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "differs"),
+    [((1, 2, 3), (1, 2, 3), []), ((1, 2, 3), (1, 3, 2), [0]), ((1, 2, 3), (1, 3), []), ((1, 2, 2), (2, 1), [0])],
+)
+def test_the_order_of_pings_is_judged(theirs: tuple[int, ...], ours: tuple[int, ...], differs: list[int]) -> None:
+    assert compare(LATEST, said(*theirs), said(*ours), lingers=True).pings == differs
+
+
+def test_a_capture_that_is_not_here_is_skipped_with_its_name(pytestconfig: pytest.Config) -> None:
+    *_, absent = recordings_of(pytestconfig, "L", ["rs_append", "no_such_capture"])
+    (mark,) = absent.marks
+    assert (absent.id, mark.name, mark.kwargs) == (
+        *("no_such_capture", "skip", {"reason": "the capture no_such_capture is not here"}),
+    )
