@@ -1,12 +1,9 @@
-"""Conversations of HTTP/2 frames: what each says, what answers what, and what is wrong."""
-
-from collections.abc import Sequence
-from typing import Any
+"""Conversations of HTTP/2 frames: what each says, and what answers what."""
 
 import h2.config
 import h2.connection
-import pytest
 
+from tests.protocols.pravega_controller.readings import OPENING, STREAM, URI, after_opening, field, names, opened
 from tests.protocols.pravega_controller.talk import (
     ACK,
     ANSWER,
@@ -21,57 +18,20 @@ from tests.protocols.pravega_controller.talk import (
     PRIORITY,
     PUSH,
     RST,
-    SETTING,
     WINDOW,
     Peer,
     Sent,
     body,
     call,
     frame,
-    opening,
     read_all,
     request,
 )
-from wiretool import limits
 from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Side
-from wiretool.errors import DecodeError
-from wiretool.protocols.conversation import Reading
 from wiretool.protocols.pravega_controller.connection import Connection
-from wiretool.protocols.pravega_controller.frames import PREFACE
 from wiretool.protocols.pravega_controller.headers import path_of
 from wiretool.protocols.pravega_controller.messages import Data, Headers, Settings, Unknown
-
-STREAM = {"scope": "sc", "stream": "st"}
-URI = {"endpoint": "localhost", "port": 12345}
-OPENING = list(opening())
-
-
-def kinds(readings: Sequence[Reading]) -> list[list[str]]:
-    return [[defect.kind for defect in reading.defects] for reading in readings]
-
-
-def names(readings: Sequence[Reading]) -> list[str]:
-    return [reading.message for reading in readings]
-
-
-def field(reading: Reading, name: str) -> Any:
-    fields = reading.fields
-    return fields[name] if isinstance(fields, dict) else getattr(fields, name)
-
-
-def after_opening(*sent: Sent) -> list[Reading]:
-    """What frames behind an opening say."""
-    return read_all([*OPENING, *sent])[len(OPENING) :]
-
-
-def opened(method: str = "getURI") -> tuple[Peer, Peer, list[Sent]]:
-    """Both sides, and a call on stream 1 whose headers were said."""
-    client, server = Peer("client"), Peer("server")
-    return client, server, [client.asks(1, method)]
-
-
-# -- calls -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_call_is_named_by_its_method_and_its_answer_tied_to_it() -> None:
@@ -230,6 +190,12 @@ def test_other_frames_by_their_names() -> None:
     assert field(readings[5], "error_code") == 99
 
 
+def test_headers_are_shown_whole() -> None:
+    client = Peer("client")
+    reading = after_opening(client.asks(1, "getURI"))[0]
+    assert reading.fields == Headers(stream_id=1, method="getURI", headers=tuple(request(path_of("getURI"))))
+
+
 # -- a peer that is not ours -------------------------------------------------------------------------------------------
 
 
@@ -282,233 +248,3 @@ def test_what_h2_says_is_read() -> None:
     ]
     assert all(calls[index][1] for index in (1, 3))
     assert "Continuation" in names(readings)
-
-
-# -- what is wrong -----------------------------------------------------------------------------------------------------
-
-
-def test_a_compressed_message_is_a_defect_and_the_next_is_read() -> None:
-    _, _, sent = opened("createScope")
-    packed = b"\x01\0\0\0\x09"
-    sent += [
-        Sent("client", frame(DATA, 0, 1, packed + b"1234")),
-        Sent("client", frame(DATA, END_STREAM, 1, b"56789" + body("createScope", "client", {"scope": "x"}))),
-    ]
-    readings = after_opening(*sent)
-    assert names(readings) == ["Headers", "Data", "createScope"]
-    assert kinds(readings) == [[], ["compressed_message"], []]
-
-
-def test_a_second_message_is_a_defect_of_a_unary_call() -> None:
-    _, _, sent = opened("createScope")
-    raw = body("createScope", "client", {"scope": "x"})
-    sent.append(Sent("client", frame(DATA, 0, 1, raw + raw)))
-    sent.append(Sent("client", frame(DATA, END_STREAM, 1, raw)))
-    readings = after_opening(*sent)
-    assert names(readings) == ["Headers", "createScope", "createScope"]
-    assert kinds(readings) == [[], ["second_message"], ["second_message"]]
-
-
-@pytest.mark.parametrize(
-    ("data", "kind"),
-    [
-        (b"\x02\0\0\0\x01x", "bad_grpc_prefix"),
-        (b"\0" + (limits.GRPC_MESSAGE_BYTES_MAX + 1).to_bytes(4, "big") + b"x", "message_too_big"),
-        (b"\0\0\0\0\x09x", "incomplete_message"),
-        (b"\0\0", "incomplete_message"),
-        (b"\0\0\0\0\x02\x0a\x09", "bad_protobuf"),
-        (b"", "missing_message"),
-    ],
-)
-def test_data_that_is_no_message(data: bytes, kind: str) -> None:
-    _, _, sent = opened("createScope")
-    sent.append(Sent("client", frame(DATA, END_STREAM, 1, data)))
-    reading = after_opening(*sent)[-1]
-    assert reading.message == "Data"
-    assert kind in [defect.kind for defect in reading.defects]
-
-
-def test_an_answer_that_ends_well_without_a_message() -> None:
-    client, server, sent = opened("createScope")
-    sent += [client.says(1, "createScope", {}, end=True), server.headers(1, ANSWER), server.trails(1)]
-    assert kinds(after_opening(*sent))[-1] == ["missing_message"]
-
-
-def test_parts_of_messages_are_held_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "GRPC_HELD_BYTES_MAX", 100)
-    client = Peer("client")
-    part = b"\0\0\0\x01\0" + bytes(45)
-    sent = [
-        each for n in (1, 3, 5) for each in (client.asks(n, "createScope"), Sent("client", frame(DATA, 0, n, part)))
-    ]
-    readings = after_opening(*sent)
-    assert kinds(readings)[-1] == ["message_not_kept"]
-    assert sum(map(len, kinds(readings))) == 1
-
-
-@pytest.mark.parametrize(
-    ("side", "data", "kind"),
-    [
-        ("server", frame(PING, 0, 0, b"1234567"), "frame_size"),
-        ("server", frame(PING, 0, 1, b"12345678"), "bad_frame"),
-        ("client", frame(SETTING, ACK, 0, bytes(6)), "bad_frame"),
-        ("client", frame(SETTING, 0, 0, bytes(5)), "frame_size"),
-        ("client", frame(SETTING, 0, 0, bytes.fromhex("000200000002")), "bad_setting"),
-        ("client", frame(SETTING, 0, 0, bytes.fromhex("000500000001")), "bad_setting"),
-        ("client", frame(WINDOW, 0, 0, bytes(4)), "bad_frame"),
-        ("client", frame(WINDOW, 0, 0, bytes(3)), "frame_size"),
-        ("client", frame(RST, 0, 1, bytes(5)), "frame_size"),
-        ("client", frame(GOAWAY, 0, 0, bytes(7)), "frame_size"),
-        ("client", frame(PRIORITY, 0, 1, bytes(4)), "frame_size"),
-        ("client", frame(DATA, 0, 0, b"x"), "bad_frame"),
-        ("client", frame(DATA, PADDED, 1, b"\x05x"), "bad_padding"),
-        ("client", frame(DATA, PADDED, 1, b""), "frame_size"),
-        ("client", frame(HEADERS, END_HEADERS, 1, b"\x80"), "bad_header_block"),
-        ("client", frame(HEADERS, END_HEADERS, 0, b"\x83"), "bad_frame"),
-        ("client", frame(PUSH, END_HEADERS, 1, bytes(4) + b"\x83"), "bad_frame_order"),
-        ("server", frame(PUSH, END_HEADERS, 1, bytes(3) + b"\x01\x83"), "bad_frame"),
-        ("client", frame(CONTINUATION, END_HEADERS, 1, b"\x83"), "bad_frame_order"),
-        ("client", PREFACE, "bad_frame_order"),
-        ("client", frame(DATA, 0, 1, b"x"), "frame_on_idle_stream"),
-        ("client", frame(WINDOW, 0, 1, bytes.fromhex("00000009")), "frame_on_idle_stream"),
-        ("client", frame(HEADERS, END_HEADERS, 2, b"\x83"), "bad_stream_id"),
-    ],
-)
-def test_frames_that_break_the_rules_are_defects(side: Side, data: bytes, kind: str) -> None:
-    reading = after_opening(Sent(side, data))[0]
-    assert kind in [defect.kind for defect in reading.defects]
-    unreadable = {"frame_size", "bad_frame", "bad_padding"} & {defect.kind for defect in reading.defects}
-    assert isinstance(reading.fields, dict) == bool(unreadable), "its bytes are shown as they are"
-    assert after_opening(Sent(side, data), Sent("server", frame(PING, 0, 0, bytes(8))))[1].defects == []
-
-
-def test_frames_behind_the_end_of_a_stream() -> None:
-    client, _, sent = opened("createScope")
-    sent += [
-        client.says(1, "createScope", {"scope": "x"}, end=True),
-        client.says(1, "createScope", {"scope": "x"}, end=True),
-        Sent("client", frame(WINDOW, 0, 1, bytes.fromhex("00000009"))),
-        Sent("client", frame(RST, 0, 1, bytes(4))),
-        Sent("client", frame(DATA, 0, 1, b"x")),
-    ]
-    assert kinds(after_opening(*sent)) == [[], [], ["frame_after_end"], [], [], ["frame_after_reset"]]
-
-
-def test_an_old_stream_is_not_opened_again() -> None:
-    client = Peer("client")
-    sent = [client.asks(5, "createScope"), client.asks(3, "createScope")]
-    assert kinds(after_opening(*sent)) == [[], ["bad_stream_id"]]
-
-
-def test_a_connection_begins_with_preface_and_settings() -> None:
-    ping = frame(PING, 0, 0, bytes(8))
-    readings = read_all([Sent("client", ping), Sent("server", ping), Sent("client", ping), Sent("server", ping)])
-    assert kinds(readings) == [["no_settings"], ["no_settings"], [], []]
-    readings = read_all([Sent("client", PREFACE), Sent("client", ping)])
-    assert kinds(readings) == [[], ["no_settings"]]
-
-
-def test_nothing_comes_between_a_block_and_its_continuation() -> None:
-    client = Peer("client")
-    block = client.block(request(path_of("sealStream")))
-    begun = Sent("client", frame(HEADERS, 0, 1, block[:5]))
-    sent = [
-        begun,
-        Sent("client", frame(PING, 0, 0, bytes(8))),
-        Sent("client", frame(CONTINUATION, END_HEADERS, 1, block[5:])),
-    ]
-    assert kinds(after_opening(*sent)) == [[], ["block_interrupted"], ["bad_frame_order"]]
-    sent = [begun, Sent("client", frame(CONTINUATION, END_HEADERS, 3, block[5:]))]
-    assert kinds(after_opening(*sent)) == [[], ["block_interrupted"]]
-
-
-def test_a_block_without_end_is_not_kept() -> None:
-    piece = bytes(16_000)
-    sent = [Sent("client", frame(HEADERS, 0, 1, piece))]
-    sent += [Sent("client", frame(CONTINUATION, 0, 1, piece)) for _ in range(8)]
-    sent.append(Sent("client", frame(CONTINUATION, END_HEADERS, 1, piece)))
-    found = kinds(after_opening(*sent))
-    assert [kind for each in found for kind in each] == ["headers_too_big"]
-
-
-def test_a_frame_longer_than_allowed_is_none() -> None:
-    connection = Connection(from_start=True)
-    read_all(OPENING, connection)
-    allowed = {"client": 4_194_304, "server": 16_384}  # as the settings of the other side have it
-    for side, length in allowed.items():
-        header = frame(DATA, 0, 1, b"")[3:]
-        assert connection.extent(side, length.to_bytes(3, "big") + header, 0, 9) == length + 9  # type: ignore[arg-type]
-        with pytest.raises(DecodeError, match=f"frame_size .*{length} are allowed"):
-            connection.extent(side, (length + 1).to_bytes(3, "big") + header, 0, 9)  # type: ignore[arg-type]
-
-
-def test_streams_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HTTP2_STREAMS_MAX", 2)
-    client = Peer("client")
-    sent = [client.asks(number, "createScope") for number in (1, 3, 5)]
-    sent.append(client.says(1, "createScope", {"scope": "x"}, end=True))
-    readings = after_opening(*sent)
-    assert readings[-1].message == "Data"
-    assert not any(reading.defects for reading in readings)
-
-
-def test_pings_and_settings_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "HTTP2_UNACKNOWLEDGED_MAX", 1)
-    pings = [Sent("client", frame(PING, 0, 0, bytes([n]) * 8)) for n in (1, 2)]
-    acks = [Sent("server", frame(PING, ACK, 0, bytes([n]) * 8)) for n in (1, 2)]
-    assert [reading.reply_to for reading in after_opening(*pings, *acks)] == [None, None, None, len(OPENING) + 2]
-
-
-# -- loss --------------------------------------------------------------------------------------------------------------
-
-
-def test_behind_a_hole_methods_are_known_only_where_they_were_said() -> None:
-    client, server = Peer("client"), Peer("server")
-    first = list(call(client, server, 1, "getURI", {"streamInfo": STREAM}, URI))
-    second = list(call(client, server, 3, "getURI", {"streamInfo": STREAM}, URI))
-    third = list(call(client, server, 5, "sealStream", STREAM, {"status": "SUCCESS"}))
-    connection = Connection(from_start=True)
-    read_all([*OPENING, *first], connection)
-    connection.hole("client")
-    readings = read_all([*second, *third], connection)
-    assert not any(reading.defects for reading in readings)
-    headers = field(readings[0], "headers")
-    assert (None, None) in headers
-    # The path of the second call stands for the first one's, which is as good as lost; the third says its own.
-    assert names(readings[:5]) == ["Headers", "Data", "Headers", "Data", "Headers"]
-    assert names(readings[5:]) == ["Headers", "sealStream", "Headers", "sealStream", "Headers"]
-    assert [reading.reply_to for reading in readings] == [None] * 4 + [1] + [None] * 3 + [7, None]
-
-
-def test_behind_a_hole_half_a_message_is_not_taken_for_a_whole() -> None:
-    _, _, sent = opened("createScope")
-    raw = body("createScope", "client", {"scope": "x" * 30})
-    connection = Connection(from_start=True)
-    read_all([*OPENING, *sent, Sent("client", frame(DATA, 0, 1, raw[:10]))], connection)
-    connection.hole("client")
-    readings = read_all(
-        [Sent("client", frame(DATA, 0, 1, raw[20:])), Sent("client", frame(DATA, END_STREAM, 1, raw))], connection
-    )
-    assert names(readings) == ["Data", "createScope"]
-    assert not any(reading.defects for reading in readings)
-
-
-def test_from_the_middle_nothing_is_a_defect() -> None:
-    client, server = Peer("client"), Peer("server")
-    sent = list(call(client, server, 7, "getURI", {"streamInfo": STREAM}, URI))
-    for start in range(len(sent)):
-        readings = read_all(sent[start:], Connection(from_start=False))
-        assert not any(reading.defects for reading in readings), start
-    assert names(read_all(sent[1:], Connection(from_start=False))) == ["Data", "Headers", "Data", "Headers"]
-
-
-def test_from_the_middle_a_lone_continuation_says_nothing() -> None:
-    readings = read_all([Sent("client", frame(CONTINUATION, END_HEADERS, 1, b"\x83"))], Connection(from_start=False))
-    assert kinds(readings) == [[]]
-    assert field(readings[0], "headers") is None
-
-
-def test_headers_are_shown_whole() -> None:
-    client = Peer("client")
-    reading = after_opening(client.asks(1, "getURI"))[0]
-    assert reading.fields == Headers(stream_id=1, method="getURI", headers=tuple(request(path_of("getURI"))))

@@ -82,7 +82,13 @@ class Network:
         self.now_ns = end_ns
 
     def carry(self, actions: Sequence[Action]) -> None:
-        """Do what the mock wants done."""
+        """Do what the mock wants done, and what it wants done next at this time."""
+        self.carry_later(actions)
+        if self.mock.wake_ns is not None and self.mock.wake_ns <= self.now_ns:
+            self.carry(self.mock.woken(self.now_ns))
+
+    def carry_later(self, actions: Sequence[Action]) -> None:
+        """Do what the mock wants done; what it wants done next waits, as more may happen at this time."""
         for action in actions:
             assert action.connection not in self.closed, "nothing follows a close"
             if isinstance(action, Send):
@@ -96,8 +102,6 @@ class Network:
                 self.closed[action.connection] = action.why
                 if action.is_abort:
                     self.aborted.add(action.connection)
-        if self.mock.wake_ns is not None and self.mock.wake_ns <= self.now_ns:
-            self.carry(self.mock.woken(self.now_ns))
 
 
 class Client:

@@ -6,7 +6,7 @@ against messages, in their order, and everything else against everything else, i
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,15 +197,12 @@ def play(records: Sequence[Record], truth: Mapping[str, Any]) -> Mapping[str, li
     return {client: talk.frames for client, talk in talks.items()}
 
 
-def found() -> Iterator[Path]:
-    """The captures that are there."""
-    for name in NAMES:
-        paths = [folder / f"{name}.pcap" for folder in (HERE, SHARED / "captures" / "offramp")]
-        yield from [path for path in paths if path.exists()][:1]
-
-
-@pytest.mark.parametrize("path", list(found()), ids=lambda path: path.stem)
-def test_recorded_clients_are_answered_as_by_the_original(path: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_clients_are_answered_as_by_the_original(name: str) -> None:
+    paths = [folder / f"{name}.pcap" for folder in (HERE, SHARED / "captures" / "offramp")]
+    path = next((path for path in paths if path.exists()), None)
+    if path is None:
+        pytest.skip(f"the capture {name} is not here")
     truth = json.loads(path.with_suffix(".truth.json").read_text())
     port = f":{truth['server_port']}"
     records = [record for record in read(path) if record.server.endswith(port)]

@@ -219,6 +219,34 @@ def test_consumers_of_one_stream_share_its_partitions() -> None:
     assert first.take()[0] == {"type": "REBALANCE", "assignment": [0, 1, 2, 3, 4, 5]}
 
 
+def test_those_who_leave_together_are_told_once() -> None:
+    net = served(partitions=6)
+    clients = [joined(net, MAX)[0] for _ in range(4)]
+    for client in clients:
+        client.take()
+    for client in clients[1:]:
+        net.carry_later(net.mock.lost(client.connection, net.now_ns))
+    assert clients[0].take() == []
+    net.wait(0)
+    assert clients[0].take() == [{"type": "REBALANCE", "assignment": [0, 1, 2, 3, 4, 5]}]
+
+
+def test_those_who_join_together_have_their_partitions_at_once_and_are_told_of_the_others_together() -> None:
+    net = served(partitions=6)
+    first, _ = joined(net, 1)
+    late = [opened(net) for _ in range(2)]
+    for client in late:
+        asked = client.ws.send(ws.TextMessage(data='{"type":"REQUEST","count":1}'))
+        net.carry_later(net.mock.received(client.connection, asked, net.now_ns))
+    assert [client.take()[0]["assignment"] for client in late] == [[3, 4, 5], [4, 5]]
+    net.wait(0)
+    assert [client.take() for client in (first, *late)] == [
+        [{"type": "REBALANCE", "assignment": [0, 1]}],
+        [{"type": "REBALANCE", "assignment": [2, 3]}],
+        [],
+    ]
+
+
 def test_more_consumers_than_partitions() -> None:
     net = served()
     joined(net, 1)

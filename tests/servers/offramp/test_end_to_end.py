@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from wiretool.net.addresses import Address
 from wiretool.net.host import Host
 from wiretool.net.sockets import Socket
+from wiretool.servers.mock import Mock
 from wiretool.servers.offramp import OfframpMock
 from wiretool.servers.offramp.feed import FeedMessage
 
@@ -30,8 +31,8 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 class Telling(Host):
     """Tells whoever waits for it when a client does not take what is sent."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __init__(self, mock: Mock) -> None:
+        super().__init__(mock, lambda line: None)
         self.was_full = asyncio.Event()
 
     def full(self, end: Socket) -> None:
@@ -42,7 +43,7 @@ class Telling(Host):
 @asynccontextmanager
 async def served(**options: Any) -> AsyncIterator[tuple[Telling, str]]:
     """A mock at a port of its own, and where."""
-    host = Telling(OfframpMock(**options), lambda line: None)
+    host = Telling(OfframpMock(**options))
     address = await host.listen("offramp", Address("127.0.0.1", 0), None)
     try:
         yield host, f"ws://{address}{PATH}"

@@ -265,6 +265,19 @@ def test_stop_says_goodbye() -> None:
     assert client.take() == [ws.CloseConnection(code=1001, reason="the server is stopping")]
 
 
+def test_stop_gives_nobody_the_partitions_of_another() -> None:
+    net = served(50, partitions=2)
+    clients = [opened(net) for _ in range(3)]
+    for client in clients:
+        client.request(100)
+        client.take()
+    for client in clients:
+        client.take()
+    net.carry(net.mock.stopped(net.now_ns))
+    goodbye = ws.CloseConnection(code=1001, reason="the server is stopping")
+    assert [client.take() for client in clients] == [[goodbye]] * 3
+
+
 def test_counts() -> None:
     net = served(2)
     client = opened(net)

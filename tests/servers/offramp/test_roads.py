@@ -6,10 +6,15 @@ from hypothesis import strategies as st
 
 from wiretool import limits
 from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.offramp.groups import range_of
+from wiretool.servers.offramp.groups import Group, range_of
 from wiretool.servers.offramp.partitions import Entry, Partition
 from wiretool.servers.offramp.pii import blanked
 from wiretool.servers.offramp.roads import Road, Roads
+
+
+def never(group: Group) -> None:
+    """Nobody joins in these tests."""
+    raise AssertionError(f"{group} is to be settled")
 
 
 @given(st.lists(st.booleans(), max_size=300))
@@ -49,7 +54,7 @@ def test_ranges_cover_every_partition_once(partitions: int, members: int) -> Non
 
 
 def test_a_key_has_one_partition_and_the_rest_take_turns() -> None:
-    road = Road("r", 4)
+    road = Road("r", 4, never)
     assert len({road.place(FeedMessage(payload=n, key="k")) for n in range(9)}) == 1
     assert len({road.place(FeedMessage(payload=0, key=f"k{n}")) for n in range(99)}) == 4
     assert [road.place(FeedMessage(payload=n)) for n in range(5)] == [0, 1, 2, 3, 0]
@@ -58,20 +63,20 @@ def test_a_key_has_one_partition_and_the_rest_take_turns() -> None:
 
 def test_a_feed_reaches_the_roads_it_names() -> None:
     feed = [FeedMessage(payload=1), FeedMessage(payload=2, road="a")]
-    roads = Roads(None, partitions=1, retain_bytes=10_000, feed=feed)
+    roads = Roads(None, partitions=1, retain_bytes=10_000, feed=feed, later=never)
     ends = {name: road.partitions[0].end for name in ("a", "b") if (road := roads.get(name, 0)) is not None}
     assert ends == {"a": 2, "b": 1}
 
 
 def test_any_road_exists_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OFFRAMP_ROADS_MAX", 2)
-    roads = Roads(None, partitions=1, retain_bytes=0, feed=[])
+    roads = Roads(None, partitions=1, retain_bytes=0, feed=[], later=never)
     assert [roads.get(name, 0) is not None for name in "abca"] == [True, True, False, True]
 
 
 def test_old_streams_are_forgotten_where_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OFFRAMP_STREAMS_MAX", 2)
-    road = Road("r", 1)
+    road = Road("r", 1, never)
     for name in "abc":
         road.group(name).commit({0: 1})
     assert list(road.groups) == ["b", "c"]

@@ -18,6 +18,8 @@ from wiretool.servers.offramp import OfframpMock
 from wiretool.servers.offramp.feed import FeedMessage
 
 VECTORS = json.loads((Path(__file__).parent.parent.parent / "vectors" / "offramp.json").read_text())
+#: The code for a message that is too big: the vectors' limit is that of the reference server (decision 22).
+TOO_BIG = 1009
 Record = Mapping[str, Any]
 
 
@@ -103,10 +105,11 @@ def heard(client: Client) -> list[Record]:
 
 @of("frames", "client")
 def test_frames_are_answered_as_decided(record: Record) -> None:
-    net = network()
+    expect = record["expect"]
+    net = network(like_real=expect.get("close") == TOO_BIG)
     client = opened(net)
     client.network.send(client.connection, frame_of(record))
-    said, expect = heard(client), record["expect"]
+    said = heard(client)
     is_over = client.connection in net.closed
     counts = net.mock.outbox.counts
     if "error" in expect:

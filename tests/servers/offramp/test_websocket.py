@@ -48,7 +48,7 @@ def bomb() -> bytes:
     ],
 )
 def test_broken_rules_end_the_connection_at_once(data: bytes, code: int) -> None:
-    network = Network(OfframpMock())
+    network = Network(OfframpMock(client_message_bytes_max=LONGEST))
     client = opened(network)
     network.send(0, data + frame(FIN | TEXT, REQUEST))
     (close,) = client.take()
@@ -79,11 +79,30 @@ def test_what_is_taken(data: bytes) -> None:
 
 @pytest.mark.parametrize(("payload", "code"), [(b"\xff\xff", 1007), (bomb(), 1009)])
 def test_what_does_not_inflate_or_grows_too_large(payload: bytes, code: int) -> None:
-    network = Network(OfframpMock())
+    network = Network(OfframpMock(client_message_bytes_max=LONGEST))
     client = opened(network, extensions=deflate())
     network.send(0, frame(FIN | RSV1 | TEXT, payload))
     assert [close.code for close in client.take()] == [code]
     assert network.closed[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({}, limits.OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX),
+        ({"like_real": True}, LONGEST),
+        ({"client_message_bytes_max": 100}, 100),
+        ({"like_real": True, "client_message_bytes_max": 20_000}, 20_000),
+    ],
+)
+@pytest.mark.parametrize("is_deflated", [False, True])
+def test_how_long_a_message_may_be(options: dict[str, int], most: int, is_deflated: bool) -> None:
+    for size in (most, most + 1):
+        network = Network(OfframpMock(**options))  # type: ignore[arg-type]
+        client = opened(network, extensions=deflate() if is_deflated else ())
+        client.send(REQUEST.decode().ljust(size))
+        assert network.mock.outbox.counts["client", "REQUEST"] == (size == most)
+        assert [event.code for event in client.take()] == ([] if size == most else [1009])
 
 
 @pytest.mark.parametrize(

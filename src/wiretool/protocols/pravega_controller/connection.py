@@ -279,29 +279,28 @@ class Connection(Conversation):
         if stream.method and not defects:
             joined = stream.joiners[side].join(frame.data)
             defects += joined.defects
-            for body in joined.bodies:
-                reading = self._read_message(side, stream, body, reading, defects, n)
+            if joined.body is not None:
+                reading = self._read_message(side, stream, joined.body, joined.messages, reading, defects, n)
         if ends:
             defects += self._ended(side, stream, is_failure=bool(defects))
         return reading._replace(defects=defects)
 
     def _read_message(
-        self, side: Side, stream: Stream, body: bytes, reading: Reading, defects: list[Defect], n: int
+        self, side: Side, stream: Stream, body: bytes, count: int, reading: Reading, defects: list[Defect], n: int
     ) -> Reading:
-        """A message of a call: it gives the frame its name, if none before it in the frame has."""
-        stream.said[side] += 1
+        """The first of `count` messages of a call in a frame: it gives the frame its name."""
+        is_first = not stream.said[side]
+        stream.said[side] += count
         if stream.said[side] > 1:
-            why = f"a call has one message each way, this is number {stream.said[side]}, of {len(body)} bytes"
+            why = f"a call has one message each way, with this frame there are {stream.said[side]}"
             phase = stream.phases[side].value
             defects.append(ProtocolViolation("second_message", why, phase=phase, side=side, message=stream.method))
-        if reading.message != "Data":
-            return reading
         try:
             fields, left_over = read_body(stream.method, side, body)
         except DecodeError as err:
             defects.append(err)
             return reading
-        if side == "client" and stream.said[side] == 1:
+        if side == "client" and is_first:
             stream.asked_n = n
         reply_to = stream.answer() if side == "server" else None
         return Reading(stream.method, fields, reply_to=reply_to, left_over=left_over)

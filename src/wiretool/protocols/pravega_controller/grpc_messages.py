@@ -1,5 +1,6 @@
 """Puts the messages of one side of a stream together from the data of its frames, in bounded memory."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from wiretool import limits
@@ -8,10 +9,12 @@ from wiretool.protocols.pravega_controller.calls import PREFIX_BYTES
 
 
 class Joined(NamedTuple):
-    """What some data completes."""
+    """What some data completes: it may hold very many messages of five bytes, and a call has one."""
 
-    #: Whole messages, less their prefix.
-    bodies: list[bytes]
+    #: The first message that is whole now, less its prefix, and how many there are.
+    body: bytes | None
+    messages: int
+    #: What is wrong with the others, each kind of it once.
     defects: list[DecodeError]
 
 
@@ -66,9 +69,11 @@ class Joiner:
         """What these next bytes complete."""
         if not self._is_certain:
             if not is_whole(data):
-                return Joined([], [])
+                return Joined(None, 0, [])
             self._is_certain = True
-        joined = Joined([], [])
+        first: bytes | None = None
+        count = 0
+        defects: list[DecodeError] = []
         skipped = min(self._skip, len(data))
         self._skip -= skipped
         self._add(data[skipped:])
@@ -76,15 +81,18 @@ class Joiner:
             length = int.from_bytes(self._data[1:PREFIX_BYTES], "big")
             wrong = _wrong(self._data[0], length)
             if wrong is not None:
-                joined.defects.append(wrong)
+                if all(wrong.kind != defect.kind for defect in defects):
+                    defects.append(wrong)
                 self._pass_over(wrong, length)
             elif len(self._data) < PREFIX_BYTES + length:
-                self._bound(joined)
+                defects += self._bound(length)
                 break
             else:
-                joined.bodies.append(bytes(self._data[PREFIX_BYTES : PREFIX_BYTES + length]))
+                count += 1
+                if first is None:
+                    first = bytes(self._data[PREFIX_BYTES : PREFIX_BYTES + length])
                 self._take(PREFIX_BYTES + length)
-        return joined
+        return Joined(first, count, defects)
 
     def _add(self, data: bytes) -> None:
         self._data += data
@@ -103,13 +111,13 @@ class Joiner:
         self._skip = max(PREFIX_BYTES + length - len(self._data), 0)
         self._take(PREFIX_BYTES + length)
 
-    def _bound(self, joined: Joined) -> None:
+    def _bound(self, length: int) -> Iterator[DecodeError]:
         """Where all streams together hold too much, the message that wants more is given up."""
         if self._held.count > limits.GRPC_HELD_BYTES_MAX:
             why = f"parts of messages, {self._held.count} bytes of them, wait for their rest: this one is not kept"
-            joined.defects.append(OverLimit("message_not_kept", why))
-            length = int.from_bytes(self._data[1:PREFIX_BYTES], "big")
-            self._pass_over(joined.defects[-1], length)
+            wrong = OverLimit("message_not_kept", why)
+            self._pass_over(wrong, length)
+            yield wrong
 
 
 def is_whole(data: bytes) -> bool:

@@ -1,6 +1,6 @@
 """The consumers of one stream: who has which partitions, and from where each is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from wiretool.servers.offramp.partitions import Partition
@@ -21,35 +21,68 @@ class Group:
 
     Partitions are dealt out as Kafka's range assignor does it: in order and in one piece each, the first ones getting
     one more where they do not come out even. After every change all members begin at what is committed.
+
+    Who joins has its partitions at once. The others are told of all who came and went at one time together: `later` is
+    called for a `settle` when everything that happens at that time has happened.
     """
 
-    def __init__(self, partitions: Sequence[Partition]) -> None:
+    def __init__(self, partitions: Sequence[Partition], later: "Later") -> None:
         self.partitions = partitions
         self.committed: dict[int, int] = {}
-        self.members: list[Member] = []
+        self.members: dict[Member, None] = {}
+        self._later = later
+        #: What those who have joined since the last `settle` have.
+        self._fresh: dict[Member, range] = {}
 
     def join(self, member: Member) -> None:
-        """A further member; everyone is assigned anew."""
-        self.members.append(member)
-        self.rebalance()
+        """A further member, the last one; everyone else is assigned anew."""
+        self.members[member] = None
+        count = len(self.members)
+        self._fresh[member] = range_of(len(self.partitions), count, count - 1)
+        member.assign(self._fresh[member], self.committed)
+        member.pump()
+        self._later(self)
 
     def leave(self, member: Member) -> None:
         """A member less; everyone else is assigned anew."""
-        self.members.remove(member)
-        self.rebalance()
+        if member in self.members:
+            del self.members[member]
+            self._fresh.pop(member, None)
+            self._later(self)
+
+    def disband(self) -> None:
+        """There are no members any more, and nobody is told."""
+        self.members.clear()
+        self._fresh.clear()
+
+    def settle(self) -> None:
+        """Assign all partitions anew, save to those who joined last and have theirs."""
+        fresh, self._fresh = self._fresh, {}
+        self._assign(fresh)
 
     def rebalance(self) -> None:
         """Assign all partitions anew, and go on from what is committed."""
-        members = tuple(self.members)
-        for index, member in enumerate(members):
-            member.assign(range_of(len(self.partitions), len(members), index), self.committed)
-        for member in members:
+        self._fresh.clear()
+        self._assign({})
+
+    def _assign(self, fresh: Mapping[Member, range]) -> None:
+        assigned = []
+        for index, member in enumerate(self.members):
+            assignment = range_of(len(self.partitions), len(self.members), index)
+            if fresh.get(member) != assignment:
+                member.assign(assignment, self.committed)
+                assigned.append(member)
+        for member in assigned:
             member.pump()
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Remember where to begin next time. What names a partition that is not there has no effect."""
         count = len(self.partitions)
         self.committed.update((partition, offset) for partition, offset in offsets.items() if partition < count)
+
+
+#: Has a group settled when everything that happens now has happened.
+Later = Callable[[Group], None]
 
 
 def range_of(partitions: int, members: int, index: int) -> range:

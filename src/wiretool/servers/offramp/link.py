@@ -42,6 +42,8 @@ class Server(Protocol):
     timers: Timers
     agent_name: str
     like_real: bool
+    #: The longest message of a client that is taken.
+    client_message_bytes_max: int
     #: When what is happening happens.
     now_ns: int
 
@@ -63,7 +65,7 @@ class OfframpLink(Link, Port):
         self._connection = connection
         self._phase = Phase.HTTP
         self._inbox = Inbox(self._extent)
-        self._receiver = Receiver(None)
+        self._receiver = Receiver(None, server.client_message_bytes_max)
         self._sender = Sender(None)
         self._path: StreamPath | None = None
         self._consumer: Consumer | None = None
@@ -171,7 +173,8 @@ class OfframpLink(Link, Port):
 
     def _open(self, verdict: Verdict) -> None:
         self._phase = Phase.OPEN
-        self._receiver, self._sender = Receiver(verdict.deflate), Sender(verdict.deflate)
+        self._receiver = Receiver(verdict.deflate, self._server.client_message_bytes_max)
+        self._sender = Sender(verdict.deflate)
         self.flush()
         if verdict.close is not None:
             self._fail(verdict.close, "refused after the upgrade")

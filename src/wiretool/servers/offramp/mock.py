@@ -11,6 +11,7 @@ from wiretool.protocols.offramp.messages import HandshakeRequest
 from wiretool.servers.mock import Action, Door, Link, Mock
 from wiretool.servers.offramp.consumer import Consumer, Port
 from wiretool.servers.offramp.feed import FeedMessage, Maker, feed_message
+from wiretool.servers.offramp.groups import Group
 from wiretool.servers.offramp.link import OfframpLink
 from wiretool.servers.offramp.roads import Road, Roads
 from wiretool.servers.offramp.upgrade import Access, Verdict, decided
@@ -31,8 +32,10 @@ class OfframpMock(Mock):
     `roads`: those there are, None: any. `feed`: messages on them from the start. `rate`: so many more a second on each
     road that somebody is connected to. `auth`: passwords by name; each user has the authority ROLE_USER and its own
     name. `permissions`: for a road, which authority holds which sensitivities; on any other every user holds all.
-    `commits_own_only`: refuse to commit for partitions that are not assigned to the one who asks. `like_real`: answer
-    as the original was recorded to, where the reference decides otherwise.
+    `commits_own_only`: refuse to commit for partitions that are not assigned to the one who asks.
+    `client_message_bytes_max`: the longest message of a client that it takes; None: the original's with `like_real`,
+    limits.OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX without. `like_real`: answer as the original was recorded to, where the
+    reference decides otherwise.
     """
 
     doors = (Door("offramp", 8080, "offramp"),)
@@ -50,6 +53,7 @@ class OfframpMock(Mock):
         agent_name: str = "unknown",
         deflate: bool = True,
         commits_own_only: bool = False,
+        client_message_bytes_max: int | None = None,
         seed: int = 0,
         like_real: bool = False,
     ) -> None:
@@ -65,6 +69,11 @@ class OfframpMock(Mock):
         self._commits_own_only = commits_own_only
         self.agent_name = agent_name
         self.like_real = like_real
+        self.client_message_bytes_max = (
+            _client_message_bytes_max(like_real=like_real)
+            if client_message_bytes_max is None
+            else client_message_bytes_max
+        )
         self.now_ns = 0
         self.forget()
 
@@ -72,9 +81,37 @@ class OfframpMock(Mock):
         return OfframpLink(self, connection, now_ns)
 
     def forget(self) -> None:
-        self._roads = Roads(self._names, partitions=self._partitions, retain_bytes=self._retain_bytes, feed=self._feed)
+        self._roads = Roads(
+            self._names,
+            partitions=self._partitions,
+            retain_bytes=self._retain_bytes,
+            feed=self._feed,
+            later=self._settle_later,
+        )
+        #: Groups to settle when everything that happens now has happened.
+        self._unsettled: dict[Group, None] = {}
         self._makers: dict[str, Maker] = {}
         self._is_ticking = False
+
+    def stopped(self, now_ns: int) -> list[Action]:
+        """See Mock. Nobody gets the partitions of those who are told to go."""
+        for road in self._roads:
+            for group in road.groups.values():
+                group.disband()
+        return super().stopped(now_ns)
+
+    # -- consumers that come and go --------------------------------------------------------------------------------
+
+    def _settle_later(self, group: Group) -> None:
+        if not self._unsettled:
+            self.timers.at(self.now_ns, self._settle)
+        self._unsettled[group] = None
+
+    def _settle(self, now_ns: int) -> None:
+        self.now_ns = now_ns
+        groups, self._unsettled = self._unsettled, {}
+        for group in groups:
+            group.settle()
 
     # -- for its links ---------------------------------------------------------------------------------------------
 
@@ -169,3 +206,9 @@ class OfframpMock(Mock):
             raise UsageError("rebalance wants a road and a stream that somebody reads")
         group.rebalance()
         return {"consumers": len(group.members)}
+
+
+def _client_message_bytes_max(*, like_real: bool) -> int:
+    if like_real:
+        return limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX
+    return limits.OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX

@@ -10,16 +10,17 @@ from wiretool.errors import UsageError
 from wiretool.protocols.offramp import events
 from wiretool.protocols.offramp.messages import MessageEvent
 from wiretool.servers.offramp.feed import FeedMessage
-from wiretool.servers.offramp.groups import Group
+from wiretool.servers.offramp.groups import Group, Later
 from wiretool.servers.offramp.partitions import Entry, Partition
 from wiretool.servers.offramp.pii import blanked
 
 
 class Road:
-    """A road, and the streams that are read from it."""
+    """A road, and the streams that are read from it; `later`: see groups.Group."""
 
-    def __init__(self, name: str, partitions: int) -> None:
+    def __init__(self, name: str, partitions: int, later: Later) -> None:
         self.name = name
+        self._later = later
         self.partitions = [Partition() for _ in range(partitions)]
         self.groups: dict[str, Group] = {}
         #: Connections on it.
@@ -32,7 +33,7 @@ class Road:
         if group is None:
             if len(self.groups) >= limits.OFFRAMP_STREAMS_MAX:
                 self._forget_a_stream()
-            group = self.groups[stream] = Group(self.partitions)
+            group = self.groups[stream] = Group(self.partitions, self._later)
         return group
 
     def _forget_a_stream(self) -> None:
@@ -69,15 +70,22 @@ class Road:
 
 
 class Roads:
-    """All roads. `names`: those there are; None: any road there is, from when it is asked for."""
+    """All roads. `names`: those there are; None: any road there is, from when it is asked for; `later`: see Group."""
 
     def __init__(
-        self, names: Sequence[str] | None, *, partitions: int, retain_bytes: int, feed: Sequence[FeedMessage]
+        self,
+        names: Sequence[str] | None,
+        *,
+        partitions: int,
+        retain_bytes: int,
+        feed: Sequence[FeedMessage],
+        later: Later,
     ) -> None:
         self._names = None if names is None else frozenset(names)
         self._partitions = partitions
         self._retain_bytes = retain_bytes
         self._feed = feed
+        self._later = later
         self._kept_bytes = 0
         #: Where each kept message is, the oldest first.
         self._ages: deque[Partition] = deque()
@@ -107,7 +115,7 @@ class Roads:
         """The road of that name, or None where there is none."""
         road = self._roads.get(name)
         if road is None and self.has(name):
-            road = self._roads[name] = Road(name, self._partitions)
+            road = self._roads[name] = Road(name, self._partitions, self._later)
             for message in self._feed:
                 if message.road in (None, name):
                     self.put(road, message, now_ns)

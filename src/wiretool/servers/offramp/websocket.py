@@ -5,7 +5,6 @@ the code with which the server closes, take lengths in a longer form than needed
 server refuses; wsproto decides all three otherwise.
 """
 
-from wiretool import limits
 from wiretool.codec.message import Message
 from wiretool.errors import OverLimit
 from wiretool.protocols.offramp import framing
@@ -16,9 +15,6 @@ from wiretool.protocols.offramp.messaging import Joiner
 from wiretool.servers.offramp.deflate import Deflater
 
 _BINARY, _CLOSE, _PING = 2, 8, 9
-#: Bytes on the wire of a message that may still be small enough: it is measured in UTF-16 units of up to 3 bytes, or
-#: by what it inflates to, and what does not get smaller by deflating gets a little larger.
-_WIRE_BYTES_MAX = 3 * limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX + 64
 #: A deflated event beyond this goes out in fragments of it, as the real server's do; a plain one is always one frame.
 _FRAGMENT_BYTES = 8_192
 
@@ -26,9 +22,12 @@ _FRAGMENT_BYTES = 8_192
 class Receiver:
     """The client's frames. Each DecodeError is the end of the connection, with closing.close_code of it."""
 
-    def __init__(self, deflate: Deflate | None) -> None:
+    def __init__(self, deflate: Deflate | None, message_bytes_max: int) -> None:
         self._may_deflate = deflate is not None
-        self._joiner = Joiner("client", is_certain=True)
+        self._joiner = Joiner("client", is_certain=True, client_message_max=message_bytes_max)
+        #: Bytes on the wire of a message that may still be small enough: it is measured in UTF-16 units of up to 3
+        #: bytes, or by what it inflates to, and what does not get smaller by deflating gets a little larger.
+        self._wire_bytes_max = 3 * message_bytes_max + 64 + message_bytes_max // 1_000
         if deflate is not None:
             self._joiner.inflater.resets = deflate.client_resets
         #: Bytes of the unfinished message.
@@ -42,7 +41,7 @@ class Receiver:
         wrong = framing.header_defects("client", header, may_deflate=self._may_deflate)
         if wrong:
             raise wrong[0]
-        if header.length > _WIRE_BYTES_MAX:
+        if header.length > self._wire_bytes_max:
             raise OverLimit("message_too_big", f"a frame of {header.length} bytes")
         return header.size + header.length
 
@@ -54,8 +53,8 @@ class Receiver:
         if header.is_control:
             return _control(header.opcode, payload)
         self._size += len(payload)
-        if self._size > _WIRE_BYTES_MAX:
-            raise OverLimit("message_too_big", f"fragments of more than {_WIRE_BYTES_MAX} bytes")
+        if self._size > self._wire_bytes_max:
+            raise OverLimit("message_too_big", f"fragments of more than {self._wire_bytes_max} bytes")
         if header.is_final:
             self._size = 0
         joined = self._joiner.join(header, payload)

@@ -25,13 +25,14 @@ from wiretool.protocols.pravega.messages import (
 )
 from wiretool.protocols.pravega.session import ADMIN_REQUESTS, APPEND_COMMANDS, TABLE
 from wiretool.servers.inbox import Inbox
-from wiretool.servers.mock import Link, Outbox
+from wiretool.servers.mock import Outbox
 from wiretool.servers.pravega.appending import Appending
 from wiretool.servers.pravega.reading import Reads
 from wiretool.servers.pravega.refusals import failure, violation
 from wiretool.servers.pravega.segments import Refusal
 from wiretool.servers.pravega.store import SegmentStore
 from wiretool.servers.pravega.tokens import Failure
+from wiretool.servers.room import PacedLink
 from wiretool.servers.timers import Timer, Timers
 
 #: The oldest wire version that a server has to do with.
@@ -46,23 +47,22 @@ _Handler = Callable[["StoreLink", Any, int], None]
 _Route = tuple[tuple[Side, str], Decoder, _Handler, Phase | None]
 
 
-class StoreLink(Link):
+class StoreLink(PacedLink):
     """A connection to the store. What came with a broken frame is done, its replies are lost, as in the real one."""
 
     def __init__(self, number: int, store: SegmentStore, outbox: Outbox, timers: Timers, port: Port = "main") -> None:
+        super().__init__(timers)
         self.turn = 0
         self._number = number
         self._store = store
         self._outbox = outbox
-        self._timers = timers
         self._routes = _routes(store.wire_version, port)
         self._inbox = Inbox(_extent)
         self._appending = Appending(store, self)
         self._reads = Reads(store.segments, self)
         self._expiry: Timer | None = None
-        #: Replies of this turn, and bytes sent since the client was last known to have taken all of them.
+        #: Replies of this turn.
         self._replies: list[bytes] = []
-        self._unsent_bytes = 0
         self._is_serving = False
         self._is_closed = False
         self._why_closed: str | None = None
@@ -71,9 +71,6 @@ class StoreLink(Link):
 
     def feed(self, data: bytes, now_ns: int) -> None:
         self._inbox.feed(data)
-        self._serve(now_ns)
-
-    def drained(self, now_ns: int) -> None:
         self._serve(now_ns)
 
     def end(self, now_ns: int) -> None:
@@ -106,9 +103,7 @@ class StoreLink(Link):
             self._replies.append(frame)
         else:
             self._outbox.send(self._number, frame)
-
-    def has_room(self) -> bool:
-        return self._unsent_bytes < limits.MOCK_REPLY_BYTES_MAX
+            self._sent_unasked()
 
     def close(self, why: str) -> None:
         if self._is_serving:

@@ -81,6 +81,8 @@ class Appends:
     def set_up(self, setup: SetupAppend, segment: Segment | None) -> Message:
         """Bind an appender to a segment; it goes on where the segment has the end of what it stored (S14)."""
         connection_id, writers = setup.connection_id, self._blocks.writers
+        if connection_id == self._blocks.open_id:
+            raise self._violation("block-not-ended", f"a block of appender {connection_id} is open", setup)
         if segment is None:
             writers.pop(connection_id, None)
             return NoSuchSegment(segment=setup.segment)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wiretool import limits
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.pravega import framing as header
@@ -19,28 +18,30 @@ from wiretool.protocols.pravega_draft.messages import (
     SetupAppend,
 )
 from wiretool.servers.inbox import Inbox
-from wiretool.servers.mock import Link, Outbox
+from wiretool.servers.mock import Outbox
 from wiretool.servers.pravega.segments import Segment, Segments
 from wiretool.servers.pravega_draft.appends import Appends, message_of
 from wiretool.servers.pravega_draft.reads import Reads
+from wiretool.servers.room import PacedLink
+from wiretool.servers.timers import Timers
 
 #: The segment to append to by name, made if that is how it comes to be; None where there is none.
 Finder = Callable[[str, int], Segment | None]
 
 
-class DraftLink(Link):
+class DraftLink(PacedLink):
     """A connection. What came in front of a broken frame is done and answered, then the connection is closed."""
 
-    def __init__(self, number: int, segments: Segments, find: Finder, outbox: Outbox) -> None:
+    def __init__(self, number: int, segments: Segments, find: Finder, outbox: Outbox, timers: Timers) -> None:
+        super().__init__(timers)
         self._number = number
         self._find = find
         self._outbox = outbox
         self._inbox = Inbox(_extent)
         self._appends = Appends(segments)
         self._reads = Reads(segments, self)
-        #: Replies of this turn, and their bytes with those of reads that were woken since the last one.
+        #: Replies of this turn.
         self._replies: list[bytes] = []
-        self._unsent_bytes = 0
         self._is_serving = False
         #: Frames wait until the replies to those before them have left.
         self._is_held = False
@@ -53,9 +54,6 @@ class DraftLink(Link):
         self._inbox.feed(data)
         if not self._is_held:
             self._serve(now_ns)
-
-    def drained(self, now_ns: int) -> None:
-        self._serve(now_ns)
 
     def end(self, now_ns: int) -> None:
         self._is_ending = True
@@ -73,10 +71,6 @@ class DraftLink(Link):
         for each in (*self._appends.acks(), message):
             self._send(each)
 
-    def has_room(self) -> bool:
-        """Whether more may be sent before what was sent has left."""
-        return self._unsent_bytes < limits.MOCK_REPLY_BYTES_MAX
-
     def _send(self, message: Message) -> None:
         frame = framing.encode(message)
         self._outbox.counts["server", message.declaration.name] += 1
@@ -85,6 +79,7 @@ class DraftLink(Link):
             self._replies.append(frame)
         else:
             self._outbox.send(self._number, frame)
+            self._sent_unasked()
 
     def _close(self, why: str) -> None:
         if not self._is_closed:

@@ -14,6 +14,7 @@ class DraftMock(Mock):
     """A store with one door.
 
     The draft has no word for making a segment: the first SetupAppend makes it. With `segments`, just those are there.
+    The attributes of a segment are its appenders, and how far each has come.
     """
 
     doors = (Door("store", 12345, "pravega-draft"),)
@@ -26,11 +27,12 @@ class DraftMock(Mock):
 
     def forget(self) -> None:
         self.segments = Segments(self._retain_bytes)
+        self._count = 0
         for name in self._names or ():
-            self.segments.create_segment(name, 0)
+            self._create(name, 0)
 
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
-        return DraftLink(connection, self.segments, self._to_append, self.outbox)
+        return DraftLink(connection, self.segments, self._to_append, self.outbox, self.timers)
 
     def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
         """`create`, `seal`, `delete` or `info` of a {segment}: what the draft leaves to another protocol."""
@@ -47,11 +49,12 @@ class DraftMock(Mock):
 
     def _operate(self, what: str, name: str, now_ns: int) -> Mapping[str, Any]:
         if what == "create":
-            self.segments.create_segment(name, now_ns)
+            self._create(name, now_ns)
         elif what == "seal":
             self.segments.seal(name, now_ns)
         elif what == "delete":
             self.segments.delete(name, now_ns)
+            self._count -= 1
             return {}
         segment = self.segments.info(name)
         return {"start": segment.start, "length": segment.length, "is_sealed": segment.is_sealed}
@@ -59,6 +62,13 @@ class DraftMock(Mock):
     def _to_append(self, name: str, now_ns: int) -> Segment | None:
         """The segment to append to."""
         segment = self.segments.find(name)
-        if segment is None and self._names is None and name:
-            segment = self.segments.create_segment(name, now_ns)
+        if segment is None and self._names is None and name and self._count < limits.DRAFT_SEGMENTS_MAX:
+            segment = self._create(name, now_ns)
+        return segment
+
+    def _create(self, name: str, now_ns: int) -> Segment:
+        """A new segment, which nobody has appended to: an appender may be called like an attribute of other stores."""
+        segment = self.segments.create_segment(name, now_ns)
+        segment.attributes.clear()
+        self._count += 1
         return segment

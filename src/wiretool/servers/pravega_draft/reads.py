@@ -41,7 +41,7 @@ class Reads:
             why = f"a read at {request.offset}, the segment ends at {segment.length}"
             raise _violation("bad-read-offset", why)
         segment.touched_ns = now_ns
-        reply = answer(segment, request)
+        reply = answer(segment, request.offset, request.suggested_length)
         if reply is None:
             self._park(segment, request)
         else:
@@ -71,47 +71,49 @@ class Reads:
         if len(self._parked) + len(self._ready) >= limits.PRAVEGA_PARKED_READS_MAX:
             why = f"more than {limits.PRAVEGA_PARKED_READS_MAX} reads wait on one connection"
             raise _violation("too-many-reads", why)
-        parked = _Parked(self, segment, request)
+        parked = _Parked(self, segment, request.offset, request.suggested_length)
         self._parked[parked] = None
         segment.waiters[parked] = None
 
     def _answer(self, parked: "_Parked") -> None:
-        self._replies.reply(answer(parked.segment, parked.request) or _read(parked.segment, parked.request, b""))
+        segment, offset = parked.segment, parked.offset
+        self._replies.reply(answer(segment, offset, parked.suggested_length) or _read(segment, offset, b""))
 
 
 class _Parked:
-    """A read that waits at the end of its segment."""
+    """A read that waits at the end of its segment; the name of that is kept once, however many wait."""
 
-    __slots__ = ("_reads", "request", "segment")
+    __slots__ = ("_reads", "offset", "segment", "suggested_length")
 
-    def __init__(self, reads: Reads, segment: Segment, request: ReadSegment) -> None:
+    def __init__(self, reads: Reads, segment: Segment, offset: int, suggested_length: int) -> None:
         self._reads = reads
         self.segment = segment
-        self.request = request
+        self.offset = offset
+        self.suggested_length = suggested_length
 
     def __call__(self, *, is_idle: bool = False) -> bool:
         """Whether what happened to the segment ended the wait; that nothing did never does."""
-        if answer(self.segment, self.request) is None:
+        if answer(self.segment, self.offset, self.suggested_length) is None:
             return False
         self._reads.wake(self)
         return True
 
 
-def answer(segment: Segment, request: ReadSegment) -> Message | None:
+def answer(segment: Segment, offset: int, suggested_length: int) -> Message | None:
     """The reply to a read, None where it has to wait. What is dropped is left out: the reply says where it begins."""
     if segment.is_gone:
-        return NoSuchSegment(segment=request.segment)
-    offset = max(request.offset, segment.start)
+        return NoSuchSegment(segment=segment.name)
+    offset = max(offset, segment.start)
     if offset < segment.length:
-        return _read(segment, request, segment.read(offset, read_bytes(request.suggested_length)))
-    return _read(segment, request, b"") if segment.is_sealed else None
+        return _read(segment, offset, segment.read(offset, read_bytes(suggested_length)))
+    return _read(segment, offset, b"") if segment.is_sealed else None
 
 
-def _read(segment: Segment, request: ReadSegment, data: bytes) -> SegmentRead:
-    offset = max(request.offset, segment.start)
+def _read(segment: Segment, offset: int, data: bytes) -> SegmentRead:
+    offset = max(offset, segment.start)
     is_at_end = offset + len(data) >= segment.length
     return SegmentRead(
-        segment=request.segment,
+        segment=segment.name,
         offset=offset,
         at_tail=is_at_end,
         end_of_segment=is_at_end and segment.is_sealed,
