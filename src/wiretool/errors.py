@@ -94,6 +94,12 @@ class UsageError(WiretoolError):
     exit_code = 2
 
 
+class Unmet(WiretoolError):
+    """What was waited for has not happened: a finding, nobody's mistake."""
+
+    exit_code = 1
+
+
 class PeerError(WiretoolError):
     """The network: refused, reset, too slow. Wraps the OSError."""
 

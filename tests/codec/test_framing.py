@@ -147,3 +147,29 @@ def test_what_is_cut_off_is_incomplete() -> None:
     splitter = Splitter(Toy(), "client")
     assert splitter.feed(frame(b"abc")[:4]) == []
     assert [(piece.kind, piece.error, piece.length) for piece in splitter.end()] == [("lost", "incomplete", 4)]
+
+
+def test_what_is_given_up_is_told_as_at_the_end_and_the_search_goes_on() -> None:
+    splitter = Splitter(Toy(), "client")
+    assert splitter.feed(b"xyz") == []
+    (lost,) = splitter.give_up()
+    assert (lost.kind, lost.offset, lost.length, lost.error, lost.why) == ("lost", 0, 3, "bad-mark", "at byte 0: 0x78")
+    assert splitter.give_up() == []
+    told = splitter.feed(b"uv" + frame(b"one") + frame(b"two"))
+    assert told == []
+    told = splitter.give_up()
+    assert [(piece.kind, piece.offset, piece.length) for piece in told] == [
+        ("lost", 3, 2),
+        ("frame", 5, 6),
+        ("frame", 11, 6),
+    ]
+    assert not splitter.is_searching
+
+
+def test_a_frame_that_is_not_whole_is_given_up_for_the_reason_given() -> None:
+    splitter = Splitter(Toy(), "client")
+    assert splitter.feed(frame(b"one")[:4]) == []
+    (lost,) = splitter.give_up("foreign", "something else")
+    assert (lost.length, lost.error, lost.why) == (4, "foreign", "something else")
+    told = splitter.feed(b"e" + frame(b"two") + frame(b"three") + frame(b"four"))
+    assert [piece.kind for piece in told + splitter.end()] == ["lost", "frame", "frame", "frame"]

@@ -317,7 +317,7 @@ def test_one_frame_alone(protocol: str, action: str, expected: Any) -> None:
     run = through(protocol, f": {action}", Sent(side, data))
     run.wait(5)
     assert run.bytes_from(side) == expected(data)
-    assert run.hits() == 1
+    assert run.hits() == (0 if action.startswith("reorder") else 1)
     cuts = {"cut": [Cut(0, is_abort=False)], "reset": [Cut(0, is_abort=True)]}
     assert run.endings == cuts.get(action.split(" ")[0], [])
 

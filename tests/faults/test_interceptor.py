@@ -14,9 +14,7 @@ from tests.faults.run import MS, Run, chunked, frames_of, said
 from tests.helpers.frames import talk
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.errors import UsageError
-from wiretool.faults import Cut, Deliver, Finish, Interceptor, parse_rule
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.faults import Cut, Deliver, Finish
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 NAMES = tuple(TALKS)
@@ -106,32 +104,6 @@ def test_arbitrary_bytes_pass_where_no_rule_fits(name: str, data: st.DataObject)
     run = Run(name, "length > 1000000: drop", is_observed=data.draw(st.booleans())).talk(sent)
     for side in SIDES:
         assert run.bytes_from(side) == b"".join(said(sent, side))
-
-
-@every
-def test_bytes_that_are_not_understood_pass_at_once_and_are_told(name: str) -> None:
-    run = Run(name, ": delay 10ms")
-    rubbish = b"\xc8\xff\xff\xff" * 30
-    first = talk(name)[0]
-    run.say(first.side, first.data)
-    run.say(first.side, rubbish)
-    run.say(first.side, rubbish)
-    assert run.bytes_from(first.side) == b""
-    run.wait(10)
-    assert run.bytes_from(first.side) == first.data + rubbish * 2
-    run.end(first.side)
-    assert any(record.kind == "problem" for record in run.records)
-    assert run.hits() == 1
-    assert any("is not understood from byte" in note for note in run.notes)
-
-
-@pytest.mark.parametrize("cut", [1, 3, 4, 300])
-def test_tls_passes_at_once_though_it_might_begin_a_long_frame(cut: int) -> None:
-    run = Run("pravega", ": drop")
-    hello = bytes.fromhex("1603010200010001fc0303") + bytes(300)
-    for at in range(0, len(hello), cut):
-        run.say("client", hello[at : at + cut])
-    assert run.bytes_from("client") == hello
 
 
 @pytest.mark.parametrize("rule", ["length > 1000000: drop", ": reorder 1ms", ": delay 1ms"])
@@ -252,161 +224,6 @@ def test_what_waits_of_a_lost_connection_is_dropped() -> None:
     run.interceptor.lost(0)
     assert run.interceptor.wake_ns is None
     assert run.wait(100) == []
-
-
-# -- rules that come and go --------------------------------------------------------------------------------------------
-
-
-def test_a_rule_acts_from_the_next_frame_on() -> None:
-    run = Run("pravega", is_observed=True)
-    hello = talk("pravega")[0].data
-    run.say("client", hello[:5])
-    number = run.interceptor.add(parse_rule(": drop", protocols=["pravega"]))
-    assert run.say("client", hello[5:]) == [Deliver(0, "client", hello[5:])]
-    assert run.say("client", hello) == []
-    run.interceptor.remove(number)
-    assert run.say("client", hello) == [Deliver(0, "client", hello)]
-    assert run.interceptor.rules == {}
-    with pytest.raises(UsageError, match="no rule has the id 1"):
-        run.interceptor.remove(number)
-
-
-def test_a_rule_that_goes_lets_go_of_the_frame_it_held() -> None:
-    run = Run("pravega", ": drop")
-    hello = talk("pravega")[0].data
-    assert run.say("client", hello[:5]) == []
-    run.interceptor.remove(1)
-    assert run.say("client", hello[5:]) == [Deliver(0, "client", hello)]
-
-
-def test_a_stall_lasts_until_its_rule_is_removed() -> None:
-    run = Run("pravega", "nth=2: stall")
-    sent = [data for side, data in talk("pravega") if side == "client"][:5]
-    assert run.say("client", sent[0]) == [Deliver(0, "client", sent[0])]
-    for data in sent[1:]:
-        assert run.say("client", data) == []
-    run.end("client")
-    run.wait(3_600_000)
-    assert run.interceptor.wake_ns is None
-    run.interceptor.remove(1)
-    assert run.interceptor.wake_ns is not None
-    assert run.wait(0) == [Deliver(0, "client", b"".join(sent[1:])), Finish(0, "client")]
-
-
-def test_a_connection_that_began_unwatched_stays_so() -> None:
-    run = Run("pravega", is_observed=False)
-    run.interceptor.add(parse_rule(": drop", protocols=["pravega"]))
-    run.open(1)
-    hello = talk("pravega")[0].data
-    assert run.say("client", hello) == [Deliver(0, "client", hello)]
-    assert run.say("client", hello, 1) == []
-
-
-def test_a_rule_of_another_protocol_costs_nothing() -> None:
-    interceptor = Interceptor([parse_rule('protocol == "sbp": drop', protocols=["pravega", "sbp"])], seed=1)
-    interceptor.opened(0, PROTOCOLS["pravega"], "c", "s", 0)
-    hello = talk("pravega")[0].data
-    assert interceptor.feed(0, "client", hello[:3], 0) == [Deliver(0, "client", hello[:3])]
-    assert interceptor.counts["client"] == {}
-
-
-def test_hits_are_counted_with_their_time() -> None:
-    run = Run("pravega", 'message == "DataAppended" nth=3: delay 1ms', ": duplicate")
-    run.talk(talk("pravega"))
-    first, second = run.interceptor.standings.values()
-    assert (first.matches, first.hits, first.last_hit_ns) == (28, 1, run.now_ns)
-    assert run.interceptor.hits == {1: 1, 2: 60}
-    assert (second.failures, second.why) == (0, "")
-    assert len(run.struck) == 61
-    assert sum(run.interceptor.counts["server"].values()) == sum(side == "server" for side, _ in talk("pravega"))
-
-
-def test_records_are_those_of_decode_and_of_the_bytes_as_they_came() -> None:
-    run = Run("pravega", ": drop").talk(talk("pravega"))
-    frames = [record for record in run.records if record.kind == "frame"]
-    assert [(record.side, record.raw) for record in frames] == list(talk("pravega"))
-    assert [record.n for record in frames] == list(range(1, 61))
-    assert frames[3].reply_to == 3
-    assert (frames[0].client, frames[0].server, frames[0].connection) == ("10.0.0.1:40000", "10.0.0.2:1", 0)
-    assert frames[0].packets == (1, 1)
-
-
-def test_a_condition_on_time_counts_from_the_first_record() -> None:
-    run = Run("pravega", "time >= 0.5: drop", is_observed=False)
-    hello = talk("pravega")[0].data
-    assert run.say("client", hello) == [Deliver(0, "client", hello)]
-    run.wait(500)
-    assert run.say("client", hello) == []
-
-
-def test_a_condition_on_the_connection() -> None:
-    run = Run("pravega", "connection == 1: drop")
-    run.open(1)
-    hello = talk("pravega")[0].data
-    assert run.say("client", hello, 0)
-    assert not run.say("client", hello, 1)
-
-
-# -- several rules -----------------------------------------------------------------------------------------------------
-
-
-def test_all_rules_that_fit_act_in_order_on_the_frame_as_it_came() -> None:
-    run = Run(
-        "pravega",
-        'message == "Hello" and fields.high_version == 17: set low_version=1',
-        'message == "Hello" and fields.low_version == 5: set high_version=99',
-        ": duplicate",
-        ": drop",
-        ": delay 5ms",
-    )
-    hello = talk("pravega")[0].data
-    assert run.say("client", hello) == []
-    assert [run.hits(number) for number in range(1, 6)] == [1, 1, 1, 1, 0]
-    run.interceptor.remove(4)
-    run.say("client", hello)
-    run.wait(5)
-    changed = hello[:8] + (99).to_bytes(4, "big") + (1).to_bytes(4, "big")
-    assert run.bytes_from("client") == changed * 2
-
-
-def test_delays_add_up() -> None:
-    run = Run("pravega", ": delay 5ms", ": delay 7ms")
-    run.say(*talk("pravega")[0])
-    assert run.interceptor.wake_ns == run.now_ns + 12 * MS
-
-
-def test_frames_are_swapped_in_pairs() -> None:
-    run = Run("pravega", 'side == "client": reorder 50ms')
-    sent = [data for side, data in talk("pravega") if side == "client"][:5]
-    for data in sent:
-        run.say("client", data)
-    assert run.bytes_from("client") == sent[1] + sent[0] + sent[3] + sent[2]
-    assert run.hits() == 3
-    run.wait(49)
-    assert run.bytes_from("client") == sent[1] + sent[0] + sent[3] + sent[2]
-    run.wait(1)
-    assert run.bytes_from("client") == sent[1] + sent[0] + sent[3] + sent[2] + sent[4]
-
-
-def test_nothing_but_the_next_frame_overtakes() -> None:
-    rubbish = b"\xc8\xff\xff\xff" * 5
-    run = Run("pravega", ": reorder 1h")
-    side, data = talk("pravega")[0]
-    run.say(side, data)
-    run.say(side, rubbish)
-    assert run.bytes_from(side) == data + rubbish
-    run = Run("pravega", ": reorder 1h")
-    run.say(side, data)
-    run.interceptor.remove(1)
-    run.say(side, data[:3])
-    assert run.bytes_from(side) == data + data[:3]
-
-
-def test_an_end_does_not_wait_for_what_could_overtake() -> None:
-    run = Run("pravega", ": reorder 1h")
-    side, data = talk("pravega")[0]
-    run.say(side, data)
-    assert run.end(side) == [Deliver(0, side, data), Finish(0, side)]
 
 
 # -- bounds ------------------------------------------------------------------------------------------------------------

@@ -108,6 +108,18 @@ class Splitter:
         out = self._look(final=True) if self._held else []
         return out + self._lose_all("incomplete", "the stream ends before the frame does")
 
+    def give_up(self, error: str = "", why: str = "") -> list[Piece]:
+        """What is held, told now as at the end: what is no frame is lost, and the search goes on behind it.
+
+        For the reason of the search that is under way; where there is none, one begins for the reason given.
+        """
+        if not self._held:
+            return []
+        if not self.is_searching:
+            self._begin_search(error, why)
+        out = self._look(final=True)
+        return out + self._lose_all("", "") if self.is_searching else out
+
     def _look(self, *, final: bool) -> list[Piece]:
         """Everything that the bytes held give: stretches in step, and between them searches."""
         out: list[Piece] = []

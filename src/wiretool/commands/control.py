@@ -21,7 +21,7 @@ def to(
     from wiretool.net.addresses import address_from
     from wiretool.net.control_client import ControlClient
 
-    ctx.obj = ControlClient(address_from(address, option="ADDRESS"))
+    ctx.obj = ControlClient(address_from(address.removeprefix("http://").rstrip("/"), option="ADDRESS"))
 
 
 def show(answer: Any) -> None:
@@ -82,7 +82,11 @@ def scale(
     segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="so many segments")],
 ) -> None:
     """Split or merge the segments of a Pravega stream until there are N."""
-    scope, _, name = stream.partition("/")
+    from wiretool.errors import UsageError
+
+    scope, slash, name = stream.partition("/")
+    if not (scope and slash and name):
+        raise UsageError(f"{stream!r}: wants SCOPE/STREAM")
     show(ctx.obj.ask("POST", "/operations/scale", {"scope": scope, "stream": name, "segments": segments}))
 
 

@@ -178,8 +178,9 @@ def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
 
     if path is None:
         return ()
+    lines = list(lines_of(str(path)))
     try:
-        return tuple(read_feed(lines_of(str(path))))
+        return tuple(read_feed(lines))
     except UsageError as err:
         raise UsageError(f"--feed {path}: {err}") from err
 

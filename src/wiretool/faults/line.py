@@ -10,7 +10,7 @@ from wiretool.faults.actions import Reorder
 from wiretool.faults.dialects import Dialect
 from wiretool.faults.lane import Lane
 from wiretool.faults.live import LiveWatch
-from wiretool.faults.passage import Passage
+from wiretool.faults.passage import Passage, in_order
 from wiretool.faults.standing import Standing
 from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.records import Record
@@ -64,6 +64,8 @@ class Direction:
         #: Frames of a message that is not whole yet, and their bytes; too many go on as they are.
         self.parts: list[Record] = []
         self.part_bytes = 0
+        #: The rules by which a frame is held back; they have acted when another one has overtaken it.
+        self.reorderers: Sequence[Standing] = ()
         #: The beginning of a message has gone on, its end has not.
         self.is_inside_message = False
         #: No frame can be told from the next any more: bytes pass as they are.
@@ -155,12 +157,11 @@ class Line:
             direction.lane.put(data, now_ns)
             return
         direction.held.add(data)
-        if direction.begins_foreign(data):
-            self._lose(direction, now_ns)
         for record in self.watch.feed(side, data, now_ns):
             self._tell(direction, record, now_ns)
-        if not direction.is_lost and not self.watch.is_in_step(side):
-            self._lose(direction, now_ns)
+        if direction.begins_foreign(data):
+            for record in self.watch.give_up(side, "foreign", "it begins as TLS does"):
+                self._tell(direction, record, now_ns)
         if not self._holds(direction):
             direction.pass_parts(now_ns)
             direction.pass_to(direction.taken + direction.held.size, now_ns)
@@ -191,7 +192,7 @@ class Line:
             return
         end = record.offset + record.length
         if record.kind != "frame":
-            self._lose(direction, now_ns)
+            self._lose(direction, record, now_ns)
         if direction.is_lost or record.offset < direction.taken or not self._holds(direction):
             direction.pass_parts(now_ns)
             direction.pass_to(end, now_ns)
@@ -208,14 +209,16 @@ class Line:
         if not self._dialect.is_aside(record):
             direction.is_inside_message = self._dialect.is_part(record)
 
-    def _lose(self, direction: Direction, now_ns: int) -> None:
-        if not direction.is_lost:
-            direction.is_lost = True
-            direction.pass_parts(now_ns)
-            direction.insert_waiting(now_ns)
-            if self._standings[direction.side]:
-                why = f"what the {direction.side} sends is not understood from byte {direction.told} on"
-                self._note(f"{why}: it passes, and no rule sees it")
+    def _lose(self, direction: Direction, record: Record, now_ns: int) -> None:
+        """From these bytes on all passes; a frame cut off by the end of its side is worth no word."""
+        if direction.is_lost:
+            return
+        direction.is_lost = True
+        direction.pass_parts(now_ns)
+        direction.insert_waiting(now_ns)
+        if record.error != "incomplete":
+            why = f"what the {direction.side} sends is not understood from byte {record.offset} on"
+            self._note(f"{why}: it passes{', and no rule sees it' if self._standings[direction.side] else ''}")
 
     # -- whole messages ------------------------------------------------------------------------------------------------
 
@@ -248,7 +251,7 @@ class Line:
             return
         assert self.watch is not None
         passage = Passage(opening or record, parts, self._dialect, self.watch.conversation, self._rng)
-        for standing in acting:
+        for standing in in_order(acting):
             if isinstance(standing.rule.action, Reorder) and direction.lane.is_holding_back:
                 continue  # it overtakes another one already
             self._act(standing, passage, now_ns)
@@ -263,19 +266,29 @@ class Line:
             if standing.failed(str(err)):
                 self._note(f"rule {standing.id} ({standing.rule.text}) cannot act on record {passage.record.n}: {err}")
         else:
-            standing.hit(now_ns)
-            self._on_hit(standing)
+            if isinstance(standing.rule.action, Reorder):
+                passage.reorderers.append(standing)
+            else:
+                self._hit(standing, now_ns)
+
+    def _hit(self, standing: Standing, now_ns: int) -> None:
+        standing.hit(now_ns)
+        self._on_hit(standing)
 
     def _send(self, direction: Direction, passage: Passage, now_ns: int) -> None:
         lane = direction.lane
         for rule, duration_ns in passage.stalls:
             lane.stop(None if duration_ns is None else now_ns + duration_ns, rule)
         data = passage.goes_on + passage.data * passage.copies
-        if passage.reorder_within_ns and data and not passage.ending:
+        if passage.reorderers and data and not passage.ending:
             lane.hold_back(data, now_ns, passage.reorder_within_ns, passage.delay_ns)
-        else:
+            direction.reorderers = passage.reorderers
+        elif data or passage.ending:
+            overtaken = direction.reorderers if data and lane.is_holding_back else ()
             lane.put(data, now_ns, passage.delay_ns)
             lane.let_go(now_ns)
+            for standing in overtaken:
+                self._hit(standing, now_ns)
         if passage.ending:
             lane.end("reset" if passage.ending == "reset" else "cut", now_ns, passage.delay_ns)
         if passage.back:

@@ -14,7 +14,11 @@ _NO_ADDRESS = bytes(6)
 
 
 class LiveWatch(Watch):
-    """Tells each frame when it is whole: the protocol is known, and no side waits for the other to be understood."""
+    """Tells each frame when it is whole: the protocol is known, and no side waits for the other to be understood.
+
+    Bytes that are no frame are a problem as soon as that is known. What comes behind them is told when a frame that can
+    be trusted is found in it, or too much is held, or at the end.
+    """
 
     def __init__(
         self, number: int, protocol: Protocol, client: str, server: str, now_ns: int, next_n: Callable[[], int]
@@ -30,6 +34,8 @@ class LiveWatch(Watch):
         self._is_settled = True
         self._offsets: dict[Side, int] = {"client": 0, "server": 0}
         self._chunks = 0
+        #: The sides of which bytes were lost, and no frame has been found since.
+        self._lost: set[Side] = set()
 
     @property
     def conversation(self) -> Conversation:
@@ -41,15 +47,23 @@ class LiveWatch(Watch):
         """The records that these next bytes complete; their `packets` are the chunks in which they came."""
         self._chunks += 1
         offset, self._offsets[side] = self._offsets[side], self._offsets[side] + len(data)
-        return self.take(Data(self.connection, side, offset, data, now_ns, self._chunks))
+        records = self.take(Data(self.connection, side, offset, data, now_ns, self._chunks))
+        if side in self._lost and any(record.kind == "frame" for record in records):
+            self._lost.discard(side)
+        if self._splitters[side].is_searching and side not in self._lost:
+            records += self.give_up(side)
+        return records
+
+    def give_up(self, side: Side, error: str = "", why: str = "") -> list[Record]:
+        """The records of what is held of a side: it is lost, if no frames are found in it."""
+        records = self._told(side, self._splitters[side].give_up(error, why))
+        if self._splitters[side].is_searching:
+            self._lost.add(side)
+        return records
 
     def end(self, side: Side, now_ns: int) -> list[Record]:
         """The records that are left of a side that has sent its last byte."""
         return self.take(End(self.connection, side, "fin", now_ns, self._chunks))
-
-    def is_in_step(self, side: Side) -> bool:
-        """Whether it is known where the next frame of that side begins."""
-        return not self._splitters[side].is_searching
 
     def _read_in_doubt(self, item: Item) -> list[Record]:
         return self._read(item)

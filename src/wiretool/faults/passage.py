@@ -24,15 +24,26 @@ from wiretool.faults.actions import (
 )
 from wiretool.faults.dialects import Dialect
 from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.standing import Standing
 from wiretool.protocols.conversation import Conversation
 from wiretool.records import Record
 
 #: Actions that change what its receiver makes of later frames, where a frame hangs on those before it.
 _DISTURBING = (Drop, Duplicate, Reorder, Set, Stale, Answer)
+#: Actions that make the frame anew of its fields, and those that change bytes of the frame, which that would undo.
+_ON_FIELDS = (Set, Stale)
+_ON_BYTES = (WrongLength, WrongChecksum, CutAfter)
+
+
+def in_order(standings: Sequence[Standing]) -> list[Standing]:
+    """Rules in the order in which they act: what changes bytes waits until no more fields are changed."""
+    on_fields = [at for at, each in enumerate(standings) if isinstance(each.rule.action, _ON_FIELDS)]
+    count = on_fields[-1] + 1 if on_fields else 0
+    return [*sorted(standings[:count], key=lambda each: isinstance(each.rule.action, _ON_BYTES)), *standings[count:]]
 
 
 class Passage:
-    """A message: the frame that completed it, and the frames of it that came before. Actions are done in order."""
+    """A message: the frame that completed it, and the frames of it that came before. Actions are done one by one."""
 
     def __init__(
         self, record: Record, parts: Sequence[Record], dialect: Dialect, conversation: Conversation, rng: random.Random
@@ -54,12 +65,16 @@ class Passage:
         self.copies = 0
         self.delay_ns = 0
         self.stalls: list[tuple[int, int | None]] = []
+        #: The rules by which the next one may overtake it, and for how long.
+        self.reorderers: list[Standing] = []
         self.reorder_within_ns = 0
         self.back = b""
         self.ending: Literal["", "fin", "reset"] = ""
         #: Nothing is left that a further action could be done to.
         self.is_over = False
         self._form: Form | None = None
+        #: What of it is wrong on purpose.
+        self._spoilt: set[str] = set()
 
     def apply(self, action: Action, rule: int) -> None:
         """Do it; EncodeError where it cannot be done to this message, and then nothing is done."""
@@ -115,10 +130,17 @@ class Passage:
         self._form = form
 
     def _wrong_length(self, action: WrongLength) -> None:
-        self._replace(self._dialect.with_length(self.data, action.by), is_over=False)
+        self._spoil("length", self._dialect.with_length(self.data, action.by))
 
     def _wrong_checksum(self, action: WrongChecksum) -> None:
-        self._replace(self._dialect.with_wrong_checksum(self.data), is_over=False)
+        self._spoil("checksum", self._dialect.with_wrong_checksum(self.data))
+
+    def _spoil(self, what: str, data: bytes) -> None:
+        """Each is made wrong once: twice might be right again."""
+        if what in self._spoilt:
+            raise EncodeError(f"its {what} is wrong already", path=self.record.message)
+        self._spoilt.add(what)
+        self._replace(data, is_over=False)
 
     def _answer(self, action: Answer) -> None:
         answer = self._dialect.answer(action, self.record, self._conversation)

@@ -2,10 +2,11 @@
 
 import http.client
 import json
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from wiretool.errors import PeerError, UsageError
+from wiretool.errors import PeerError, Unmet, UsageError
 from wiretool.net.addresses import Address
 
 #: How much longer than a wait the answer may take.
@@ -13,7 +14,11 @@ PATIENCE_S = 10.0
 
 
 class ControlClient:
-    """One request at a time. PeerError: nobody answers there, or too late; UsageError: what was asked is refused."""
+    """One request at a time.
+
+    PeerError: nobody answers there, or too late, or it has stopped. UsageError: what was asked is refused. Unmet: what
+    was waited for has not happened in time.
+    """
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -38,7 +43,8 @@ class ControlClient:
 
     def _told(self, status: int, content: bytes) -> Any:
         if status >= 400:
-            raise UsageError(f"{self._address}: {_reason(content)} (HTTP {status})")
+            kind = Unmet if status == HTTPStatus.REQUEST_TIMEOUT else PeerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else UsageError
+            raise kind(f"{self._address}: {_reason(content) or HTTPStatus(status).phrase} (HTTP {status})")
         if not content:
             return None
         try:

@@ -11,28 +11,36 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
 
     UsageError where either cannot be read, or they do not belong together.
     """
-    for path in (certificate, key):
+    for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
         if path is not None and not path.is_file():
-            raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
+            raise UsageError(f"{option} {path}: {'is a folder' if path.is_dir() else 'no such file'}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    named = f"--tls-cert {certificate}" if key is None else f"--tls-cert {certificate} and --tls-key {key}"
     try:
-        context.load_cert_chain(certificate, key)
+        context.load_cert_chain(certificate, key, _no_password)
     except ssl.SSLError as err:
-        named = f"{certificate}" if key is None else f"{certificate} and {key}"
-        raise UsageError(f"{named}: no PEM certificate with its key: {err.reason or err}") from err
+        hint = ": is the key in another file? see --tls-key" if key is None else ""
+        raise UsageError(f"{named}: no PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
     except OSError as err:
-        raise UsageError(f"{certificate}: cannot be read: {err.strerror}") from err
+        raise UsageError(f"{named}: cannot be read: {err.strerror}") from err
     if alpn:
         context.set_alpn_protocols(list(alpn))
     return context
+
+
+def _no_password() -> str:
+    """Nobody can be asked for a password: not even an empty one opens an encrypted key."""
+    raise UsageError("--tls-key: the key is encrypted; give one that is not (openssl pkey -in KEY -out PLAIN)")
 
 
 def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:
     """A client's context that trusts the PEM certificates in a file, or the system's. UsageError as above."""
     try:
         context = ssl.create_default_context(cafile=authority)
-    except (ssl.SSLError, OSError) as err:
-        raise UsageError(f"{authority}: no PEM certificates: {err}") from err
+    except ssl.SSLError as err:
+        raise UsageError(f"--upstream-ca {authority}: no PEM certificates ({err.reason or 'not PEM'})") from err
+    except OSError as err:
+        raise UsageError(f"--upstream-ca {authority}: cannot be read: {err.strerror}") from err
     if alpn:
         context.set_alpn_protocols(list(alpn))
     return context

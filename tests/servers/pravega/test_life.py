@@ -249,6 +249,8 @@ def test_an_index_of_that_name_is_in_the_way(newest: Client) -> None:
 
 def test_an_index_goes_with_its_segment(newest: Client) -> None:
     newest.say(DeleteSegment(request_id=1, segment=SEGMENT))
-    assert not newest.cluster.mock.store.segments.names(SEGMENT)
+    segments = newest.cluster.mock.store.segments
+    assert not segments.exists(SEGMENT)
+    assert not segments.exists(SEGMENT + "#index")
     truncate = TruncateSegment(request_id=1, segment=OTHER, truncation_offset=10)
     assert newest.say(truncate) == [SegmentTruncated(request_id=1, segment=OTHER)]

@@ -19,6 +19,7 @@ from wiretool.protocols.pravega.messages import KeepAlive, SetupAppend
 from wiretool.protocols.pravega.segments import (
     CreateTransientSegment,
     GetStreamSegmentInfo,
+    SealSegment,
     SegmentCreated,
     StreamSegmentInfo,
 )
@@ -78,6 +79,18 @@ def test_a_segment_is_sealed_from_outside() -> None:
     assert client.hear() == [SegmentIsSealed(request_id=4, segment=SEGMENT, offset=0)]
     with pytest.raises(UsageError, match=f"segment '{SEGMENT}' is sealed"):
         operate(cluster, "seal", {"segment": SEGMENT})
+
+
+def test_a_table_is_sealed_from_outside_as_a_client_seals_one() -> None:
+    cluster = Cluster()
+    client = cluster.client()
+    client.create(SEGMENT)
+    client.say(TABLE)
+    name = TABLE.segment
+    assert operate(cluster, "seal", {"segment": name}) == {"segment": name, "length": 0}
+    assert client.say(SealSegment(request_id=5, segment=name)) == [SegmentIsSealed(request_id=5, segment=name)]
+    with pytest.raises(UsageError, match=f"segment '{name}' is sealed"):
+        operate(cluster, "seal", {"segment": name})
 
 
 @pytest.mark.parametrize(
@@ -144,13 +157,13 @@ def test_a_stream_that_is_made_again_has_its_segments_at_once() -> None:
     call, stream = cluster.mock.service.call, pb.StreamInfo(scope="scope", stream="stream")
     config = pb.StreamConfig(streamInfo=stream, scalingPolicy=pb.ScalingPolicy(minNumSegments=1)).SerializeToString()
     call("createScope", pb.ScopeInfo(scope="scope").SerializeToString(), None, NOW_NS)
-    for _ in range(2):
+    for number in range(2):
         call("createStream", config, None, NOW_NS)
-        names = cluster.mock.store.segments.names("scope/stream/")
-        assert len(names) == 1
+        first = f"scope/stream/{number}.#epoch.0"
+        assert cluster.mock.store.segments.exists(first)
         call("sealStream", stream.SerializeToString(), None, NOW_NS)
         call("deleteStream", stream.SerializeToString(), None, NOW_NS)
-        assert not cluster.mock.store.segments.names("scope/stream/")
+        assert not cluster.mock.store.segments.exists(first)
 
 
 def test_a_restart_forgets_everything() -> None:

@@ -1,9 +1,13 @@
 """Reads: what is there is sent at once, and who comes to the end waits for what becomes of the segment."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
 import pytest
 
 from tests.servers.pravega.talk import SEGMENT, Client, Cluster, append, read
 from wiretool import limits
+from wiretool.codec.message import Message
 from wiretool.protocols.pravega.failures import NoSuchSegment, SegmentIsSealed, SegmentIsTruncated
 from wiretool.protocols.pravega.messages import KeepAlive, SegmentRead
 from wiretool.protocols.pravega.segments import (
@@ -180,6 +184,43 @@ def test_waiting_reads_of_a_connection_are_bounded(cluster: Cluster, monkeypatch
     assert not cluster.mock.store.segments.info(SEGMENT).waiters
 
 
+def waiting(cluster: Cluster, count: int) -> Client:
+    """A client that waits for data in so many segments; each has a writer, by its number."""
+    client, writer = cluster.client(), writer_of(cluster)
+    for number in range(count):
+        name = f"scope/stream/{number + 1}.#epoch.0"
+        writer.create(name)
+        writer.set_up(name, str(UUID(int=number)))
+        assert client.say(read(0, 2 * MIB, segment=name)) == []
+    return client
+
+
+def sizes_of(replies: Sequence[Message]) -> list[int]:
+    return [len(reply.data) for reply in replies if isinstance(reply, SegmentRead)]
+
+
+def test_a_client_that_only_waits_has_whole_replies(cluster: Cluster) -> None:
+    """Its socket takes all at once, so nobody ever says that anything has left."""
+    client = waiting(cluster, 12)
+    for number in range(12):
+        writer_of(cluster).write(1, bytes(MIB), str(UUID(int=number)))
+        cluster.wait(0)
+    assert sizes_of(client.hear()) == [MIB] * 12
+    assert cluster.mock.wake_ns is None
+
+
+def test_a_client_that_takes_slowly_has_short_replies_until_it_has_taken_them(cluster: Cluster) -> None:
+    client = waiting(cluster, 3)
+    cluster.do(cluster.mock.full(client.number, cluster.now_ns))
+    for number in range(2):
+        writer_of(cluster).write(1, bytes(MIB), str(UUID(int=number)))
+        cluster.wait(0)
+    assert sizes_of(client.hear()) == [8, 8]
+    cluster.do(cluster.mock.drained(client.number, cluster.now_ns))
+    writer_of(cluster).write(1, bytes(MIB), str(UUID(int=2)))
+    assert sizes_of(client.hear()) == [MIB]
+
+
 def test_a_slow_reader_costs_little(cluster: Cluster) -> None:
     """However many reads wait, what one append sends to a connection is bounded."""
     client = cluster.client()
@@ -187,6 +228,6 @@ def test_a_slow_reader_costs_little(cluster: Cluster) -> None:
     writer_of(cluster).write(2, bytes(4 * MIB))
     replies = client.hear()
     assert all(isinstance(reply, SegmentRead) and reply.data for reply in replies)
-    sizes = [len(reply.data) for reply in replies if isinstance(reply, SegmentRead)]
+    sizes = sizes_of(replies)
     assert len(sizes) == 100
     assert sum(sizes) <= limits.MOCK_REPLY_BYTES_MAX + 2 * MIB

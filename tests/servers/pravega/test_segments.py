@@ -43,7 +43,7 @@ def test_a_new_segment() -> None:
     assert segment.attributes == {CREATION_TIME: 5, EVENT_COUNT: 0, ID: 3}
     assert segments.exists("a")
     assert segments.find("b") is None
-    assert segments.names() == ["a"]
+    assert list(segments._segments) == ["a"]
     with pytest.raises(SegmentExists):
         segments.create_segment("a", 6 * MS)
     with pytest.raises(SegmentMissing):
@@ -94,7 +94,7 @@ def test_merging() -> None:
     segments.truncate("empty", 10, 8 * MS)
     assert segments.merge("a", "empty", 8 * MS) == 12
     assert read(segments, "a") == b"012345678989"
-    assert segments.names() == ["a"]
+    assert list(segments._segments) == ["a"]
     assert segments.held_bytes == 12
 
 
@@ -195,11 +195,11 @@ def test_what_is_kept_is_counted_and_bounded(steps: list[Step]) -> None:
             segments.delete(name, 0)
         elif what == "merge" and segment is not None and segments.exists(other):
             segments.merge(name, other, 0)
-        found = [segments.info(name) for name in segments.names()]
+        found = list(segments._segments.values())
         there = sum(len(read(segments, segment.name)) for segment in found)
         assert there <= segments.held_bytes <= 10_000
         assert all(segment.length - segment.start == len(read(segments, segment.name)) for segment in found)
-    for name in segments.names():
+    for name in list(segments._segments):
         segments.delete(name, 0)
     assert segments.held_bytes == 0
 

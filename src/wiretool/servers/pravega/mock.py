@@ -7,7 +7,14 @@ from typing import Any
 from wiretool import limits
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols.pravega.segments import CreateSegment
+from wiretool.protocols.pravega.failures import SegmentIsSealed
+from wiretool.protocols.pravega.segments import (
+    CreateSegment,
+    GetStreamSegmentInfo,
+    SealSegment,
+    SegmentSealed,
+    StreamSegmentInfo,
+)
 from wiretool.servers.mock import Action, Door, Link, Mock
 from wiretool.servers.pravega.controller.authority import Authority
 from wiretool.servers.pravega.controller.context import Address, Context
@@ -16,7 +23,6 @@ from wiretool.servers.pravega.controller.refused import Refused
 from wiretool.servers.pravega.controller.service import Service
 from wiretool.servers.pravega.controller.state import ControllerState
 from wiretool.servers.pravega.link import Port, StoreLink
-from wiretool.servers.pravega.segments import Refusal
 from wiretool.servers.pravega.store import SegmentStore
 from wiretool.servers.pravega.tokens import TokenChecker
 
@@ -100,11 +106,13 @@ class PravegaMock(Mock):
         return told, self._done(now_ns)
 
     def _seal(self, now_ns: int, segment: str) -> Mapping[str, Any]:
-        try:
-            self.store.segments.seal(segment, now_ns)
-        except Refusal as refusal:
-            raise UsageError(f"segment {segment!r} is {refusal.why}") from refusal
-        return {"segment": segment, "length": self.store.segments.info(segment).length}
+        """As a client seals one: a table segment too."""
+        reply = self.store.ask(SealSegment(request_id=0, segment=segment), now_ns)
+        if not isinstance(reply, SegmentSealed):
+            raise UsageError(f"segment {segment!r} is {'sealed' if isinstance(reply, SegmentIsSealed) else 'missing'}")
+        info = self.store.ask(GetStreamSegmentInfo(request_id=0, segment_name=segment), now_ns)
+        assert isinstance(info, StreamSegmentInfo), "it was there to be sealed"
+        return {"segment": segment, "length": info.write_offset}
 
     def _scale(self, now_ns: int, scope: str, stream: str, segments: int) -> Mapping[str, Any]:
         if not 1 <= segments <= limits.CONTROLLER_SEGMENTS_MAX:

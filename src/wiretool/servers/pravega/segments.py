@@ -163,10 +163,6 @@ class Segments:
             raise SegmentSealed(name)
         return segment
 
-    def names(self, prefix: str = "") -> list[str]:
-        """The names of all segments that begin so."""
-        return [name for name in self._segments if name.startswith(prefix)]
-
     @property
     def held_bytes(self) -> int:
         """Bytes of data that are kept now."""

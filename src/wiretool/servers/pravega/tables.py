@@ -1,6 +1,6 @@
 """The answers to the commands about table segments.
 
-The names of tables and of plain segments are one space: the store asks `name in tables`, the tables ask `is_taken`.
+The names of tables and of plain segments are one space: the store asks the tables first, they ask it `is_taken`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,20 +116,6 @@ class Tables:
         if cls in _ON_PLAIN and (table := self._tables.get(_name(request))) is not None:
             return _ON_PLAIN[cls](self, table, request, now_ns)
         return self._refuse(request)
-
-    def __contains__(self, name: object) -> bool:
-        """Whether a table has this name."""
-        return name in self._tables
-
-    def __len__(self) -> int:
-        """How many tables there are."""
-        return len(self._tables)
-
-    def clear(self) -> None:
-        """Forget them all."""
-        self._tables.clear()
-        self._held.clear()
-        self._held_bytes = 0
 
     @property
     def held_bytes(self) -> int:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.servers.pravega.controller.world import World, stream_config
+from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.servers.pravega.controller.refused import Refused
 from wiretool.servers.pravega.controller.streams import KeyRange
@@ -225,6 +226,19 @@ def test_a_sealed_stream_takes_nothing_and_changes_no_more(world: World) -> None
     assert len(successors.segments) == 0
 
 
+def test_the_numbers_of_the_streams_deleted_last_are_remembered(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONTROLLER_DELETED_STREAMS_MAX", 4)
+    names = [f"t{number}" for number in range(10)]
+    for name in names:
+        info = world.make_stream(stream=name)
+        world.call("sealStream", info)
+        world.call("deleteStream", info)
+    assert len(world.state.streams._next_numbers) == 4
+    for name, number in (("t9", 1), ("t0", 0)):
+        world.make_stream(stream=name)
+        assert world.state.scopes.stream("s", name).segments[0].number == number
+
+
 def test_only_a_sealed_stream_is_deleted(world: World) -> None:
     info = world.make_stream()
     assert world.call("deleteStream", info).status == pb.DeleteStreamStatus.STREAM_NOT_SEALED
@@ -238,5 +252,5 @@ def test_deletion_takes_segments_of_all_epochs(world: World) -> None:
     world.state.scale_to("s", "t", 3, world.now_ns)
     world.call("sealStream", info)
     world.call("deleteStream", info)
-    assert world.store.segments.names("s/") == []
+    assert not world.store.segments._segments
     assert not world.call("checkStreamExists", info).exists

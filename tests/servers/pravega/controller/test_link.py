@@ -136,6 +136,19 @@ def test_a_failure_is_told_in_trailers_alone(wire: Wire) -> None:
     assert wire.outbox.counts["server", "getCurrentSegments NOT_FOUND"] == 1
 
 
+def test_methods_that_clients_make_up_are_counted_together(wire: Wire) -> None:
+    for number in range(300):
+        wire.client.ask(f"method{number}", framed(b""))
+        wire.exchange()
+    wire.client.ask("createScope", b"\0\0\0\0\x09a")
+    wire.exchange()
+    assert wire.outbox.counts == {
+        ("client", "Unknown"): 300,
+        ("server", "Unknown UNIMPLEMENTED"): 300,
+        ("server", "createScope INTERNAL"): 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("extra", "expected"),
     [

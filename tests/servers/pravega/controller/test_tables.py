@@ -3,6 +3,7 @@
 import pytest
 
 from tests.servers.pravega.controller.world import World
+from wiretool.protocols.pravega.tables import GetTableSegmentInfo, TableSegmentInfo
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.servers.pravega.controller.codes import CallFailed, Code
 
@@ -27,8 +28,10 @@ TABLE = pb.KeyValueTableInfo(scope="s", kvtName="t")
 
 def test_a_table_has_a_table_segment_for_each_partition(world: World) -> None:
     assert world.call("createKeyValueTable", config()).status == pb.CreateKeyValueTableStatus.SUCCESS
-    assert "s/t_kvtable/0.#epoch.0" in world.store.tables
-    assert "s/t_kvtable/1.#epoch.0" in world.store.tables
+    for name in ("s/t_kvtable/0.#epoch.0", "s/t_kvtable/1.#epoch.0"):
+        told = world.store.ask(GetTableSegmentInfo(request_id=1, segment_name=name), world.now_ns)
+        assert isinstance(told, TableSegmentInfo)
+        assert told.key_length == 12
     ranges = world.call("getCurrentSegmentsKeyValueTable", TABLE).segmentRanges
     assert [(one.segmentId.streamInfo.stream, one.segmentId.segmentId, one.maxKey) for one in ranges] == [
         ("t", 0, 0.5),
@@ -58,7 +61,7 @@ def test_a_table_that_cannot_be(world: World, given: pb.KeyValueTableConfig, sta
 def test_a_deleted_table_is_gone(world: World) -> None:
     world.call("createKeyValueTable", config())
     assert world.call("deleteKeyValueTable", TABLE).status == pb.DeleteKVTableStatus.SUCCESS
-    assert len(world.store.tables) == 0
+    assert world.store.tables.held_bytes == 0
     assert world.call("createKeyValueTable", config()).status == pb.CreateKeyValueTableStatus.SUCCESS
     world.call("deleteKeyValueTable", TABLE)
     assert world.call("deleteKeyValueTable", TABLE).status == pb.DeleteKVTableStatus.TABLE_NOT_FOUND

@@ -138,6 +138,41 @@ def test_a_copy_of_its_epoch_takes_a_transaction_as_the_epoch_did(world: World) 
     assert len(world.state.scopes.stream("s", "t").epochs) == 4
 
 
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_commit_that_fails_has_done_nothing(world: World, is_sealed: bool) -> None:
+    info = world.make_stream(segments=2)
+    txn = begin(world, info)
+    world.append(part(txn, "s/t/0.#epoch.0"), b"inside")
+    if is_sealed:
+        world.store.segments.seal("s/t/1.#epoch.0", world.now_ns)
+    else:
+        world.store.segments.delete(part(txn, "s/t/1.#epoch.0"), world.now_ns)
+    before = world.segments("s/t/")
+    assert world.call("commitTransaction", txn).status == pb.TxnStatus.FAILURE
+    assert state(world, txn) == "OPEN"
+    assert world.data("s/t/0.#epoch.0") == b""
+    assert world.segments("s/t/") == before
+    assert world.call("abortTransaction", txn).status == pb.TxnStatus.SUCCESS
+
+
+@pytest.mark.parametrize("is_sealed", [True, False])
+def test_a_late_commit_that_fails_has_begun_no_epoch(world: World, is_sealed: bool) -> None:
+    info = world.make_stream(segments=2)
+    txn = begin(world, info)
+    world.append(part(txn, "s/t/0.#epoch.0"), b"inside")
+    world.state.scale_to("s", "t", 1, world.now_ns)
+    if is_sealed:
+        world.store.segments.create_segment("s/t/1.#epoch.2", world.now_ns)
+        world.store.segments.seal("s/t/1.#epoch.2", world.now_ns)
+    else:
+        world.store.segments.delete(part(txn, "s/t/1.#epoch.0"), world.now_ns)
+    before = world.segments("s/t/")
+    assert world.call("commitTransaction", txn).status == pb.TxnStatus.FAILURE
+    assert state(world, txn) == "OPEN"
+    assert world.segments("s/t/") == before
+    assert len(world.state.scopes.stream("s", "t").epochs) == 2
+
+
 def test_completed_ones_are_listed_and_remembered_for_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CONTROLLER_COMPLETED_MAX", 3)
     monkeypatch.setattr(limits, "CONTROLLER_COMPLETED_LISTED_MAX", 2)

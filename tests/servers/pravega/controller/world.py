@@ -38,8 +38,12 @@ class World:
 
     def segments(self, prefix: str = "") -> dict[str, bool]:
         """The store's segments without their indexes, and whether they are sealed."""
-        names = [name for name in self.store.segments.names(prefix) if not name.endswith("#index")]
-        return {name: self.store.segments.info(name).is_sealed for name in sorted(names)}
+        found = sorted(self.store.segments._segments.items())
+        return {
+            name: segment.is_sealed
+            for name, segment in found
+            if name.startswith(prefix) and not name.endswith("#index")
+        }
 
     def append(self, segment: str, data: bytes) -> None:
         """Put bytes into a segment, as a writer does."""

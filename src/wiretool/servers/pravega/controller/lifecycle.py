@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.servers.pravega.controller.names import MARK, is_name
 from wiretool.servers.pravega.controller.refused import Refused, Why
@@ -18,7 +19,7 @@ class Streams:
         self._scopes = scopes
         self._store = store
         self._abort_all = abort_all
-        #: Of streams that were deleted, by their full names: numbers of segments are not used twice under a name.
+        #: Of the streams deleted last, by their full names: numbers of segments are not used twice under a name.
         self._next_numbers: dict[str, int] = {}
 
     def create(self, config: pb.StreamConfig, now_ns: int) -> None:
@@ -118,6 +119,8 @@ class Streams:
             for segment in gone.segments:
                 self._store.delete(gone.store_name(segment), now_ns)
             self._next_numbers[f"{gone.scope}/{gone.name}"] = gone.next_number
+            if len(self._next_numbers) > limits.CONTROLLER_DELETED_STREAMS_MAX:
+                del self._next_numbers[next(iter(self._next_numbers))]
             self._scopes.find(gone.scope).streams.remove(gone.name)
 
     def _unsealed(self, scope: str, stream: str) -> Stream:

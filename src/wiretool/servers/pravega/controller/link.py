@@ -33,8 +33,10 @@ from wiretool.servers.pravega.controller.grpc_messages import (
     framed,
     message_in,
 )
-from wiretool.servers.pravega.controller.service import PATH, Service
+from wiretool.servers.pravega.controller.service import METHODS, PATH, Service
 
+#: How calls are counted whose method the service has not: clients may make up names without end.
+_UNKNOWN = "Unknown"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER_BYTES = 9
 #: The largest frame that a client may send, since we never offer more (RFC 9113 §4.2).
@@ -188,15 +190,16 @@ class ControllerLink(Link):
         request = self._forget(event.stream_id)
         if request is None:
             return
+        counted = request.method if request.method in METHODS else _UNKNOWN
         try:
             message = message_in(bytes(request.body))
-            self._outbox.counts["client", request.method] += 1
+            self._outbox.counts["client", counted] += 1
             answer = self._service.call(request.method, message, request.authorization, now_ns)
         except CallFailed as failed:
-            self._outbox.counts["server", f"{request.method} {failed.code.name}"] += 1
+            self._outbox.counts["server", f"{counted} {failed.code.name}"] += 1
             self._h2.send_headers(event.stream_id, failure_headers(failed), end_stream=True)
             return
-        self._outbox.counts["server", request.method] += 1
+        self._outbox.counts["server", counted] += 1
         self._h2.send_headers(event.stream_id, RESPONSE_HEADERS)
         self._waiting[event.stream_id] = deque([framed(answer)])
         self._send_waiting(event.stream_id)

@@ -14,6 +14,8 @@ from wiretool.servers.pravega.controller.refused import Refused
 _SERVICE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 #: What a method's name stands behind in the path of a call.
 PATH = f"/{_SERVICE.full_name}/"
+#: The names of all methods.
+METHODS = frozenset(_SERVICE.methods_by_name)
 CALLS: Mapping[str, Call] = {
     **scopes.CALLS,
     **streams.CALLS,

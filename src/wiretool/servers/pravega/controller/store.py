@@ -85,6 +85,11 @@ class Store:
         info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
         return isinstance(info, StreamSegmentInfo) and 0 <= offset <= info.write_offset
 
+    def is_sealed(self, name: str, now_ns: int) -> bool | None:
+        """Whether a segment is sealed; None where there is no such segment."""
+        info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
+        return info.is_sealed if isinstance(info, StreamSegmentInfo) else None
+
     def merge(self, target: str, sources: Sequence[str], now_ns: int) -> None:
         """Put segments behind another, in their order, and remove them."""
         request = MergeSegmentsBatch(request_id=0, target_segment_id=target, source_segment_ids=tuple(sources))

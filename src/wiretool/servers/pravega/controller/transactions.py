@@ -1,6 +1,6 @@
 """Transactions: events that are written beside a stream, and appear in it together or not at all."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 
 from wiretool import limits
@@ -133,30 +133,42 @@ class Transactions:
 
     def _merge(self, stream: Stream, transaction: Transaction, now_ns: int) -> None:
         """Merge each part into its segment; where the stream was scaled meanwhile, into copies between two epochs."""
-        epoch = transaction.epoch
-        targets = epoch.segments
-        is_scaled = stream.active.reference != epoch.reference
-        active = stream.active
+        epoch, active = transaction.epoch, stream.active
+        parts = [_part(stream, segment, transaction) for segment in epoch.segments]
+        is_scaled = active.reference != epoch.reference
+        targets = [stream.store_name(each) for each in (_copies(stream, epoch) if is_scaled else active.segments)]
+        self._check_merge(parts if is_scaled else [*parts, *targets], targets, now_ns)
         if is_scaled:
-            targets = self._begin_copy(stream, epoch, now_ns)
-        elif active is not epoch:
-            targets = active.segments
-        for segment, target in zip(epoch.segments, targets, strict=True):
-            self._store.merge(stream.store_name(target), [_part(stream, segment, transaction)], now_ns)
+            self._begin_copy(stream, epoch, now_ns)
+        for part, target in zip(parts, targets, strict=True):
+            self._store.merge(target, [part], now_ns)
         if is_scaled:
             self._begin_copy(stream, active, now_ns)
 
-    def _begin_copy(self, stream: Stream, epoch: Epoch, now_ns: int) -> tuple[StreamSegment, ...]:
-        """Begin an epoch with the same numbers and keys as another; its segments, in the order of those."""
+    def _check_merge(self, needed: Sequence[str], targets: Sequence[str], now_ns: int) -> None:
+        """Refused where clients have removed or sealed what a commit needs: it is done as a whole or not at all."""
+        for name in needed:
+            if self._store.is_sealed(name, now_ns) is None:
+                raise Refused(Why.FAILURE, f"there is no segment {name}")
+        for name in targets:
+            if self._store.is_sealed(name, now_ns):
+                raise Refused(Why.FAILURE, f"segment {name} is sealed")
+
+    def _begin_copy(self, stream: Stream, epoch: Epoch, now_ns: int) -> None:
+        """Begin an epoch with the same numbers and keys as another."""
         closed = stream.active.segments
-        number = len(stream.epochs)
-        copies = tuple(segment._replace(epoch=number) for segment in epoch.segments)
+        copies = _copies(stream, epoch)
         for copy in copies:
             self._store.create(stream.store_name(copy), stream.config, now_ns)
         stream.begin_epoch(copies, epoch.reference)
         for segment in closed:
             self._store.seal(stream.store_name(segment), now_ns)
-        return copies
+
+
+def _copies(stream: Stream, epoch: Epoch) -> tuple[StreamSegment, ...]:
+    """The segments of a copy of an epoch that is begun now, in the order of that."""
+    number = len(stream.epochs)
+    return tuple(segment._replace(epoch=number) for segment in epoch.segments)
 
 
 def _key(transaction: Transaction) -> tuple[int, int]:
