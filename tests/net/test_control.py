@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.runs import hosted, run
+from tests.helpers.runs import hosted, run, until
 from tests.net.echo import EchoMock
-from wiretool.errors import PeerError, UsageError
+from wiretool.errors import PeerError, Unmet, UsageError
 from wiretool.faults import Interceptor
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.control import controlled
@@ -109,7 +109,7 @@ def test_refusals() -> None:
         with pytest.raises(UsageError, match="HTTP 400"):
             await ask("POST", "/operations/dance", {})
         rule = await ask("POST", "/rules", {"rule": "message == 'Hello': drop"})
-        with pytest.raises(UsageError, match=r"was hit 0 times in 0\.01 s, not 1 \(HTTP 408\)"):
+        with pytest.raises(Unmet, match=r"was hit 0 times in 0\.01 s, not 1 \(HTTP 408\)"):
             await ask("POST", f"/rules/{rule['id']}/wait", timeout_s=0.01)
 
     under_control(story)
@@ -160,6 +160,39 @@ def test_another_host_name_is_not_served() -> None:
             writer.write(b"GET /connections HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
             assert (await reader.read()).startswith(b"HTTP/1.1 400 ")
             writer.close()
+
+    run(story)
+
+
+def test_no_page_of_a_browser_is_served() -> None:
+    async def story() -> None:
+        interceptor = Interceptor(seed=1)
+        async with (
+            hosted(EchoMock(), interceptor=interceptor) as (host, _, told),
+            controlled(host, Address(LOOPBACK, 0), say=told.append) as control,
+        ):
+            reader, writer = await asyncio.open_connection(*control)
+            request = f"POST /restart HTTP/1.1\r\nHost: {control}\r\nOrigin: http://evil.example\r\n"
+            writer.write(f"{request}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
+            assert (await reader.read()).startswith(b"HTTP/1.1 403 ")
+            assert isinstance(host.mock, EchoMock)
+            assert host.mock.forgotten == 0
+            writer.close()
+
+    run(story)
+
+
+def test_who_waits_is_told_that_it_stops() -> None:
+    async def story() -> None:
+        async with hosted(EchoMock(), interceptor=Interceptor(seed=1)) as (host, _, told):
+            async with controlled(host, Address(LOOPBACK, 0), say=told.append) as control:
+                client = ControlClient(control)
+                rule = await asyncio.to_thread(client.ask, "POST", "/rules", {"rule": "message == 'Hello': drop"})
+                path = f"/rules/{rule['id']}/wait"
+                waiting = asyncio.ensure_future(asyncio.to_thread(client.ask, "POST", path, timeout_s=20))
+                await until(lambda: host.bell.is_awaited)
+            with pytest.raises(PeerError, match=r"the server has stopped \(HTTP 503\)"):
+                await waiting
 
     run(story)
 

@@ -11,6 +11,10 @@ from wiretool.errors import PeerError
 from wiretool.faults import Interceptor, parse_rule
 from wiretool.net.addresses import Address
 from wiretool.net.host import Host
+from wiretool.protocols.pravega.framing import encode
+from wiretool.protocols.pravega.messages import ReadSegment
+from wiretool.protocols.pravega.segments import GetStreamSegmentInfo
+from wiretool.servers.pravega.mock import PravegaMock
 from wiretool.sinks.output import Output
 from wiretool.sinks.pcapng import Recording
 
@@ -171,8 +175,6 @@ def test_faults_stand_between() -> None:
     """A rule delays what the mock sends, another drops what the client does."""
 
     async def story() -> None:
-        from wiretool.servers.pravega.mock import PravegaMock
-
         rules = [
             parse_rule('message == "Hello" and side == "server": set low_version=3', protocols=["pravega"]),
             parse_rule('message == "Hello" and side == "server": delay 30ms', protocols=["pravega"]),
@@ -189,6 +191,108 @@ def test_faults_stand_between() -> None:
             assert answer == bytes.fromhex("ffffff810000000800000010 00000003 0000006400000000")
             writer.close()
         assert answer[:16] in file.getvalue()
+
+    run(story)
+
+
+def test_delayed_frames_and_their_replies_keep_their_order() -> None:
+    """Many frames due at nearly one time, with the clock going on between each: nothing overtakes."""
+
+    async def story() -> None:
+        rules = [parse_rule("side == 'client': delay 5ms", protocols=["pravega"])]
+        async with hosted(PravegaMock(), interceptor=Interceptor(rules, seed=1)) as (_, address, _told):
+            reader, writer = await asyncio.open_connection(*address)
+            for number in range(200):
+                request = GetStreamSegmentInfo(request_id=number, segment_name="s", delegation_token="")
+                writer.write(encode(request, "client"))
+                await asyncio.sleep(0)
+            answered = []
+            for _ in range(200):
+                head = await reader.readexactly(8)
+                body = await reader.readexactly(int.from_bytes(head[4:], "big"))
+                answered.append(int.from_bytes(body[:8], "big"))
+            assert answered == list(range(200))
+            writer.close()
+
+    run(story)
+
+
+def test_what_waits_in_the_interceptor_holds_the_mock_back() -> None:
+    """Replies of 200 MiB behind a delay: all arrive, and never is more held than is allowed."""
+
+    async def story() -> None:
+        mock = PravegaMock()
+        mock.store.segments.append(mock.store.segments.create_segment("s", 1), bytes(8 << 20), 1)
+        rules = [parse_rule("message == 'SegmentRead': delay 5ms", protocols=["pravega"])]
+        notes: list[str] = []
+        interceptor = Interceptor(rules, seed=1, on_note=notes.append)
+        async with hosted(mock, interceptor=interceptor) as (_, address, _told):
+            reader, writer = await asyncio.open_connection(*address, limit=1 << 22)
+            request = ReadSegment(segment="s", offset=0, suggested_length=2 << 20, delegation_token="", request_id=1)
+            writer.write(encode(request, "client") * 100)
+            got = 0
+            while got < 100 * (2 << 20):
+                got += len(await reader.read(1 << 22))
+            assert notes == []
+            writer.close()
+
+    run(story)
+
+
+def test_who_resets_before_being_accepted_takes_no_place() -> None:
+    async def story() -> None:
+        recording = Recording(Output(BytesIO()))
+        async with hosted(EchoMock(), recording=recording, connections_max=2) as (host, address, told):
+            for _ in range(8):
+                with socket.create_connection(address) as client:
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+            reader, writer = await asyncio.open_connection(*address)
+            await until(lambda: host.traffic.opened + host.traffic.refused > 0)
+            writer.write(b"\x02a")
+            assert await reader.readexactly(2) == b"\x02a"
+            writer.close()
+            assert told == []
+
+    run(story)
+
+
+def test_nothing_is_recorded_behind_a_cut() -> None:
+    async def story() -> None:
+        file = BytesIO()
+        mock = EchoMock()
+        async with hosted(mock, recording=Recording(Output(file))) as (host, address, _):
+            reader, writer = await asyncio.open_connection(*address)
+            await until(lambda: len(host.sockets) == 1)
+            assert host.cut(1, is_abort=False)
+            host.operate("say", {"text": "never sent"})
+            assert await reader.read() == b""
+            assert host.traffic.sent_bytes == 0
+            writer.close()
+        assert b"never sent" not in file.getvalue()
+
+    run(story)
+
+
+class Full(BytesIO):
+    """A disk with no room left for what comes after the beginning."""
+
+    def write(self, data: object) -> int:
+        if self.tell() > 100:
+            raise OSError(28, "No space left on device")
+        return super().write(data)  # type: ignore[arg-type]
+
+
+def test_a_recording_that_cannot_be_written_ends_the_run() -> None:
+    async def story() -> None:
+        stopped = asyncio.Event()
+        async with hosted(EchoMock(), recording=Recording(Output(Full(), name="said.pcapng"))) as (host, address, _):
+            host.on_failure = stopped.set
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(b"\x02a" * 50)
+            await stopped.wait()
+            assert str(host.failure) == "cannot write said.pcapng: No space left on device"
+            assert await reader.readexactly(100) == b"\x02a" * 50
+            writer.close()
 
     run(story)
 

@@ -1,4 +1,5 @@
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
@@ -86,7 +87,7 @@ def test_bytes_that_are_no_frames_pass_unchanged() -> None:
         async with (
             hosted(EchoMock()) as (_, server, _),
             tapped(server, ["side == 'client' and message == 'Hello': drop"]) as (
-                tap,
+                _,
                 address,
                 records,
                 _,
@@ -96,9 +97,72 @@ def test_bytes_that_are_no_frames_pass_unchanged() -> None:
             sent = b"\x7f" + bytes(range(1, 127))
             writer.write(sent)
             assert await reader.readexactly(len(sent)) == sent
+            assert [(record.kind, record.side, record.raw) for record in records] == [
+                ("problem", "client", sent),
+                ("problem", "server", sent),
+            ]
+            writer.close()
+
+    run(story)
+
+
+def test_a_delayed_answer_reaches_a_client_that_has_ended() -> None:
+    """The server has said it and gone, the client waits: it is told all the same."""
+
+    async def story() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.write(HELLO)
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(serve, LOOPBACK, 0)
+        upstream = Address(*server.sockets[0].getsockname()[:2])
+        async with tapped(upstream, ["side == 'server': delay 30ms"]) as (tap, address, _, _):
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(HELLO)
+            writer.write_eof()
+            assert await reader.read() == HELLO
             writer.close()
             await until(lambda: not tap.pairs)
-            assert {record.kind for record in records} <= {"problem", "other"}
+        server.close()
+        await server.wait_closed()
+
+    run(story)
+
+
+def test_a_client_that_goes_while_the_server_is_dialled() -> None:
+    async def story() -> None:
+        with socket.create_server((LOOPBACK, 0), backlog=0) as listening:
+            upstream = Address(*listening.getsockname()[:2])
+            async with tapped(upstream) as (tap, address, _, told):
+                _, writer = await asyncio.open_connection(*address)
+                await until(lambda: tap.pairs != {})
+                assert tap.cut(next(iter(tap.pairs)), is_abort=True)
+                assert tap.traffic.opened == 1
+                writer.close()
+            assert told == []
+
+    run(story)
+
+
+def test_records_that_nobody_takes_end_the_run() -> None:
+    async def story() -> None:
+        def broken(record: Record) -> None:
+            raise BrokenPipeError
+
+        stopped = asyncio.Event()
+        async with hosted(PravegaMock()) as (_, server, _):
+            tap = Tap({"pravega": Way(protocol_named("pravega"), server)}, [], 1, broken, print)
+            tap.on_failure = stopped.set
+            address = await tap.listen("pravega", Address(LOOPBACK, 0), None)
+            reader, writer = await asyncio.open_connection(*address)
+            writer.write(HELLO)
+            await stopped.wait()
+            assert isinstance(tap.failure, BrokenPipeError)
+            assert len(await reader.readexactly(16)) == 16
+            writer.close()
+            await tap.stop()
 
     run(story)
 

@@ -124,4 +124,5 @@ def tell(text: str) -> None:
     """A line for the person in front of the terminal."""
     from wiretool.sinks.printable import printable
 
-    print(f"wiretool: {printable(text)}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"wiretool: {printable(text)}", file=sys.stderr)

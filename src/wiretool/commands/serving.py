@@ -1,5 +1,7 @@
 """What `serve` and `tap` share: options on their way to a host or a tap that runs."""
 
+import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
@@ -90,12 +92,17 @@ def counters_for(
 
 
 def plan_for(
-    subject: "Host | Tap", listens: "Mapping[str, Address]", wishes: Wishes, look: Callable[[], None] | None
+    subject: "Host | Tap",
+    listens: "Mapping[str, Address]",
+    wishes: Wishes,
+    look: Callable[[], None] | None,
+    output: Path | None = None,
 ) -> "Plan":
-    """Everything around a run. UsageError for a bad certificate or control address."""
+    """Everything around a run. UsageError for a bad certificate, control address or ready file."""
     from wiretool.net.serving import Plan
     from wiretool.net.tls import alpn_of, server_context
 
+    check_files(wishes, output)
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
     if wishes.certificate is None and wishes.key is not None:
@@ -111,6 +118,31 @@ def plan_for(
     )
 
 
+def check_files(wishes: Wishes, output: Path | None) -> None:
+    """UsageError where two files to be written are one, or the ready file's place is taken by something else."""
+    named = {"--record": wishes.record, "--ready-file": wishes.ready_file, "-o": output}
+    given = [(option, os.path.realpath(path)) for option, path in named.items() if path is not None]
+    for at, (option, path) in enumerate(given):
+        for earlier, other in given[:at]:
+            if path == other:
+                raise UsageError(f"{earlier} and {option} name the same file, {path}")
+    ready = wishes.ready_file
+    if ready is None:
+        return
+    if not os.access(ready.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"--ready-file {ready}: nothing can be written in {ready.parent}")
+    if os.path.lexists(ready) and not is_ready_file(ready):
+        raise UsageError(f"--ready-file {ready}: something else is there; it would be lost")
+
+
+def is_ready_file(path: Path) -> bool:
+    """Whether that is a file that a server left which could not clean up."""
+    try:
+        return path.is_file() and set(json.loads(path.read_text())) >= {"protocol", "pid", "doors"}
+    except (OSError, ValueError, TypeError):
+        return False
+
+
 def control_for(subject: "Subject", text: str) -> "AbstractAsyncContextManager[Address]":
     """The control API at an address. The web framework is imported only for those who want it."""
     from wiretool.net.addresses import address_from
@@ -121,8 +153,7 @@ def control_for(subject: "Subject", text: str) -> "AbstractAsyncContextManager[A
 
 def begin(subject: "Host | Tap", bound: "Mapping[str, Address]") -> None:
     """All doors are open: say where, and let the recording, now that there will be one, take the old one's place."""
-    if subject.recording is not None:
-        subject.recording.begin()
+    subject.record(lambda recording, _: recording.begin())
     subject.tell(f"{subject.protocols[0]} is ready: " + ", ".join(f"{door} {where}" for door, where in bound.items()))
 
 

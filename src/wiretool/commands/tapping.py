@@ -79,39 +79,44 @@ def tapping(
         )
         tap.recording = recording_for(wishes, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
-        yield tap, plan_for(tap, listens, wishes, look)
+        yield tap, plan_for(tap, listens, wishes, look, shown.output)
 
 
 def ways_for(
     sides: Sequence[Side], *, is_tls: bool, authority: Path | None
 ) -> "tuple[dict[str, Way], dict[str, Address]]":
-    """The ways of a tap by door, and where each door listens. UsageError for half a side, or two of one protocol."""
+    """The ways of a tap by door, and where each door listens. UsageError for half a side, or a wrong second one."""
+    ways: dict[str, Way] = {}
+    listens: dict[str, Address] = {}
+    for side in sides:
+        if not side.upstream:
+            if side.listen:
+                raise UsageError(f"{side.listen_option} goes with {side.upstream_option}")
+            continue
+        way, listen = way_of(side, is_tls=is_tls, authority=authority)
+        if ways and "pravega" not in ways:
+            raise UsageError(f"{side.upstream_option} goes with pravega")
+        ways[way.protocol.name], listens[way.protocol.name] = way, listen
+    return ways, listens
+
+
+def way_of(side: Side, *, is_tls: bool, authority: Path | None) -> "tuple[Way, Address]":
+    """One way of a tap, and where it listens. UsageError for an address that is none, or that leads back here."""
     from wiretool.net.addresses import LOOPBACK, Address, address_from
     from wiretool.net.tap import Way
     from wiretool.net.tls import alpn_of, client_context
     from wiretool.protocols.registry import protocol_named
 
-    ways: dict[str, Way] = {}
-    listens: dict[str, Address] = {}
-    for side in sides:
-        protocol = protocol_named(side.protocol)
-        if not side.upstream:
-            if side.listen:
-                raise UsageError(f"{side.listen_option} goes with {side.upstream_option}")
-            continue
-        if ways and protocol.name == CONTROLLER and "pravega" not in ways:
-            raise UsageError(f"{side.upstream_option} goes with pravega")
-        usual = protocol.ports[0]
-        context = client_context(authority, alpn=alpn_of(protocol.name)) if is_tls else None
-        ways[protocol.name] = Way(
-            protocol, address_from(side.upstream, option=side.upstream_option, port=usual), context
-        )
-        listens[protocol.name] = (
-            address_from(side.listen, option=side.listen_option, port=usual)
-            if side.listen
-            else Address(LOOPBACK, usual)
-        )
-    return ways, listens
+    protocol = protocol_named(side.protocol)
+    usual = protocol.ports[0]
+    upstream = address_from(side.upstream, option=side.upstream_option, port=usual)
+    listen = Address(LOOPBACK, usual)
+    if side.listen:
+        listen = address_from(side.listen, option=side.listen_option, port=usual)
+    if listen == upstream and listen.port:
+        raise UsageError(f"{side.upstream_option} {upstream}: the tap itself listens there; see {side.listen_option}")
+    context = client_context(authority, alpn=alpn_of(protocol.name)) if is_tls else None
+    return Way(protocol, upstream, context), listen
 
 
 @contextmanager

@@ -12,6 +12,11 @@ class Bell:
         #: Whether nobody will ring any more.
         self.is_silent = False
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
     def ring(self) -> None:
         """Let those who wait look again."""
         if not self._waiting:

@@ -42,9 +42,11 @@ class ControlClient:
             connection.close()
 
     def _told(self, status: int, content: bytes) -> Any:
-        if status >= 400:
-            kind = Unmet if status == HTTPStatus.REQUEST_TIMEOUT else PeerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else UsageError
-            raise kind(f"{self._address}: {_reason(content) or HTTPStatus(status).phrase} (HTTP {status})")
+        if status >= HTTPStatus.BAD_REQUEST:
+            why = f"{self._address}: {_reason(content) or HTTPStatus(status).phrase} (HTTP {status})"
+            if status == HTTPStatus.REQUEST_TIMEOUT:
+                raise Unmet(why)
+            raise PeerError(why) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else UsageError(why)
         if not content:
             return None
         try:

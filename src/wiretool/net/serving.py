@@ -17,6 +17,7 @@ from wiretool.net.station import Station
 
 #: How often the counters on a terminal are drawn anew.
 LOOK_S = 0.5
+LAST_STANDARD_STREAM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,16 @@ def run(running: Station, plan: Plan) -> None:
 
     PeerError where a door cannot be opened; BrokenPipeError or UsageError where what is said can be written no longer.
     """
+    fill_standard_streams()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(running, plan))
+
+
+def fill_standard_streams() -> None:
+    """Where a standard stream is closed, put nothing in its place: a socket there would be taken for it."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
+        pass
+    os.close(number)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
@@ -69,6 +78,7 @@ async def serve(running: Station, plan: Plan) -> None:
                 stack.callback(plan.ready_file.unlink, missing_ok=True)
             plan.ready(bound)
             await _until(stopped, plan)
+            running.tell(running.totals())
     finally:
         await running.stop()
     if running.failure is not None:

@@ -105,6 +105,15 @@ class Station(Owner):
     def abort_all(self) -> None:
         """Reset every connection that is left."""
 
+    def totals(self) -> str:
+        """What went over all connections, in a line."""
+        traffic = self.traffic
+        refused = f", {traffic.refused:,} refused" if traffic.refused else ""
+        return (
+            f"{traffic.opened:,} connections{refused}; "
+            f"{traffic.received_bytes:,} bytes from clients, {traffic.sent_bytes:,} to them"
+        )
+
     def has_room(self, end: Socket) -> bool:
         """Whether one more connection may be open; where not, it is refused and that is told."""
         if self.open_count < self.connections_max:

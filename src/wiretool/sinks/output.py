@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 from types import TracebackType
@@ -60,7 +61,15 @@ class Output:
         except BrokenPipeError:
             raise
         except OSError as err:
+            self._forget()
             raise UsageError(f"cannot write {self.name}: {err.strerror}") from err
+
+    def _forget(self) -> None:
+        """Let what could not be written go nowhere: else closing the file would try again at the end."""
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
 
     def _empty(self) -> None:
         self._is_old = False
