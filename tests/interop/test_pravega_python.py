@@ -82,6 +82,12 @@ def visible(streams: list[str]) -> list[str]:
     return sorted(name for name in streams if not name.startswith("_"))
 
 
+def test_a_call_answered_by_a_rule(tmp_path: Path, scope: str) -> None:
+    rule = 'message == "createScope" and side == "client" nth=1: answer createScope status="SCOPE_EXISTS"'
+    with faulty_server(tmp_path, rule) as server:
+        assert scenario("scope_twice", server, scope=scope) == {"first": False, "second": True}
+
+
 # -- writers -----------------------------------------------------------------------------------------------------------
 
 
@@ -190,6 +196,15 @@ def test_stream_scaled_under_a_writer(tmp_path: Path, scope: str) -> None:
 
 def test_reader_group_from_the_tail(server: Server, scope: str) -> None:
     assert_exactly_once(scenario("tail", server, scope=scope, count=200, keys=5), 200, 5)
+
+
+def test_a_stream_of_which_the_beginning_was_dropped(tmp_path: Path, scope: str) -> None:
+    with pravega_server(tmp_path, "--retain", "1M") as server:
+        seen = scenario("retained", server, scope=scope, count=3000, size_bytes=1000)
+    [(key, numbers)] = seen["sequences"].items()
+    assert key == "key0"
+    assert 800 < len(numbers) < 1100
+    assert numbers == list(range(3000 - len(numbers), 3000))
 
 
 def test_reads_parked_at_the_tail(server: Server, scope: str) -> None:

@@ -33,7 +33,7 @@ def serve(
     auth: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="whom Pravega lets in, and Offramp knows")] = "",
     road: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Offramp: a road there is; else any")] = None,
     feed: Annotated[Path | None, typer.Option(metavar="FILE", help="Offramp: messages, a JSON object a line")] = None,
-    rate: Annotated[float, typer.Option(min=0, metavar="N", help="Offramp: messages a second on a road in use")] = 0.0,
+    rate: Annotated[float, typer.Option(min=0, max=1e6, metavar="N", help="Offramp: messages a second, road")] = 0.0,
     retain: Annotated[str, typer.Option(metavar="SIZE", help="data to keep, as 512M; the oldest goes first")] = "2G",
     like_real: Annotated[bool, typer.Option("--like-real", help="hang and close where the real server does")] = False,
     seed: Seed = 0,

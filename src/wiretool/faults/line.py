@@ -11,6 +11,7 @@ from wiretool.faults.dialects import Dialect
 from wiretool.faults.lane import Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order
+from wiretool.faults.remnants import Remnants
 from wiretool.faults.standing import Standing
 from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.records import Record
@@ -54,8 +55,9 @@ class Held:
 class Direction:
     """What one side has sent: how much of it has gone on, and what waits to be whole."""
 
-    def __init__(self, side: Side, *, is_greeting: bool) -> None:
+    def __init__(self, side: Side, remnants: Remnants, *, is_greeting: bool) -> None:
         self.side: Side = side
+        self.remnants = remnants
         self.lane = Lane()
         self.held = Held()
         #: Bytes of the stream that were taken out of `held`, and those up to the end of the last frame.
@@ -132,7 +134,7 @@ class Line:
         self.protocol = dialect.protocol.name
         self.watch = watch
         self.directions: Mapping[Side, Direction] = {
-            side: Direction(side, is_greeting=side in dialect.greets) for side in SIDES
+            side: Direction(side, Remnants(dialect.piece), is_greeting=side in dialect.greets) for side in SIDES
         }
         self._dialect = dialect
         self._rng = rng
@@ -181,7 +183,7 @@ class Line:
         """Whether frames of that direction wait until they are whole."""
         if direction.is_lost or direction.lane.is_closed:
             return False
-        if self._standings[direction.side]:
+        if self._standings[direction.side] or direction.remnants:
             return True
         return direction.is_greeting and any(self._standings.values())
 
@@ -241,6 +243,9 @@ class Line:
     def _judge(self, direction: Direction, record: Record, parts: Sequence[Record], now_ns: int) -> None:
         """All rules look at the message as it came; then those that want to act, in order."""
         acting = [standing for standing in self._standings[direction.side] if standing.wants(record)]
+        if direction.remnants.takes(record):
+            self._credit(direction, record, now_ns)
+            return
         opening = self._dialect.opening(record) if direction.is_greeting else None
         if opening is not None:
             self._note("the offer of permessage-deflate was taken out of the request, so that rules can act")
@@ -255,7 +260,17 @@ class Line:
             if isinstance(standing.rule.action, Reorder) and direction.lane.is_holding_back:
                 continue  # it overtakes another one already
             self._act(standing, passage, now_ns)
+        if passage.is_taken_out:
+            direction.remnants.expect(record, is_answered=bool(passage.back))
         self._send(direction, passage, now_ns)
+        if passage.is_taken_out:
+            self._credit(direction, record, now_ns)
+
+    def _credit(self, direction: Direction, record: Record, now_ns: int) -> None:
+        """Say what the receiver of a frame that goes nowhere would have said."""
+        credit = self._dialect.credit(record)
+        if credit:
+            self.directions[other_side(direction.side)].insert(credit, now_ns)
 
     def _act(self, standing: Standing, passage: Passage, now_ns: int) -> None:
         if passage.is_over:

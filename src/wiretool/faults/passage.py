@@ -69,6 +69,8 @@ class Passage:
         self.reorderers: list[Standing] = []
         self.reorder_within_ns = 0
         self.back = b""
+        #: It was taken out of what its side says: dropped, or answered.
+        self.is_taken_out = False
         self.ending: Literal["", "fin", "reset"] = ""
         #: Nothing is left that a further action could be done to.
         self.is_over = False
@@ -99,6 +101,7 @@ class Passage:
 
     def _drop(self, action: Drop) -> None:
         self._replace(b"", is_over=True)
+        self.is_taken_out = True
 
     def _duplicate(self, action: Duplicate) -> None:
         if len(self.data) * (self.copies + action.copies) > limits.FAULT_HELD_BYTES:
@@ -149,6 +152,7 @@ class Passage:
         else:
             self._replace(self._dialect.instead(self.record), is_over=True)
             self.back = answer
+            self.is_taken_out = True
 
 
 _DEEDS: Mapping[type, Callable[[Passage, Any], None]] = {

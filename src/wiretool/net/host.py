@@ -118,11 +118,12 @@ class Host(Station):
         self._queue.extend(items)
         if self._is_working:
             return
-        self._is_working = True
-        try:
-            self._work()
-        finally:
-            self._is_working = False
+        if self._queue:
+            self._is_working = True
+            try:
+                self._work()
+            finally:
+                self._is_working = False
         self._set_alarm()
 
     def _work(self) -> None:
@@ -138,7 +139,8 @@ class Host(Station):
                     self._hold(number, interceptor)
                 else:
                     self._write(number, data)
-                sent[number] = sent.get(number, 0) + len(data)
+                if queue or sent or len(data) >= limits.MOCK_REPLY_BYTES_MAX:  # not of a single reply, the usual case
+                    sent[number] = sent.get(number, 0) + len(data)
             else:
                 self._carry_out(item)
         for number, count in sent.items():
@@ -170,12 +172,11 @@ class Host(Station):
 
     def _write(self, number: int, data: bytes) -> None:
         end = self.sockets.get(number)
-        if end is None or not end.is_open:
+        if end is None or not end.send(data):
             return
         self.traffic.sent_bytes += len(data)
         if self.recording is not None:
             self.record(lambda recording, now_ns: recording.sent(number, "server", data, now_ns))
-        end.send(data)
 
     def _close(self, item: Close, now_ns: int) -> None:
         end = self.sockets.get(item.connection)

@@ -1,6 +1,7 @@
 """A whole run of `wiretool serve` or `tap`: from options that were checked to the last goodbye."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -18,6 +19,8 @@ from wiretool.net.station import Station
 #: How often the counters on a terminal are drawn anew.
 LOOK_S = 0.5
 LAST_STANDARD_STREAM = 2
+#: New objects that are there at once before the collector looks at them; 700 is Python's own pace.
+COLLECTED_OBJECTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ def run(running: Station, plan: Plan) -> None:
     PeerError where a door cannot be opened; BrokenPipeError or UsageError where what is said can be written no longer.
     """
     fill_standard_streams()
+    calm_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(running, plan))
 
@@ -51,6 +55,16 @@ def fill_standard_streams() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
         pass
     os.close(number)
+
+
+def calm_collector() -> None:
+    """Look for garbage in cycles less often, and never in what is there from the start.
+
+    A request makes hardly any cycles, yet at Python's own pace looking for them takes a quarter of a server's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_OBJECTS, *gc.get_threshold()[1:])
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -104,10 +104,12 @@ class Socket(asyncio.Protocol):
         if self.is_open:
             self._transport.resume_reading()
 
-    def send(self, data: bytes) -> None:
-        """Send; what is sent on a closed socket is dropped."""
-        if self.is_open and not self._is_finished:
-            self._transport.write(data)
+    def send(self, data: bytes) -> bool:
+        """Send; whether it could be: what is sent on a closed socket is dropped."""
+        if self.is_closing or self._is_finished or self._transport.is_closing():
+            return False
+        self._transport.write(data)
+        return True
 
     def finish(self) -> None:
         """Send no more, but go on receiving; the last of both sides closes. TLS under asyncio knows no half."""

@@ -9,7 +9,7 @@ Extent = Callable[[bytes, int, int], int]
 class Inbox:
     """Keeps what was fed until whole frames of it are taken; each frame is held against its limits by `extent`."""
 
-    __slots__ = ("_at", "_data", "_extent", "_need", "_parts", "_size")
+    __slots__ = ("_at", "_data", "_extent", "_need", "_parts", "held")
 
     def __init__(self, extent: Extent) -> None:
         self._extent = extent
@@ -17,7 +17,8 @@ class Inbox:
         self._at = 0
         #: Behind `_data`, while the frame at its front is far from whole: joined once, not with every piece.
         self._parts: list[bytes] = []
-        self._size = 0
+        #: Bytes not taken yet.
+        self.held = 0
         self._need = 0
 
     def feed(self, data: bytes) -> None:
@@ -26,16 +27,11 @@ class Inbox:
             self._data, self._at = data, 0
         else:
             self._parts.append(data)
-        self._size += len(data)
-
-    @property
-    def held(self) -> int:
-        """Bytes not taken yet."""
-        return self._size
+        self.held += len(data)
 
     def next(self) -> bytes | None:
         """The next whole frame, or None where more bytes are needed. DecodeError: no frame can begin so."""
-        size = self._size
+        size = self.held
         if not size or size < self._need:
             return None
         if self._parts:
@@ -50,5 +46,5 @@ class Inbox:
             return None
         self._need = 0
         self._at = at + length
-        self._size = size - length
+        self.held = size - length
         return data if length == end else data[at : at + length]

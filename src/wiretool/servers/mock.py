@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
@@ -32,6 +33,9 @@ class Send(NamedTuple):
     data: bytes
 
 
+_send = partial(tuple.__new__, Send)
+
+
 class Close(NamedTuple):
     """That connection ends behind what was sent on it; with `is_abort` by a reset, and what is unsent is dropped."""
 
@@ -54,7 +58,7 @@ class Outbox:
 
     def send(self, connection: int, data: bytes) -> None:
         """Send `data` on a connection."""
-        self._actions.append(Send(connection, data))
+        self._actions.append(_send((connection, data)))
 
     def close(self, connection: int, why: str = "", *, is_abort: bool = False) -> None:
         """Close a connection; nothing may be sent on it afterwards."""
@@ -98,6 +102,8 @@ class Mock(ABC):
 
     #: Where it listens, the main door first.
     doors: tuple[Door, ...]
+    #: What `operate` can do.
+    operations: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.outbox = Outbox()
@@ -130,7 +136,8 @@ class Mock(ABC):
 
         UsageError: it knows no such thing, or not with these arguments.
         """
-        raise UsageError(f"this mock has no operation {what!r}")
+        there = f"there {'is' if len(self.operations) == 1 else 'are'} {', '.join(self.operations) or 'none'}"
+        raise UsageError(f"this mock has no operation {what!r}: {there}")
 
     # -- what happened ---------------------------------------------------------------------------------------------
 

@@ -18,6 +18,13 @@ def events(
     return seen(read_all(manager, scope, count))
 
 
+def retained(manager: Any, scope: str, count: int, size_bytes: int) -> dict[str, Any]:
+    """More events of one key than the server keeps, and what is left of them."""
+    prepare(manager, scope)
+    write(manager, scope, count, 1, size_bytes=size_bytes)
+    return seen(read_all(manager, scope, 1))
+
+
 def flushes(manager: Any, scope: str, count: int, keys: int, every: int) -> dict[str, Any]:
     """A writer that waits for its acknowledgements now and then, and a second one that goes on behind it."""
     prepare(manager, scope)
@@ -115,6 +122,7 @@ SCENARIOS: dict[str, Scenario] = {
     "large": large,
     "many_writers": many_writers,
     "only_read": only_read,
+    "retained": retained,
     "sealed": sealed,
     "until_told": until_told,
 }

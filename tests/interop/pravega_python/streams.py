@@ -57,4 +57,9 @@ def many(manager: Any, scope: str, count: int) -> dict[str, Any]:
     return {"streams": manager.list_stream(scope)}
 
 
-SCENARIOS: dict[str, Scenario] = {"manage": manage, "many_streams": many}
+def scope_twice(manager: Any, scope: str) -> dict[str, Any]:
+    """A scope made two times."""
+    return {"first": manager.create_scope(scope), "second": manager.create_scope(scope)}
+
+
+SCENARIOS: dict[str, Scenario] = {"manage": manage, "many_streams": many, "scope_twice": scope_twice}

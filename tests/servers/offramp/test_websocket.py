@@ -106,24 +106,41 @@ def test_how_long_a_message_may_be(options: dict[str, int], most: int, is_deflat
 
 
 @pytest.mark.parametrize(
-    "wrong", [b"{", b"[]", b'{"type":"REBALANCE","assignment":[]}', b'{"type":"REQUEST","count":"1"}']
+    ("wrong", "why"),
+    [
+        (b"{", "malformed_json"),
+        (b"not json", "malformed_json"),
+        (b"[]", "not_an_object"),
+        (b'{"type":"NOPE"}', "unknown_type"),
+        (b'{"type":"REBALANCE","assignment":[]}', "wrong_direction"),
+        (b'{"type":"REQUEST","count":"1"}', "bad_field_type"),
+    ],
 )
-def test_what_is_no_event_is_1011_and_waits_for_the_answer(wrong: bytes) -> None:
+def test_what_is_no_event_is_1011_and_waits_for_the_answer(wrong: bytes, why: str) -> None:
     network = Network(OfframpMock())
     client = opened(network)
     network.send(0, frame(FIN | TEXT, wrong) + frame(FIN | 9) + frame(FIN | TEXT, REQUEST))
     assert client.take() == [ws.CloseConnection(code=1011, reason="")]
     assert not network.closed
     client.close(1011)
-    assert network.closed == {0: ""}
+    assert network.closed[0].startswith(f"{why}: ")
     assert client.take() == []
+
+
+def test_a_client_that_never_answers_is_reset_for_what_was_wrong() -> None:
+    network = Network(OfframpMock())
+    opened(network)
+    network.send(0, frame(FIN | BINARY, b"\xff"))
+    network.wait(limits.OFFRAMP_SILENCE_S + 1)
+    assert network.closed[0].startswith("malformed_utf8: ")
+    assert network.aborted == {0}
 
 
 def test_the_answer_may_come_with_what_was_wrong() -> None:
     network = Network(OfframpMock())
     opened(network)
     network.send(0, frame(FIN | TEXT, b"{") + frame(FIN | 8, b"\x03\xe8"))
-    assert network.closed == {0: ""}
+    assert network.closed[0].startswith("malformed_json: ")
 
 
 def test_more_wrong_frames_instead_of_the_answer() -> None:
@@ -131,7 +148,7 @@ def test_more_wrong_frames_instead_of_the_answer() -> None:
     client = opened(network)
     network.send(0, frame(FIN | TEXT, b"{") + frame(FIN | 3))
     assert client.take() == [ws.CloseConnection(code=1011, reason="")]
-    assert network.closed == {0: "reserved_opcode at byte 0: opcode 3 means nothing"}
+    assert network.closed[0].startswith("malformed_json: ")
 
 
 def test_a_failed_consumer_leaves_its_stream_at_once() -> None:

@@ -41,7 +41,7 @@ def test_its_doors() -> None:
 
 @pytest.mark.parametrize("version", [14, 18])
 def test_versions_that_no_server_has(version: int) -> None:
-    with pytest.raises(UsageError, match=f"it serves wire versions 15 to 17, not {version}"):
+    with pytest.raises(UsageError, match=f"wire version {version}: the mock speaks 15 to 17"):
         PravegaMock(wire_version=version)
 
 
@@ -98,12 +98,13 @@ def test_a_table_is_sealed_from_outside_as_a_client_seals_one() -> None:
     [
         ("seal", {"segment": "a/b/0"}, "segment 'a/b/0' is missing"),
         ("seal", {"segment": 5}, "segment: wants str, not 5"),
-        ("seal", {}, "wants segment, not nothing"),
+        ("seal", {}, "seal wants segment, not nothing"),
         ("scale", {"scope": "a"}, "wants scope, stream, segments, not scope"),
         ("scale", {"scope": "a", "stream": "b", "segments": True}, "segments: wants int, not True"),
         ("scale", {"scope": "a", "stream": "b", "segments": 0}, "1 to 10000 segments, not 0"),
-        ("scale", {"scope": "a", "stream": "b", "segments": 2}, "a/b is not scaled"),
-        ("dance", {}, "no operation 'dance'"),
+        ("scale", {"scope": "a", "stream": "b", "segments": 2}, r"scale wants SCOPE/STREAM: there is no stream a/b$"),
+        ("scale", {"scope": "scopestream", "stream": "", "segments": 2}, "there is no stream scopestream/$"),
+        ("dance", {}, "no operation 'dance': there are seal, scale$"),
     ],
 )
 def test_what_cannot_be_done_from_outside(what: str, arguments: Mapping[str, Any], why: str) -> None:
@@ -150,6 +151,10 @@ def test_a_stream_is_scaled_from_outside() -> None:
     assert operate(cluster, "scale", wanted) == {"segments": [(1 << 32) + 1, (1 << 32) + 2]}
     assert client.hear() == [SegmentIsSealed(request_id=4, segment=SEGMENT, offset=0)]
     assert client.set_up("scope/stream/2.#epoch.1") < 0
+    stream = pb.StreamInfo(scope="scope", stream="stream")
+    cluster.mock.service.call("sealStream", stream.SerializeToString(), None, cluster.now_ns)
+    with pytest.raises(UsageError, match="scope/stream is not scaled: STREAM_SEALED"):
+        operate(cluster, "scale", wanted)
 
 
 def test_a_stream_that_is_made_again_has_its_segments_at_once() -> None:

@@ -36,7 +36,7 @@ def test_operations() -> None:
         ("info", {"segment": "none"}, "segment 'none' is missing"),
         ("seal", {}, "seal wants the name of a segment"),
         ("seal", {"segment": "seg", "x": 1}, "seal wants the name of a segment"),
-        ("scale", {}, "no operation 'scale'"),
+        ("scale", {}, "no operation 'scale': there are create, seal, delete, info$"),
     ],
 )
 def test_operations_that_make_no_sense(what: str, arguments: dict[str, Any], text: str) -> None:

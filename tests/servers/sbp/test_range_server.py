@@ -165,14 +165,19 @@ def test_somebody_may_seal_a_range() -> None:
     assert appended(client, entry(3, 1)) == [1460]
     with pytest.raises(UsageError, match="no range 5 of stream 1"):
         mock.operate("seal", {"stream": 1, "index": 5}, 0)
-    with pytest.raises(UsageError, match="no operation 'sail'"):
+    with pytest.raises(UsageError, match=r"no operation 'sail': there are seal, lead$"):
         mock.operate("sail", {}, 0)
 
 
-@pytest.mark.parametrize("arguments", [{"stream": [1]}, {"stream": 1, "index": {}}, {"stream": True}, {}])
+@pytest.mark.parametrize("arguments", [{"stream": [1]}, {"stream": 1, "index": {}}, {"stream": True}])
 def test_what_names_no_range_is_wrong_usage(arguments: dict[str, object]) -> None:
     with pytest.raises(UsageError, match="is a whole number, not"):
         SbpMock().operate("seal", arguments, 0)
+
+
+def test_a_seal_without_a_stream_is_told_what_it_wants() -> None:
+    with pytest.raises(UsageError, match="seal wants stream, a whole number"):
+        SbpMock().operate("seal", {"index": 0}, 0)
 
 
 def test_any_batch_that_fits_is_found_and_of_others_is_said_that_they_do_not() -> None:

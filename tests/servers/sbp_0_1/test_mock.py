@@ -352,10 +352,12 @@ def test_somebody_may_seal_a_range() -> None:
     assert mock.operate("seal", {"stream": 0}, 0) == ({"stream": 0, "index": 0, "end": 4}, [])
     with pytest.raises(UsageError, match="stream 9"):
         mock.operate("seal", {"stream": 9}, 0)
-    for wrong in ({"stream": [0]}, {"stream": "0"}, {"stream": 0, "index": 1.5}, {}):
+    for wrong in ({"stream": [0]}, {"stream": "0"}, {"stream": 0, "index": 1.5}):
         with pytest.raises(UsageError, match="is a whole number, not"):
             mock.operate("seal", wrong, 0)
-    with pytest.raises(UsageError, match="no operation"):
+    with pytest.raises(UsageError, match="seal wants stream, a whole number"):
+        mock.operate("seal", {}, 0)
+    with pytest.raises(UsageError, match=r"no operation 'scale': there is seal$"):
         mock.operate("scale", {}, 0)
 
 

@@ -2,15 +2,16 @@
 
 import random
 
-from wiretool.codec.message import Side
+from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
 from wiretool.faults.dialects.dialect import Dialect, Form, Kind, LengthField
+from wiretool.faults.remnants import Piece
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega_controller import frames
 from wiretool.protocols.pravega_controller.calls import CALLS, PREFIX_BYTES
 from wiretool.protocols.pravega_controller.encoding import data_frame, encode, with_message
-from wiretool.protocols.pravega_controller.messages import Headers, RstStream
+from wiretool.protocols.pravega_controller.messages import Headers, RstStream, WindowUpdate
 from wiretool.records import Record
 
 #: Frames whose header blocks refer to those before them.
@@ -63,6 +64,25 @@ class ControllerDialect(Dialect):
         """The server has seen the headers of the call: it is told that the client lets go of it."""
         stream_id = frames.read_header(record.raw, 0).stream_id
         return encode(RstStream(stream_id=stream_id, error_code="CANCEL"), "client")
+
+    def piece(self, record: Record) -> Piece | None:
+        """Of a request: most clients end it by an empty DATA frame behind the one with the message."""
+        if record.side != "client" or record.message == "Preface":
+            return None
+        header = frames.read_header(record.raw, 0)
+        if header.type in (*_BLOCKS, frames.PRIORITY) or not header.stream_id:
+            return None
+        is_content = header.type == frames.DATA
+        ends = is_content and bool(header.flags & frames.END_STREAM)
+        is_last = ends or header.type == frames.RST_STREAM
+        return Piece(header.stream_id, (record.message, "client") in CALLS, is_content, is_last)
+
+    def credit(self, record: Record) -> bytes:
+        """What the sender has counted against the window of the connection is given back (RFC 9113 §6.9.1)."""
+        header = frames.read_header(record.raw, 0)
+        if record.message == "Preface" or header.type != frames.DATA or not header.length:
+            return b""
+        return encode(WindowUpdate(stream_id=0, window_increment=header.length), other_side(record.side))
 
     def why_fixed(self, side: Side, frame: bytes) -> str:
         if len(frame) >= frames.HEADER_BYTES and frame[3] in _BLOCKS:

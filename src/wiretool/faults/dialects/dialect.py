@@ -11,6 +11,7 @@ from wiretool.codec.types import WireType
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Action, Answer, Change, Set, Stale, WrongChecksum, WrongLength
 from wiretool.faults.places import Pattern, changed_at, check_place, epochs_in, offsets_in, with_value
+from wiretool.faults.remnants import Piece
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
 
@@ -188,6 +189,14 @@ class Dialect:
     def is_aside(self, record: Record) -> bool:
         """Whether the frame is none of the message that is being completed, though it stands inside it."""
         return False
+
+    def piece(self, record: Record) -> Piece | None:
+        """The call that the frame is a piece of, where calls take several frames and one side can end them alone."""
+        return None
+
+    def credit(self, record: Record) -> bytes:
+        """What the receiver of a frame that was taken out would have said, so that its sender may go on for ever."""
+        return b""
 
     def why_fixed(self, side: Side, frame: bytes) -> str:
         """Why this frame must go on as it is and in its place, or empty where it need not."""

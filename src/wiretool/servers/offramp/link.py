@@ -64,6 +64,8 @@ class OfframpLink(Link, Port):
         self._server = server
         self._connection = connection
         self._phase = Phase.HTTP
+        #: Why we have sent a Close that the client has to answer.
+        self._why = ""
         self._inbox = Inbox(self._extent)
         self._receiver = Receiver(None, server.client_message_bytes_max)
         self._sender = Sender(None)
@@ -227,6 +229,7 @@ class OfframpLink(Link, Port):
         self._dismiss()
         if waits:
             self._phase = Phase.CLOSING
+            self._why = why
             self._heard_ns = self._server.now_ns
             self.flush()
         else:
@@ -236,7 +239,7 @@ class OfframpLink(Link, Port):
         if self._phase is not Phase.CLOSED:
             self._phase = Phase.CLOSED
             self.flush()
-            self._server.outbox.close(self._connection, why)
+            self._server.outbox.close(self._connection, self._why or why)
 
     def _dismiss(self) -> None:
         """Nobody consumes any more; the others of the stream get its partitions."""
@@ -333,4 +336,4 @@ class OfframpLink(Link, Port):
 
     def _abandon(self, why: str) -> None:
         self._phase = Phase.CLOSED
-        self._server.outbox.close(self._connection, why, is_abort=True)
+        self._server.outbox.close(self._connection, self._why or why, is_abort=True)

@@ -39,6 +39,7 @@ class OfframpMock(Mock):
     """
 
     doors = (Door("offramp", 8080, "offramp"),)
+    operations = ("publish", "rebalance", "roads")
 
     def __init__(
         self,

@@ -134,10 +134,10 @@ class StoreLink(PacedLink):
             self.close(self._why_closed)
 
     def _serve_frames(self, now_ns: int) -> None:
-        next_frame = self._inbox.next
+        inbox = self._inbox
         appends = self._appending.appends
         counts = self._outbox.counts
-        while self._unsent_bytes < limits.MOCK_REPLY_BYTES_MAX and (frame := next_frame()) is not None:
+        while inbox.held and self._unsent_bytes < limits.MOCK_REPLY_BYTES_MAX and (frame := inbox.next()) is not None:
             route = self._routes.get(frame[:4])
             if route is None:
                 raise self._unexpected(frame)

@@ -19,7 +19,7 @@ from wiretool.servers.mock import Action, Door, Link, Mock
 from wiretool.servers.pravega.controller.authority import Authority
 from wiretool.servers.pravega.controller.context import Address, Context
 from wiretool.servers.pravega.controller.link import ControllerLink
-from wiretool.servers.pravega.controller.refused import Refused
+from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.service import Service
 from wiretool.servers.pravega.controller.state import ControllerState
 from wiretool.servers.pravega.link import Port, StoreLink
@@ -46,6 +46,8 @@ class PravegaMock(Mock):
     is that of the door. `has_admin`: there is an admin port too.
     """
 
+    operations = ("seal", "scale")
+
     def __init__(
         self,
         *,
@@ -59,7 +61,9 @@ class PravegaMock(Mock):
         has_admin: bool = False,
     ) -> None:
         if not OLDEST_SERVED_VERSION <= wire_version <= NEWEST_VERSION:
-            raise UsageError(f"it serves wire versions {OLDEST_SERVED_VERSION} to {NEWEST_VERSION}, not {wire_version}")
+            raise UsageError(
+                f"wire version {wire_version}: the mock speaks {OLDEST_SERVED_VERSION} to {NEWEST_VERSION}"
+            )
         super().__init__()
         self.doors = (STORE_DOOR, CONTROLLER_DOOR, *((ADMIN_DOOR,) if has_admin else ()))
         self._wire_version = wire_version
@@ -98,9 +102,9 @@ class PravegaMock(Mock):
         """`seal` {segment} seals a segment; `scale` {scope, stream, segments} divides a stream anew."""
         match what:
             case "seal":
-                told = self._seal(now_ns, **_checked(arguments, segment=str))
+                told = self._seal(now_ns, **_checked(what, arguments, segment=str))
             case "scale":
-                told = self._scale(now_ns, **_checked(arguments, scope=str, stream=str, segments=int))
+                told = self._scale(now_ns, **_checked(what, arguments, scope=str, stream=str, segments=int))
             case _:
                 return super().operate(what, arguments, now_ns)
         return told, self._done(now_ns)
@@ -120,7 +124,7 @@ class PravegaMock(Mock):
         try:
             made = self.controller.scale_to(scope, stream, segments, now_ns)
         except Refused as refused:
-            raise UsageError(f"{scope}/{stream} is not scaled: {refused}") from refused
+            raise UsageError(_not_scaled(f"{scope}/{stream}", refused)) from refused
         return {"segments": [segment.id for segment in made]}
 
     def _ask(self, request: Message, now_ns: int) -> Message:
@@ -141,11 +145,17 @@ class PravegaMock(Mock):
         self.timers.at(now_ns + _IDLE_NS, self._watch)
 
 
-def _checked(arguments: Mapping[str, Any], **kinds: type) -> dict[str, Any]:
-    """The arguments, if they are these and of these kinds. UsageError."""
+def _not_scaled(stream: str, refused: Refused) -> str:
+    if refused.why in (Why.SCOPE_NOT_FOUND, Why.STREAM_NOT_FOUND):
+        return f"scale wants SCOPE/STREAM: there is no stream {stream}"
+    return f"{stream} is not scaled: {refused}"
+
+
+def _checked(what: str, arguments: Mapping[str, Any], **kinds: type) -> dict[str, Any]:
+    """The arguments of the operation `what`, if they are these and of these kinds. UsageError."""
     if set(arguments) != set(kinds):
-        raise UsageError(f"wants {', '.join(kinds)}, not {', '.join(arguments) or 'nothing'}")
+        raise UsageError(f"{what} wants {', '.join(kinds)}, not {', '.join(arguments) or 'nothing'}")
     for name, kind in kinds.items():
         if type(arguments[name]) is not kind:
-            raise UsageError(f"{name}: wants {kind.__name__}, not {arguments[name]!r}")
+            raise UsageError(f"{what}, {name}: wants {kind.__name__}, not {arguments[name]!r}")
     return dict(arguments)

@@ -18,6 +18,7 @@ class DraftMock(Mock):
     """
 
     doors = (Door("store", 12345, "pravega-draft"),)
+    operations = ("create", "seal", "delete", "info")
 
     def __init__(self, *, segments: Iterable[str] | None = None, retain_bytes: int = limits.MOCK_RETAIN_BYTES) -> None:
         super().__init__()
@@ -36,7 +37,7 @@ class DraftMock(Mock):
 
     def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
         """`create`, `seal`, `delete` or `info` of a {segment}: what the draft leaves to another protocol."""
-        if what not in ("create", "seal", "delete", "info"):
+        if what not in self.operations:
             return super().operate(what, arguments, now_ns)
         name = arguments.get("segment")
         if not isinstance(name, str) or len(arguments) != 1:

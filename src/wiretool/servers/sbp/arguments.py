@@ -6,8 +6,13 @@ from typing import Any
 from wiretool.errors import UsageError
 
 
-def whole_number(arguments: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """The argument of that name; UsageError where it is no whole number, or missing without a default."""
+def whole_number(what: str, arguments: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """The argument of that name of the operation `what`.
+
+    UsageError where it is no whole number, or missing without a default.
+    """
+    if name not in arguments and default is None:
+        raise UsageError(f"{what} wants {name}, a whole number")
     value = arguments.get(name, default)
     if type(value) is not int:
         raise UsageError(f"{name} is a whole number, not {value!r}")

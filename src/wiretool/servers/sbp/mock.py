@@ -31,6 +31,8 @@ class SbpMock(Mock):
     at its offset is refused as pending; None: no time at all, or with `like_real` about what the real one needs.
     """
 
+    operations = ("seal", "lead")
+
     def __init__(
         self,
         *,
@@ -99,7 +101,7 @@ class SbpMock(Mock):
         return super().operate(what, arguments, now_ns)
 
     def _seal(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        key = (whole_number(arguments, "stream"), whole_number(arguments, "index", 0))
+        key = (whole_number("seal", arguments, "stream"), whole_number("seal", arguments, "index", 0))
         replica = self.range_server.replicas.get(key)
         if replica is None:
             raise UsageError(f"no range {key[1]} of stream {key[0]}")

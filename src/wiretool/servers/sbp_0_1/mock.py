@@ -31,6 +31,8 @@ class Sbp01Mock(Mock):
     reports.
     """
 
+    operations = ("seal",)
+
     def __init__(
         self,
         *,
@@ -90,8 +92,8 @@ class Sbp01Mock(Mock):
         """`seal`: the writable range of `stream`, or the one with `index`, at the data node."""
         if what != "seal":
             return super().operate(what, arguments, now_ns)
-        stream = whole_number(arguments, "stream")
-        index = whole_number(arguments, "index") if arguments.get("index") is not None else None
+        stream = whole_number(what, arguments, "stream")
+        index = whole_number(what, arguments, "index") if arguments.get("index") is not None else None
         try:
             target = self.store.range_of(stream, index)
         except Refusal as why:

@@ -211,6 +211,80 @@ def test_a_cut_before_the_head_or_beyond_the_end_is_refused(world: World, cut: d
     assert world.store.segments.info("s/t/0.#epoch.0").start == 4
 
 
+# -- retention ---------------------------------------------------------------------------------------------------------
+
+
+BLOCK = bytes(4096)  # a chunk of its own
+
+
+def head(world: World, info: pb.StreamInfo) -> dict[int, int]:
+    found = world.call("getSegments", pb.GetSegmentsRequest(streamInfo=info)).segments
+    return {at.segmentId.segmentId: at.offset for at in found}
+
+
+def between(world: World, info: pb.StreamInfo, to: dict[int, int]) -> list[int]:
+    found = world.call("getSegmentsBetween", pb.StreamCutRange(streamInfo=info, to=to)).segments
+    return [segment.segmentId for segment in found]
+
+
+def test_a_stream_begins_where_the_store_still_has_it() -> None:
+    world = World(retain_bytes=2 * len(BLOCK))
+    info = world.make_stream()
+    assert head(world, info) == {0: 0}
+    for _ in range(5):
+        world.append("s/t/0.#epoch.0", BLOCK)
+    assert head(world, info) == {0: 3 * len(BLOCK)}
+    assert truncate(world, info, {0: 0}) == pb.UpdateStreamStatus.FAILURE
+    assert truncate(world, info, {0: 4 * len(BLOCK)}) == pb.UpdateStreamStatus.SUCCESS
+    assert head(world, info) == {0: 4 * len(BLOCK)}
+
+
+def test_what_the_store_has_dropped_is_noticed_before_a_truncation() -> None:
+    world = World(retain_bytes=2 * len(BLOCK))
+    info = world.make_stream()
+    for _ in range(5):
+        world.append("s/t/0.#epoch.0", BLOCK)
+    assert truncate(world, info, {0: len(BLOCK)}) == pb.UpdateStreamStatus.FAILURE
+
+
+def test_a_closed_segment_of_which_data_is_left_stays_in_the_head() -> None:
+    world = World(retain_bytes=3 * len(BLOCK))
+    info = world.make_stream()
+    for _ in range(2):
+        world.append("s/t/0.#epoch.0", BLOCK)
+    world.state.scale_to("s", "t", 2, world.now_ns)
+    for _ in range(2):
+        world.append("s/t/1.#epoch.1", BLOCK)
+    assert head(world, info) == {0: len(BLOCK)}
+    assert between(world, info, {FIRST + 1: 0, FIRST + 2: 0}) == [0, FIRST + 1, FIRST + 2]
+
+
+def test_a_stream_begins_with_later_segments_once_they_have_lost_data() -> None:
+    world = World(retain_bytes=3 * len(BLOCK))
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", BLOCK)
+    world.state.scale_to("s", "t", 2, world.now_ns)
+    world.state.scale_to("s", "t", 3, world.now_ns)
+    for _ in range(4):
+        world.append("s/t/3.#epoch.2", BLOCK)
+    numbers = [SECOND + number for number in (3, 4, 5)]
+    assert between(world, info, dict.fromkeys(numbers, 0)) == numbers
+    assert head(world, info) == {SECOND + 3: len(BLOCK), SECOND + 4: 0, SECOND + 5: 0}
+    assert list(world.segments("s/t/")) == ["s/t/3.#epoch.2", "s/t/4.#epoch.2", "s/t/5.#epoch.2"]
+
+
+def test_a_head_that_lies_further_on_elsewhere_is_not_moved_back() -> None:
+    world = World(retain_bytes=3 * len(BLOCK))
+    info = world.make_stream(segments=2)
+    halves = [KeyRange(0.0, 0.25), KeyRange(0.25, 0.5)], [KeyRange(0.5, 0.75), KeyRange(0.75, 1.0)]
+    world.state.scale("s", "t", [0], halves[0], world.now_ns)
+    world.state.scale("s", "t", [1], halves[1], world.now_ns)
+    assert truncate(world, info, {0: 0, SECOND + 4: 0, SECOND + 5: 0}) == pb.UpdateStreamStatus.SUCCESS
+    for _ in range(4):
+        world.append("s/t/2.#epoch.1", BLOCK)
+    assert head(world, info) == {FIRST + 2: len(BLOCK), FIRST + 3: 0, SECOND + 4: 0, SECOND + 5: 0}
+
+
 # -- the end -----------------------------------------------------------------------------------------------------------
 
 

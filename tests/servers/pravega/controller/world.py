@@ -22,11 +22,13 @@ METHODS = pb.DESCRIPTOR.services_by_name["ControllerService"].methods_by_name
 class World:
     """A store, a controller, and its service; `now_ns` is the time of every call."""
 
-    def __init__(self, *, authority: Authority | None = None, has_leases: bool = False) -> None:
+    def __init__(
+        self, *, authority: Authority | None = None, has_leases: bool = False, retain_bytes: int = 1 << 20
+    ) -> None:
         self.now_ns = NOW
         self.timers = Timers()
         rng = random.Random(1)
-        self.store = SegmentStore(wire_version=17, retain_bytes=1 << 20, rng=rng)
+        self.store = SegmentStore(wire_version=17, retain_bytes=retain_bytes, rng=rng)
         self.state = ControllerState(self.store.ask, rng, lease_timers=self.timers if has_leases else None)
         context = Context(self.state, Address("store.test", 12345), Address("controller.test", 9090), authority)
         self.service = Service(context)

@@ -81,18 +81,24 @@ class Streams:
 
     def truncate(self, scope: str, stream: str, cut: Cut, now_ns: int) -> None:
         """Let a stream begin at a cut that lies at or behind its beginning: what lies before is gone."""
-        found = self._unsealed(scope, stream)
+        self._unsealed(scope, stream)
+        found = self.settled(scope, stream, now_ns)
         if not found.is_cut(cut) or not found.is_at_or_behind(cut, found.head()):
             raise Refused(Why.FAILURE, f"no cut behind the beginning of {scope}/{stream}")
-        names = {segment.id: found.store_name(segment) for segment in found.segments}
+        names = _names(found)
         if not all(self._store.reaches(names[segment], offset, now_ns) for segment, offset in cut.items()):
             raise Refused(Why.FAILURE, f"a cut beyond the end of {scope}/{stream}")
-        gone = [segment for segment in found.between(found.head(), cut) if segment.id not in cut]
-        found.truncated_at = dict(cut)
-        for segment in gone:
-            self._store.delete(names[segment.id], now_ns)
-        for number, offset in cut.items():
-            self._store.truncate(names[number], offset, now_ns)
+        self._begin_at(found, cut, now_ns)
+
+    def settled(self, scope: str, stream: str, now_ns: int) -> Stream:
+        """A stream that begins no earlier than what the store still has of it, as if it had been truncated there."""
+        found = self._scopes.stream(scope, stream)
+        names = _names(found)
+        starts = {segment.id: self._store.start(names[segment.id], now_ns) for segment in found.between({}, {})}
+        head = found.head_of(starts)
+        if head != found.head():
+            self._begin_at(found, head, now_ns)
+        return found
 
     def seal(self, scope: str, stream: str, now_ns: int) -> None:
         """Let a stream take no more events; open transactions are aborted."""
@@ -129,6 +135,16 @@ class Streams:
             raise Refused(Why.STREAM_SEALED, f"{scope}/{stream}")
         return found
 
+    def _begin_at(self, stream: Stream, cut: Cut, now_ns: int) -> None:
+        """Let a stream begin at a cut: segments before it are removed, its own are truncated."""
+        names = _names(stream)
+        gone = [segment for segment in stream.between(stream.head(), cut) if segment.id not in cut]
+        stream.truncated_at = dict(cut)
+        for segment in gone:
+            self._store.delete(names[segment.id], now_ns)
+        for number, offset in cut.items():
+            self._store.truncate(names[number], offset, now_ns)
+
     def _replace(
         self, stream: Stream, old: Sequence[StreamSegment], ranges: Sequence[KeyRange], now_ns: int
     ) -> list[StreamSegment]:
@@ -145,6 +161,11 @@ class Streams:
     def _make(self, stream: Stream, segments: Sequence[StreamSegment], now_ns: int) -> None:
         for segment in segments:
             self._store.create(stream.store_name(segment), stream.config, now_ns)
+
+
+def _names(stream: Stream) -> dict[int, str]:
+    """What the store calls the segments of a stream, by id."""
+    return {segment.id: stream.store_name(segment) for segment in stream.segments}
 
 
 def _kept(config: pb.StreamConfig) -> pb.StreamConfig:

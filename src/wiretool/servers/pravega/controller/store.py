@@ -85,6 +85,11 @@ class Store:
         info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
         return isinstance(info, StreamSegmentInfo) and 0 <= offset <= info.write_offset
 
+    def start(self, name: str, now_ns: int) -> int:
+        """Where a segment begins; 0 where there is no such segment."""
+        info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
+        return info.start_offset if isinstance(info, StreamSegmentInfo) else 0
+
     def is_sealed(self, name: str, now_ns: int) -> bool | None:
         """Whether a segment is sealed; None where there is no such segment."""
         info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)

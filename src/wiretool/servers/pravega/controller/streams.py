@@ -172,6 +172,19 @@ class Stream:
             return self.truncated_at
         return {segment.id: 0 for segment in self.epochs[0].segments}
 
+    def head_of(self, starts: Mapping[int, int]) -> Cut:
+        """Where the stream begins once its segments from the head on begin at `starts`, the oldest data being gone.
+
+        Where an epoch's segments have lost data, those that were closed before it have none left.
+        """
+        head = {segment: max(offset, starts[segment]) for segment, offset in self.head().items()}
+        cut_in = [self._by_id[segment].epoch for segment, start in starts.items() if start and segment not in head]
+        for epoch in self.epochs[max(cut_in) :] if cut_in else ():
+            cut = {segment.id: starts.get(segment.id, 0) for segment in epoch.segments}
+            if self.is_at_or_behind(cut, head):
+                return cut
+        return head
+
     def is_cut(self, cut: Cut) -> bool:
         """Whether a cut is one place in every key's events: known segments whose ranges tile [0, 1)."""
         if not cut or any(segment not in self for segment in cut):

@@ -42,9 +42,10 @@ def get_epoch_segments(context: Context, request: pb.GetEpochSegmentsRequest, no
 def get_segments(context: Context, request: pb.GetSegmentsRequest, now_ns: int) -> pb.SegmentsAtTime:
     """Tell where a stream begins, whatever the timestamp, as the real controller does."""
     info = request.streamInfo
+    stream = context.state.streams.settled(info.scope, info.stream, now_ns)
     locations = [
         pb.SegmentsAtTime.SegmentLocation(segmentId=_segment_id(info, segment), offset=offset)
-        for segment, offset in _stream(context, info).head().items()
+        for segment, offset in stream.head().items()
     ]
     return pb.SegmentsAtTime(segments=locations, delegationToken=_token(context, info, now_ns))
 
@@ -64,8 +65,9 @@ def get_segments_between(context: Context, request: pb.StreamCutRange, now_ns: i
     info, begin, end = request.streamInfo, dict(getattr(request, "from")), dict(request.to)
     if not begin and not end:
         raise Refused(Why.INVALID_ARGUMENT, "both cuts are empty")
+    stream = context.state.streams.settled(info.scope, info.stream, now_ns)
     return pb.StreamCutRangeResponse(
-        segments=[_segment_id(info, segment.id) for segment in _stream(context, info).between(begin, end)],
+        segments=[_segment_id(info, segment.id) for segment in stream.between(begin, end)],
         delegationToken=_token(context, info, now_ns, Permission.READ),
     )
 
