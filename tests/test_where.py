@@ -267,7 +267,7 @@ def test_the_fields_of_every_protocol_are_known() -> None:
         "fields.sugested_length > 0",
         "fields.header.tabel == 'x'",
         "fields.header.fields.timeout == 1",
-        "fields.status == 'x'",
+        "fields.suggested_length == 'x'",
     ):
         with pytest.raises(UsageError):
             Selection(ALL, Clock(), expression=expression)
