@@ -28,6 +28,7 @@ def test_it_says_where_it_is_serves_and_stops(tmp_path: Path, number: int) -> No
         assert server.stop(number) == 0
         host, port = server.doors["store"]
         assert f"pravega is ready: store {host}:{port}, controller " in server.stderr
+        assert server.stderr.splitlines()[-1] == "wiretool: 1 connection; 16 bytes from clients, 16 to them"
         assert "Traceback" not in server.stderr
     assert list(tmp_path.iterdir()) == []
 

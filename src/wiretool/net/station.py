@@ -108,9 +108,10 @@ class Station(Owner):
     def totals(self) -> str:
         """What went over all connections, in a line."""
         traffic = self.traffic
+        connections = "1 connection" if traffic.opened == 1 else f"{traffic.opened:,} connections"
         refused = f", {traffic.refused:,} refused" if traffic.refused else ""
         return (
-            f"{traffic.opened:,} connections{refused}; "
+            f"{connections}{refused}; "
             f"{traffic.received_bytes:,} bytes from clients, {traffic.sent_bytes:,} to them"
         )
 
