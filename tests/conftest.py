@@ -1,5 +1,6 @@
 """Options of the test run: further folders of vectors and captures, held to the same checks."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ HERE = Path(__file__).parent
 #: Beside the project where it is developed; the tests pass without it.
 SHARED = HERE.parent.parent / "shared"
 
+# A shell that started us in the background ignores Ctrl-C, and so would each program that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile(
     "project", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )

@@ -110,10 +110,7 @@ class Station(Owner):
         traffic = self.traffic
         connections = "1 connection" if traffic.opened == 1 else f"{traffic.opened:,} connections"
         refused = f", {traffic.refused:,} refused" if traffic.refused else ""
-        return (
-            f"{connections}{refused}; "
-            f"{traffic.received_bytes:,} bytes from clients, {traffic.sent_bytes:,} to them"
-        )
+        return f"{connections}{refused}; {traffic.received_bytes:,} bytes from clients, {traffic.sent_bytes:,} to them"
 
     def has_room(self, end: Socket) -> bool:
         """Whether one more connection may be open; where not, it is refused and that is told."""

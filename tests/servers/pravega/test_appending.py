@@ -161,7 +161,19 @@ def test_an_older_server_tells_no_number() -> None:
     assert refused == InvalidEventNumber(writer_id=WRITER, request_id=3)
 
 
-def test_a_sealed_segment_refuses_once_then_the_connection_ends(cluster: Cluster, client: Client) -> None:
+def test_a_sealed_segment_refuses_each_append(cluster: Cluster, client: Client) -> None:
+    cluster.client().say(SealSegment(request_id=1, segment=SEGMENT))
+    for number in (4, 5):
+        refused = SegmentIsSealed(request_id=3, segment=SEGMENT, offset=number)
+        assert client.say(append(number, b"a")) == [refused]
+    assert client.why_closed is None
+
+
+def test_like_the_real_one_it_refuses_once_then_the_connection_ends() -> None:
+    cluster = Cluster(PravegaMock(like_real=True))
+    client = cluster.client()
+    client.create(SEGMENT)
+    client.set_up()
     cluster.client().say(SealSegment(request_id=1, segment=SEGMENT))
     assert client.say(append(4, b"a")) == [SegmentIsSealed(request_id=3, segment=SEGMENT, offset=4)]
     assert client.say(append(5, b"a")) == []

@@ -10,11 +10,17 @@ from wiretool.servers.pravega.mock import PravegaMock
 
 #: Conversations that the mock carries on in another way, and why.
 OTHERWISE: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("append_sealed_midway", "append_deleted_midway"),
+        "the real store forgets a writer whose append it refused, and ends the connection with the next append: "
+        "clients that had more on the way may come back for ever; the mock refuses that too (--like-real does not)",
+    ),
     "cond_pipelined": "the real store refuses the second of three conditional appends before it has stored the first, "
     "and so the third as well; the mock does one after the other, as the real one does in other runs",
 }
 #: Those with servers that were set up in another way, or are older, that the mock carries on otherwise.
 OTHERWISE_ELSEWHERE: Mapping[str, str] = {
+    "append_sealed_x3": "the real store closes without a word, or refuses the last; the mock refuses each of the three",
     "wronghost_all": "the mock is the only store there is",
     "zz_append_to_table": "the real store is broken by it: it never answers for that table again",
     "frame_request_then_fin": "the real store answers in one of three runs; the mock always does",
@@ -45,6 +51,12 @@ def expect(request: pytest.FixtureRequest, why: str | None) -> None:
 def test_answers_as_the_real_store(probe: Mapping[str, Any], request: pytest.FixtureRequest) -> None:
     expect(request, OTHERWISE.get(probe["name"]))
     check(probe, PravegaMock(wire_version=16, like_real=probe["name"].startswith("slow_idle_")))
+
+
+@pytest.mark.parametrize("name", ["append_sealed_midway", "append_deleted_midway"])
+def test_like_the_real_store_where_that_is_asked_for(name: str) -> None:
+    (probe,) = [probe for probe in REPEATABLE if probe["name"] == name]
+    check(probe, PravegaMock(wire_version=16, like_real=True))
 
 
 @pytest.mark.parametrize("probe", ELSEWHERE, ids=lambda probe: str(probe["name"]))

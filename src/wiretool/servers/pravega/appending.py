@@ -75,6 +75,7 @@ class Appending:
     def __init__(self, store: SegmentStore, replies: Replies) -> None:
         self._segments = store.segments
         self._index = store.index
+        self._forgets_refused = store.forgets_refused
         self._tells_number = store.wire_version >= _EVENT_NUMBER_SINCE
         self._replies = replies
         self._writers: dict[str, _Writer] = {}
@@ -161,8 +162,14 @@ class Appending:
             self._replies.reply_frame("DataAppended", frame)
 
     def _refuse(self, writer_id: str, number: int, request_id: int, *, is_sealed: bool) -> None:
-        """The segment takes no appends any more: the writer must be set up anew."""
-        segment = self._writers.pop(writer_id).segment
+        """The segment takes no appends any more: each one is told so, until the writer is set up elsewhere.
+
+        The real store forgets the writer with the first, and ends the connection with the next. A client that had more
+        on the way comes again then, and again, and may never get to hear where to write instead.
+        """
+        segment = self._writers[writer_id].segment
+        if self._forgets_refused:
+            del self._writers[writer_id]
         refused: Message
         if is_sealed:
             refused = SegmentIsSealed(request_id=request_id, segment=segment, offset=number)

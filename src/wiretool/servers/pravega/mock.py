@@ -40,10 +40,11 @@ _IDLE_NS = 60_000_000_000
 class PravegaMock(Mock):
     """A store and its controller. Times are nanoseconds since the epoch: they are told to clients.
 
-    `like_real`: segments that are idle for a minute or two are unloaded, which ends the reads that wait in them with
-    an empty reply. `auth`: user and password that the controller asks for; with them the store asks for delegation
-    tokens, signed with `token_key`. `advertise`: where clients are sent to find the store, if not to its door; port 0
-    is that of the door. `has_admin`: there is an admin port too.
+    `like_real`: segments that are idle for a minute or two are unloaded, which ends the reads that wait in them
+    with an empty reply; a writer whose append was refused has to be set up anew. `auth`: user and password that the
+    controller asks for; with them the store asks for delegation tokens, signed with `token_key`. `advertise`: where
+    clients are sent to find the store, if not to its door; port 0 is that of the door. `has_admin`: there is an
+    admin port too.
     """
 
     operations = ("seal", "scale")
@@ -85,7 +86,11 @@ class PravegaMock(Mock):
         self._is_watching = False
         rng = random.Random(self._seed)
         self.store = SegmentStore(
-            wire_version=self._wire_version, retain_bytes=self._retain_bytes, rng=rng, tokens=self._tokens
+            wire_version=self._wire_version,
+            retain_bytes=self._retain_bytes,
+            rng=rng,
+            tokens=self._tokens,
+            forgets_refused=self._like_real,
         )
         self.controller = ControllerState(self._ask, rng)
         self.service = self._new_service()

@@ -26,12 +26,20 @@ class SegmentStore:
     """The state of one store. `tokens`: what delegation tokens are checked with, None where anybody may do anything."""
 
     def __init__(
-        self, *, wire_version: int, retain_bytes: int, rng: random.Random, tokens: TokenChecker | None = None
+        self,
+        *,
+        wire_version: int,
+        retain_bytes: int,
+        rng: random.Random,
+        tokens: TokenChecker | None = None,
+        forgets_refused: bool = False,
     ) -> None:
         self.wire_version = wire_version
         self.segments = Segments(retain_bytes)
         self.tables = Tables(self.segments.exists, retain_bytes=retain_bytes)
         self.index = SegmentIndex(self.segments) if wire_version >= INDEX_SINCE else None
+        #: Whether a writer whose append was refused is set up no longer, as in the real store.
+        self.forgets_refused = forgets_refused
         self._tokens = tokens
         self._rng = rng
 
