@@ -13,22 +13,25 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits"),
     ("codec",),
     ("capture", "protocols"),
-    ("records", "ledger"),
+    ("records", "ledger", "batches"),
     ("where", "watch", "sessions", "sinks"),
     ("dissect", "api", "servers", "faults"),
+    ("bulk",),
     ("net",),
     ("export",),
     ("commands",),
     ("cli",),
 )
 #: Parts that may be imported by their neighbours on the same floor.
-NEIGHBOURS = {("sinks", "sessions"), ("watch", "records")}
+NEIGHBOURS = {("sinks", "sessions"), ("sinks", "where"), ("watch", "records"), ("batches", "records"), ("watch")}
 
 #: Where a library may be imported at all.
 HOMES = {
     "typer": {"cli", "commands"},
     "rich": {"cli", "commands", "sinks"},
     "dpkt": {"capture"},
+    "numpy": {"codec", "capture", "protocols", "batches", "bulk", "sessions", "sinks"},
+    "pyarrow": {"sinks"},
     "scapy": {"capture", "commands", "export"},
     "zstandard": {"capture"},
     "flatbuffers": {"codec", "protocols"},

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from wiretool.capture.files import read_packets
 from wiretool.capture.layers import Segment, read_segments
@@ -39,10 +39,14 @@ def read(
     problem as a DecodeError after its record. `ledger` counts; `notes` is told each guess that was not certain.
     CaptureError where a file is no capture or is damaged, after all that is before the damage.
     """
-    sources = list(captures) if isinstance(captures, Sequence) and not isinstance(captures, str) else [captures]
-    paths = [Path(source) if isinstance(source, str) else source for source in sources]
-    packets = read_packets(paths)
+    packets = read_packets(paths_of(captures))
     return read_from(packets, protocol=protocol, ports=ports, strict=strict, ledger=ledger, notes=notes)
+
+
+def paths_of(captures: Source | Sequence[Source]) -> list[Path | BinaryIO]:
+    """One capture or several as a list, names as paths."""
+    sources = list(captures) if isinstance(captures, Sequence) and not isinstance(captures, str) else [captures]
+    return [Path(source) if isinstance(source, str) else source for source in sources]
 
 
 def read_from(
@@ -98,23 +102,67 @@ def annotate(record: Record) -> list[Span]:
     return PROTOCOLS[record.protocol].open(False).annotate(record.side, record.raw, 0, len(record.raw))
 
 
-class Dissector:
-    """Everything that one reading of packets has to remember."""
+class Connections:
+    """The watches over all connections of one reading, and what they are told of protocols and ports."""
 
     def __init__(
         self,
+        numbers: Callable[[], int],
         *,
+        kind: Callable[..., Watch] = Watch,
         protocol: str = "auto",
         ports: Mapping[int, str] | None = None,
         ledger: Ledger | None = None,
         notes: Callable[[str], None] | None = None,
     ) -> None:
-        self._forced = None if protocol == "auto" else protocol_named(protocol)
+        self._numbers = numbers
+        self._kind = kind
+        self.forced = None if protocol == "auto" else protocol_named(protocol)
         self._ports = {port: protocol_named(name) for port, name in (ports or {}).items()}
         self._ledger = ledger if ledger is not None else Ledger()
-        self._notes = notes
-        self._numbers = itertools.count(1)
+        self._notes = notes or (lambda text: None)
         self._watches: list[Watch] = []
+
+    def __len__(self) -> int:
+        return len(self._watches)
+
+    @property
+    def ports(self) -> frozenset[int]:
+        """The ports on which a server is expected."""
+        return server_ports() | self._ports.keys()
+
+    def watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
+        """A new watch, the reader of the connection from now on."""
+        watch = connection.reader = self._kind(
+            connection,
+            forced=self.forced,
+            expected=self._expected(connection),
+            every=tuple(PROTOCOLS.values()),
+            account=self._ledger.open(connection.id, connection.client, connection.server),
+            next_n=self._numbers,
+            note=self._notes,
+            is_middle=is_middle,
+        )
+        self._watches.append(watch)
+        return watch
+
+    def close(self) -> None:
+        """When nothing more will come."""
+        for watch in self._watches:
+            watch.close()
+
+    def _expected(self, connection: Connection) -> tuple[Protocol, ...]:
+        for port in (connection.server_port, connection.client_port):
+            if port in self._ports:
+                return (self._ports[port],)
+        return expected_on(connection.server_port)
+
+
+class Dissector:
+    """Everything that one reading of packets has to remember; `options` are those of Connections."""
+
+    def __init__(self, **options: Any) -> None:
+        self._connections = Connections(itertools.count(1).__next__, **options)
 
     def records(self, packets: Iterable[Packet]) -> Iterator[Record]:
         """The records of packets, as they come; CaptureError once all that came before the damage is told."""
@@ -122,7 +170,7 @@ class Dissector:
 
     def records_of(self, segments: Iterable[Segment]) -> Iterator[Record]:
         """The records of TCP segments."""
-        streams = Streams(server_ports() | self._ports.keys())
+        streams = Streams(self._connections.ports)
         failure: CaptureError | None = None
         try:
             for segment in segments:
@@ -132,45 +180,25 @@ class Dissector:
             failure = err
         for item in streams.end():
             yield from self._told(item)
-        for watch in self._watches:
-            watch.close()
+        self._connections.close()
         if failure is not None:
             raise failure
 
     def stream(self, data: bytes, side: Side, line: int) -> list[Record]:
         """The records of one stream of bytes, pasted as a line: no packets, no addresses, no times."""
-        connection = Connection(len(self._watches), NO_ADDRESS, NO_ADDRESS, 0)
+        connection = Connection(len(self._connections), NO_ADDRESS, NO_ADDRESS, 0)
         connection.client, connection.server = f"line {line}", "-"
         connection.opened = True
-        begins = self._forced.begins if self._forced else None
-        self._watch(connection, is_middle=begins is not None and not begins(side, data))
+        forced = self._connections.forced
+        begins = forced.begins if forced else None
+        self._connections.watch(connection, is_middle=begins is not None and not begins(side, data))
         records = self._told(Data(connection, side, 0, data, 0, 0))
         return records + self._told(End(connection, "", "capture-end", 0, 0))
 
     def _told(self, item: Item) -> list[Record]:
         """The records that an item completes."""
-        watch: Watch = item.connection.reader or self._watch(item.connection)
+        watch: Watch = item.connection.reader or self._connections.watch(item.connection)
         return watch.take(item)
-
-    def _expected(self, connection: Connection) -> tuple[Protocol, ...]:
-        for port in (connection.server_port, connection.client_port):
-            if port in self._ports:
-                return (self._ports[port],)
-        return expected_on(connection.server_port)
-
-    def _watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
-        watch = connection.reader = Watch(
-            connection,
-            forced=self._forced,
-            expected=self._expected(connection),
-            every=tuple(PROTOCOLS.values()),
-            account=self._ledger.open(connection.id, connection.client, connection.server),
-            next_n=self._numbers.__next__,
-            note=self._notes or (lambda text: None),
-            is_middle=is_middle,
-        )
-        self._watches.append(watch)
-        return watch
 
 
 def strictly(records: Iterator[Record]) -> Iterator[Record]:

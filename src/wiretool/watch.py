@@ -174,6 +174,13 @@ class Watch:
         return self._told(side, self._splitters[side].end())
 
     def _told(self, side: Side, pieces: list[Piece]) -> list[Record]:
+        """The records of pieces, and a note of when they were told."""
+        out = self._records(side, pieces)
+        if out:
+            self._stretches.append((out[0].n, out[0].packets[0]))
+        return out
+
+    def _records(self, side: Side, pieces: list[Piece]) -> list[Record]:
         """The records of pieces. The hot path of row by row reading: names are local, records made by position."""
         out: list[Record] = []
         assert self._conversation is not None
@@ -210,8 +217,6 @@ class Watch:
         account.frames += frames
         account.frame_bytes += frame_bytes
         self._latest_packet = latest
-        if out:
-            self._stretches.append((out[0].n, out[0].packets[0]))
         return out
 
     def _packet_of(self, n: int) -> int:
@@ -306,8 +311,12 @@ class Stranger:
         """Count these bytes in."""
         if not self.length:
             self.offset, self.first_packet = item.offset, item.packet
-        self.length += len(item.data)
-        self.last_packet, self.time_ns = item.packet, item.time_ns
+        self.extend(len(item.data), item.packet, item.time_ns)
+
+    def extend(self, size: int, packet: int, time_ns: int) -> None:
+        """Count in more bytes that follow, up to those of this packet."""
+        self.length += size
+        self.last_packet, self.time_ns = packet, time_ns
 
 
 def _chunk(item: Data | Gap) -> Chunk:

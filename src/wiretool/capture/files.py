@@ -28,11 +28,12 @@ def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
 
 def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
     with ExitStack() as stack:
-        name, stream = _opened(source, stack)
-        yield from _recognised(open_source(name, stream))
+        name, stream = opened(source, stack)
+        yield from recognised(open_source(name, stream))
 
 
-def _opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
+def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
+    """The name of a source and its stream, which `stack` closes if it was opened here."""
     if not isinstance(source, Path):
         return str(getattr(source, "name", "a stream")), source
     try:
@@ -41,8 +42,8 @@ def _opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
         raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
 
 
-def _recognised(source: Source) -> Iterator[Packet]:
-    """Nothing at all is a capture of nothing."""
+def recognised(source: Source) -> Iterator[Packet]:
+    """The packets of a source by its first bytes; nothing at all is a capture of nothing."""
     source.fill(4)
     magic = source.buffer[:4]
     if magic in VARIANTS:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from functools import partial
+from typing import Protocol
 
 from wiretool import limits
 from wiretool.capture.items import Connection, Data, End, Finding, Gap, Item, Side
@@ -27,11 +29,18 @@ LONG_AGO = -(1 << 62)
 _data = partial(tuple.__new__, Data)
 
 
+class Recent(Protocol):
+    """The last `RECENT_ITEMS` items that were given out; `reversed` gives the newest first."""
+
+    def append(self, item: Data, /) -> None: ...
+    def __reversed__(self) -> Iterator[Data]: ...
+
+
 class Shared:
     """What the flows of all connections have in common: what was given out last, and what is held."""
 
-    def __init__(self) -> None:
-        self.recent: deque[Data] = deque(maxlen=RECENT_ITEMS)
+    def __init__(self, recent: Recent | None = None) -> None:
+        self.recent: Recent = deque(maxlen=RECENT_ITEMS) if recent is None else recent
         self.held = Held()
 
 

@@ -78,19 +78,27 @@ def read_segments(packets: Iterable[Packet], counts: PacketCounts | None = None)
     counts = counts or PacketCounts()
     fragments = Fragments()
     for packet in packets:
-        counts.packets += 1
-        try:
-            segment = _segment_of(packet, fragments)
-        except NotTcp as other:
-            counts.others[str(other)] += 1
-        except (error, IndexError):
-            counts.others["headers cut short"] += 1
-        else:
-            counts.tcp += 1
+        segment = segment_of(packet, fragments, counts)
+        if segment is not None:
             yield segment
     if fragments.lost:
         counts.others["IP fragment"] -= fragments.lost
         counts.others["IP fragment of a datagram that is not whole"] += fragments.lost
+
+
+def segment_of(packet: Packet, fragments: Fragments, counts: PacketCounts) -> Segment | None:
+    """The segment that this packet is or completes; None, and counted by its reason, where there is none."""
+    counts.packets += 1
+    try:
+        segment = _segment_of(packet, fragments)
+    except NotTcp as other:
+        counts.others[str(other)] += 1
+    except (error, IndexError):
+        counts.others["headers cut short"] += 1
+    else:
+        counts.tcp += 1
+        return segment
+    return None
 
 
 def _segment_of(packet: Packet, fragments: Fragments) -> Segment:

@@ -40,18 +40,24 @@ VARIANTS = {
 
 def read_pcap(source: Source) -> Iterator[Packet]:
     """Packets in file order, numbered from 1; raises CaptureError where the file stops making sense."""
+    return read_records(source, *read_head(source))
+
+
+def read_head(source: Source) -> tuple[Variant, int]:
+    """The variant of a pcap file and its link type; the window is moved to the first record."""
     variant = VARIANTS[source.buffer[:4]]
     if not source.fill(FILE_HEADER_BYTES):
         raise source.error(f"the file header ends early: wants {FILE_HEADER_BYTES} bytes, {source.left} left")
     # The upper half holds the length of a frame check sequence; the IP length leaves that out by itself.
     link_type = Struct(variant.order + "I").unpack_from(source.buffer, 20)[0] & 0xFFFF
     source.at = FILE_HEADER_BYTES
-    return _records(source, variant, link_type)
+    return variant, link_type
 
 
-def _records(source: Source, variant: Variant, link_type: int) -> Iterator[Packet]:
+def read_records(source: Source, variant: Variant, link_type: int, number: int = 1) -> Iterator[Packet]:
+    """The packets of all records from the window on, of which the first is number `number`."""
     unpack, header_bytes = variant.record.unpack_from, variant.record.size
-    number, fraction_ns = 1, variant.fraction_ns
+    fraction_ns = variant.fraction_ns
     while source.fill(header_bytes):
         buffer, at, end = source.buffer, source.at, len(source.buffer)
         while at + header_bytes <= end:

@@ -37,13 +37,15 @@ class Source:
         if have >= size:
             return True
         parts = [self.buffer[self.at :]]
-        for chunk in self._chunks:
-            parts.append(chunk)
-            have += len(chunk)
-            if have >= size:
-                break
-        self._before += self.at
-        self.buffer, self.at = b"".join(parts), 0
+        try:
+            for chunk in self._chunks:
+                parts.append(chunk)
+                have += len(chunk)
+                if have >= size:
+                    break
+        finally:  # what is sound before a damage stays in the window
+            self._before += self.at
+            self.buffer, self.at = b"".join(parts), 0
         return have >= size
 
     def rest(self) -> Iterator[bytes]:

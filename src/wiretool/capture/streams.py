@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from operator import attrgetter
 
-from wiretool.capture.flows import WINDOW_BYTES_MAX, Flow, Shared
+from wiretool.capture.flows import WINDOW_BYTES_MAX, Flow, Recent, Shared
 from wiretool.capture.items import Connection, Data, End, Finding, Gap, How, Item, Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN, Segment
 from wiretool.limits import CONNECTIONS_MAX, FLOW_BYTES_MAX, FLOWS_BYTES_MAX
@@ -26,13 +26,14 @@ _data = partial(tuple.__new__, Data)
 class Streams:
     """All connections of a capture. `feed` each segment in turn; items come in the order of the packets."""
 
-    def __init__(self, server_ports: Collection[int] = ()) -> None:
+    def __init__(self, server_ports: Collection[int] = (), recent: Recent | None = None) -> None:
+        """`recent` keeps what was given out last, to compare what comes again with; by default the items themselves."""
         self._server_ports = frozenset(server_ports)
         self._flows: dict[bytes, Flow] = {}
         #: The client's flow of each connection that is still tracked, in order of appearance.
         self._tracked: dict[Connection, Flow] = {}
         self._count = 0
-        self._shared = Shared()
+        self._shared = Shared(recent)
         self._recent = self._shared.recent
         #: Flows with a hole, and when all of them are to be looked at next.
         self._waiting: dict[Flow, None] = {}
@@ -59,6 +60,33 @@ class Streams:
         item = _data((connection, flow.side, offset, payload, time_ns, number))
         self._recent.append(item)
         return [item]
+
+    # -- for who takes the plain segments by himself -----------------------------------------------------------------
+
+    @property
+    def look_ns(self) -> int:
+        """The first segment of this time or later must be fed, whatever its flow: holes may have to be given up."""
+        return self._look_ns
+
+    @property
+    def room(self) -> int:
+        """How many more connections there may be before the idlest are closed."""
+        return CONNECTIONS_MAX - len(self._tracked)
+
+    def flow_of(self, key: bytes) -> Flow | None:
+        """The flow with this key, where there is one."""
+        return self._flows.get(key)
+
+    def pass_by(self, flow: Flow, size: int, ack: int) -> None:
+        """Note what `feed` would have of plain segments of a flow: their bytes, and the last acknowledgement."""
+        flow.peer.ack = ack
+        flow.offset += size
+        if size:
+            flow.seq = (flow.seq + size) & 0xFFFF_FFFF
+
+    def pass_to(self, segment: Segment) -> None:
+        """Note that this is the newest segment of all."""
+        self._last = segment
 
     def end(self) -> list[Item]:
         """What remains when the capture ends: held bytes, holes, and the end of each side that had none."""

@@ -73,6 +73,23 @@ class Splitter:
         """Bytes that wait for more before they can be told."""
         return self._held
 
+    @property
+    def is_in_step(self) -> bool:
+        """Whether the next byte held, or given, is the first of a frame."""
+        return not self.is_searching and not self._skip
+
+    def holds(self) -> tuple[bytes, list[Mark]]:
+        """The bytes that wait, and what came when; for who splits the next bytes himself, from `offset` on."""
+        return b"".join(self._parts), self._marks
+
+    def pass_to(self, offset: int, rest: bytes, marks: list[Mark], need: int) -> None:
+        """All frames before `offset` were told, in step; `rest` waits there, `need` is the extent of its frame."""
+        self._offset = offset
+        self._parts = [rest] if rest else []
+        self._held = len(rest)
+        self._marks = marks
+        self._need = need
+
     def feed(self, data: bytes, packet: int = 0, time_ns: int = 0) -> list[Piece]:
         """The pieces that these next bytes complete."""
         if not data:

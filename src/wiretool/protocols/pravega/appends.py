@@ -117,6 +117,18 @@ class Appends:
         writer.last = append.event_number
         return writer
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no block is open, for sure."""
+        return self.phase == "idle" and self._block is None
+
+    def current(self, writer_id: str) -> Writer | None:
+        """The writer, if it is known; its last number is one of this era."""
+        writer = self.writers.get(writer_id)
+        if writer is not None and writer.era != self._era:
+            self._renew(writer)
+        return writer
+
     def writers_of(self, segment: str | None) -> Iterable[str]:
         """The writers that are bound to a segment; all of them where none is named."""
         return self.writers if segment is None else self._by_segment.get(segment, ())
@@ -220,16 +232,20 @@ def conditional_form(writer: Writer, append: ConditionalAppend | ConditionalBloc
 
 def bodies_of(data: bytes, num_events: int) -> list[bytes]:
     """What the EVENT frames hold that make up `data`; none where it is not made of them, as in a byte stream."""
-    bodies: list[bytes] = []
-    at, end = 0, len(data)
+    return [data[start:stop] for start, stop in spans_of(data, 0, len(data), num_events)]
+
+
+def spans_of(data: bytes, at: int, end: int, num_events: int) -> list[tuple[int, int]]:
+    """Where the bodies are that `bodies_of` would give of `data[at:end]`."""
+    spans: list[tuple[int, int]] = []
     while at < end:
         start = at + HEADER_BYTES
         stop = start + int.from_bytes(data[at + 4 : start], "big")
-        if stop > end or data[at : at + 4] != EVENT_HEAD or len(bodies) == num_events:
+        if stop > end or data[at : at + 4] != EVENT_HEAD or len(spans) == num_events:
             return []
-        bodies.append(data[start:stop])
+        spans.append((start, stop))
         at = stop
-    return bodies
+    return spans
 
 
 def events_of(data: bytes, num_events: int, last_event_number: int) -> list[Mapping[str, Any]]:

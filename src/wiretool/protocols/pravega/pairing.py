@@ -121,6 +121,23 @@ class Acks:
         self._waiting: dict[str, OrderedDict[int, Sent]] = {}
         self._count = 0
 
+    @property
+    def room(self) -> int:
+        """How many more appends may wait before the oldest are forgotten."""
+        return limits.REQUESTS_OPEN_MAX - self._count
+
+    def waiting_of(self, writer_id: str) -> Mapping[int, Sent]:
+        """The appends of a writer that wait, oldest first."""
+        return self._waiting.get(writer_id, {})
+
+    def leave_waiting(self, writer_id: str, waiting: OrderedDict[int, Sent]) -> None:
+        """Let these wait, in the place of those that did: what a stretch of appends and acks left of both."""
+        before = self._waiting.get(writer_id)
+        if before is None:
+            before = self._open(writer_id)
+        self._count += len(waiting) - len(before)
+        self._waiting[writer_id] = waiting
+
     def sent(self, writer_id: str, event_number: int, request_id: int, n: int) -> None:
         """An append was sent. One that repeats a number gets no ack of its own."""
         waiting = self._waiting.get(writer_id)

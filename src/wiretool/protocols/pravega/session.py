@@ -86,9 +86,9 @@ class PravegaConversation(Conversation):
     """One connection to a segment store. `is_whole`: its first bytes were captured."""
 
     def __init__(self, is_whole: bool) -> None:
-        self._appends = Appends(is_whole=is_whole)
+        self.appends = Appends(is_whole=is_whole)
         self._requests = Requests()
-        self._acks = Acks()
+        self.acks = Acks()
         self._segments: set[str] = set()
         self._is_main_port = False
 
@@ -111,10 +111,10 @@ class PravegaConversation(Conversation):
         self._requests.forget(Hello)
         self._requests.forget(KeepAlive)
         if side == "client":
-            self._appends.lose()
+            self.appends.lose()
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
-        appends = self._appends
+        appends = self.appends
         route = ROUTES[side][appends.phase].get(data[at : at + 4])
         if route is None:
             return self._read_unknown(data, at, end)
@@ -148,7 +148,7 @@ class PravegaConversation(Conversation):
     def _read_broken(self, side: Side, cls: type[Message], data: bytes, at: int, end: int, err: DecodeError) -> Reading:
         """A command that does not decode: its fields as far as they can be read, and nothing believed of it."""
         if side == "client" and cls in APPEND_COMMANDS:
-            self._appends.lose()
+            self.appends.lose()
         fields = framing.readable_fields(cls, data, at + framing.HEADER_BYTES, end)
         return Reading(cls.declaration.name, fields, (framing.rebased(err, at),))
 
@@ -162,58 +162,58 @@ class PravegaConversation(Conversation):
         return Reading(name, message, (violation,), left_over=left_over)
 
     def _violation(self, kind: str, why: str, side: Side, name: str) -> ProtocolViolation:
-        return ProtocolViolation(kind, why, phase=self._appends.phase, side=side, message=name)
+        return ProtocolViolation(kind, why, phase=self.appends.phase, side=side, message=name)
 
     # -- appends -----------------------------------------------------------------------------------------------------
 
     def _set_up(self, setup: SetupAppend, n: int) -> Outcome:
         self._is_main_port = True
-        self._appends.set_up(setup)
+        self.appends.set_up(setup)
         return self._request(setup, n)
 
     def _append_setup(self, reply: AppendSetup, n: int) -> Outcome:
         self._is_main_port = True
-        self._appends.learn(reply.writer_id, reply.segment)
-        self._acks.settle(reply.writer_id)
+        self.appends.learn(reply.writer_id, reply.segment)
+        self.acks.settle(reply.writer_id)
         return self._reply(reply, n)
 
     def _append_block(self, block: AppendBlock, n: int) -> Outcome:
-        self._appends.begin(block)
+        self.appends.begin(block)
         return _NOTHING
 
     def _append_block_end(self, end: AppendBlockEnd, n: int) -> Outcome:
-        writer, data = self._appends.finish(end)
-        self._acks.sent(end.writer_id, end.last_event_number, end.request_id, n)
+        writer, data = self.appends.finish(end)
+        self.acks.sent(end.writer_id, end.last_event_number, end.request_id, n)
         if data is None:
             return _NOTHING
         events = events_of(data, end.num_events, end.last_event_number)
         return None, block_form(writer, end, data), events
 
     def _conditional_append(self, append: ConditionalAppend, n: int) -> Outcome:
-        writer = self._appends.condition(append)
-        self._acks.sent(append.writer_id, append.event_number, append.request_id, n)
+        writer = self.appends.condition(append)
+        self.acks.sent(append.writer_id, append.event_number, append.request_id, n)
         body = append.event.data
         event = {"event_number": append.event_number, "length": len(body), "data": body.hex()}
         return None, conditional_form(writer, append, framing.HEADER_BYTES + len(body)), [event]
 
     def _conditional_block_end(self, append: ConditionalBlockEnd, n: int) -> Outcome:
-        writer = self._appends.condition(append)
-        self._acks.sent(append.writer_id, append.event_number, append.request_id, n)
+        writer = self.appends.condition(append)
+        self.acks.sent(append.writer_id, append.event_number, append.request_id, n)
         return None, conditional_form(writer, append, len(append.data)), []
 
     def _data_appended(self, ack: DataAppended, n: int) -> Outcome:
-        if ack.writer_id not in self._appends.writers:
-            self._appends.learn(ack.writer_id, None)
-        return self._acks.acked(ack.writer_id, ack.event_number), None, None
+        if ack.writer_id not in self.appends.writers:
+            self.appends.learn(ack.writer_id, None)
+        return self.acks.acked(ack.writer_id, ack.event_number), None, None
 
     def _check_failed(self, reply: ConditionalCheckFailed, n: int) -> Outcome:
-        return self._acks.refused((reply.writer_id,), reply.event_number, reply.request_id), None, None
+        return self.acks.refused((reply.writer_id,), reply.event_number, reply.request_id), None, None
 
     def _invalid_event_number(self, reply: InvalidEventNumber, n: int) -> Outcome:
         """Before version 16 the number stands in the place of the request id, in some servers nowhere."""
         writer_id, number = reply.writer_id, reply.event_number
-        refused = self._acks.refused((writer_id,), number if number != -1 else reply.request_id, reply.request_id)
-        return self._acks.refused_oldest(writer_id) if refused is None else refused, None, None
+        refused = self.acks.refused((writer_id,), number if number != -1 else reply.request_id, reply.request_id)
+        return self.acks.refused_oldest(writer_id) if refused is None else refused, None, None
 
     def _padding(self, padding: Padding, n: int) -> Outcome:
         return _NOTHING
@@ -259,7 +259,7 @@ class PravegaConversation(Conversation):
         if answered is None and isinstance(reply, AuthTokenCheckFailed):
             answered = self._requests.answer_read_at(reply.request_id)
         elif answered is None:
-            answered = self._acks.refused(self._appends.writers_of(segment), offset, reply.request_id)
+            answered = self.acks.refused(self.appends.writers_of(segment), offset, reply.request_id)
         return answered, None, None
 
     def _note_segment(self, message: Message) -> None:
@@ -273,7 +273,7 @@ class PravegaConversation(Conversation):
         """Whether the message names a writer, a segment or, as a reply, a request of this connection."""
         field = SEGMENT_FIELD.get(type(message))
         return (
-            getattr(message, "writer_id", None) in self._appends.writers
+            getattr(message, "writer_id", None) in self.appends.writers
             or (field is not None and getattr(message, field) in self._segments)
             or (message.declaration.sender == "server" and getattr(message, "request_id", None) in self._requests)
         )

@@ -1,0 +1,102 @@
+"""Numbers for records that are not told in their order: provisional ones first, the final ones once a table is done."""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from wiretool.codec.columns import Integers
+
+#: A provisional number is the packet at which a record is told, its rank there, and its place behind a frame: the
+#: defects of one stand behind it. They grow in the order of the final ones.
+PACKET_SHIFT, RANK_SHIFT = 32, 8
+RANK_MASK, PLACE_MASK = (1 << (PACKET_SHIFT - RANK_SHIFT)) - 1, (1 << RANK_SHIFT) - 1
+#: Tables whose numbers are kept as they are; those of older ones, which few ask for, are packed.
+TABLES_OPEN = 8
+
+
+class Numbers:
+    """Gives provisional numbers, and turns them into final ones, which count from 1."""
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._step = 1 << RANK_SHIFT
+        self._last = 0
+        self._count = 0
+        self._tables: list[_Table] = []
+        self._firsts: list[int] = []
+
+    def at_packet(self, number: int) -> None:
+        """The next records are told at this packet."""
+        self._next, self._step, self._last = number << PACKET_SHIFT, 1 << RANK_SHIFT, 1 << 63
+
+    def at_frame(self, provisional: int) -> None:
+        """The next record is a frame with that number, and those behind it are its defects."""
+        self._next, self._step, self._last = provisional, 1, provisional | PLACE_MASK
+
+    def take(self) -> int:
+        """The number of the next record."""
+        number = self._next
+        self._next = min(number + self._step, self._last)
+        return number
+
+    def settle(self, provisional: Integers) -> tuple[int, Integers]:
+        """The first of the final numbers of all records of a table, and the number of each."""
+        first, order = self._count + 1, np.argsort(provisional, kind="stable")
+        numbers = np.empty(len(provisional), np.int64)
+        numbers[order] = np.arange(first, first + len(provisional))
+        self._count += len(provisional)
+        if len(provisional):
+            self._firsts.append(int(provisional[order[0]]))
+            self._tables.append(_Table(provisional[order], first))
+            for table in self._tables[-TABLES_OPEN - 1 : -TABLES_OPEN]:
+                table.pack()
+        return first, numbers
+
+    def final(self, provisional: Integers) -> Integers:
+        """The final numbers of frames that were settled."""
+        out = np.zeros(len(provisional), np.int64)
+        if not len(provisional):
+            return out
+        table_of = np.searchsorted(np.array(self._firsts), provisional, "right") - 1
+        for table in np.unique(table_of).tolist():
+            mine = table_of == table
+            out[mine] = self._tables[table].final(provisional[mine])
+        return out
+
+
+class _Table:
+    """The numbers of one table: per packet its first, and single ones where they do not just count up."""
+
+    def __init__(self, provisional: Integers, first: int) -> None:
+        packets = provisional >> PACKET_SHIFT
+        starts = np.flatnonzero(np.diff(packets, prepend=-1))
+        rank = np.arange(len(provisional)) - np.repeat(starts, np.diff(starts, append=len(provisional)))
+        is_odd = (provisional & (1 << PACKET_SHIFT) - 1) != rank << RANK_SHIFT
+        self._arrays: Sequence[Integers] | None = (
+            packets[starts],
+            first + starts,
+            provisional[is_odd],
+            first + np.flatnonzero(is_odd),
+        )
+        self._packed: Sequence[bytes] = ()
+
+    def pack(self) -> None:
+        """Keep it in little memory; what asks for it again takes longer."""
+        assert self._arrays is not None
+        self._packed = [zlib.compress(np.diff(array, prepend=0).tobytes(), 1) for array in self._arrays]
+        self._arrays = None
+
+    def _unpacked(self) -> Sequence[Integers]:
+        if self._arrays is not None:
+            return self._arrays
+        return [np.cumsum(np.frombuffer(zlib.decompress(packed), np.int64)) for packed in self._packed]
+
+    def final(self, provisional: Integers) -> Integers:
+        packets, firsts, odd, odd_numbers = self._unpacked()
+        at = np.searchsorted(packets, provisional >> PACKET_SHIFT)
+        numbers: Integers = firsts[at] + (provisional >> RANK_SHIFT & RANK_MASK)
+        if len(odd):
+            place = np.minimum(np.searchsorted(odd, provisional), len(odd) - 1)
+            numbers = np.where(odd[place] == provisional, odd_numbers[place], numbers)
+        return numbers

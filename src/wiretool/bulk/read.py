@@ -1,0 +1,128 @@
+"""Joins capture, framing and codec in bulk: captures in, batches of columns out. The column path of `dissect`.
+
+It says the same as the row path, value for value: every record that dissect.read gives is in one of the batches, with
+the same number.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from msgspec.structs import force_setattr
+
+from wiretool.batches import Batch, FrameRun
+from wiretool.bulk.numbering import Numbers
+from wiretool.bulk.watch import BulkWatch, Told
+from wiretool.capture.items import Connection, Item
+from wiretool.capture.runs import BulkStreams, RecentRuns, Run
+from wiretool.capture.segments import SegmentTable, read_segment_tables
+from wiretool.capture.streams import Streams
+from wiretool.capture.tables import read_packet_tables
+from wiretool.codec.columns import Integers
+from wiretool.dissect import Connections, Source, paths_of
+from wiretool.errors import CaptureError
+from wiretool.ledger import Ledger
+from wiretool.protocols.bulk import NO_REPLY
+from wiretool.records import Record
+
+
+def read_batches(
+    captures: Source | Sequence[Source],
+    *,
+    protocol: str = "auto",
+    ports: Mapping[int, str] | None = None,
+    ledger: Ledger | None = None,
+    notes: Callable[[str], None] | None = None,
+) -> Iterator[Batch]:
+    """The records of captures in batches, otherwise as `dissect.read`.
+
+    CaptureError where a file is no capture or is damaged, after all that is before the damage.
+    """
+    tables = read_segment_tables(read_packet_tables(paths_of(captures)))
+    yield from BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).batches(tables)
+
+
+class BulkDissector:
+    """Everything that one reading in bulk has to remember."""
+
+    def __init__(self, **options: Any) -> None:
+        self._numbers = Numbers()
+        self._connections = Connections(self._numbers.take, kind=partial(BulkWatch, self._numbers), **options)
+        recent = RecentRuns()
+        self._streams = BulkStreams(Streams(self._connections.ports, recent), recent)
+        self._last_packet = 0
+
+    def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
+        """The batches of segments, one for each table and one for the end."""
+        failure: CaptureError | None = None
+        try:
+            for table in tables:
+                if len(table):
+                    yield self._batch(table)
+        except CaptureError as err:
+            failure = err
+        told = Told([], [])
+        self._numbers.at_packet(self._last_packet + 1)
+        self._take(self._streams.end(), told)
+        self._connections.close()
+        yield self._settled(told)
+        if failure is not None:
+            raise failure
+
+    def _batch(self, table: SegmentTable) -> Batch:
+        told = Told([], [])
+        for part in self._streams.read(table):
+            if isinstance(part, Run):
+                self._watch(part.connection).take_run(part, told)
+            else:
+                row, items = part
+                self._numbers.at_packet(int(table.numbers[row]))
+                self._take(items, told)
+        self._last_packet = int(table.numbers[-1])
+        return self._settled(told)
+
+    def _take(self, items: Sequence[Item], told: Told) -> None:
+        for item in items:
+            told.records.extend(self._watch(item.connection).take(item))
+
+    def _watch(self, connection: Connection) -> BulkWatch:
+        watch = connection.reader or self._connections.watch(connection)
+        assert isinstance(watch, BulkWatch)
+        return watch
+
+    def _settled(self, told: Told) -> Batch:
+        """The batch of what was told, everything in it with its final number."""
+        rows = [np.sort(np.concatenate([group.rows for group in run.groups])) for run in told.runs]
+        single = np.array([record.n for record in told.records], np.int64)
+        parts = [single, *(run.frames.numbers[mine] for run, mine in zip(told.runs, rows, strict=True))]
+        first, numbers = self._numbers.settle(np.concatenate(parts))
+        of_run = np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
+        runs = [self._final(run, *each) for run, *each in zip(told.runs, rows, of_run[1:], strict=True)]
+        return Batch(first, len(numbers), runs, self._final_records(told.records, of_run[0]))
+
+    def _final(self, run: FrameRun, rows: Integers, numbers: Integers) -> FrameRun:
+        every = run.frames.numbers.copy()
+        every[rows] = numbers
+        groups = [replace(group, reply_to=self._answered(group.reply_to)) for group in run.groups]
+        return replace(run, frames=replace(run.frames, numbers=every), groups=groups)
+
+    def _answered(self, reply_to: Integers | None) -> Integers | None:
+        if reply_to is None:
+            return None
+        final, is_reply = reply_to.copy(), reply_to != NO_REPLY
+        final[is_reply] = self._numbers.final(reply_to[is_reply])
+        return final
+
+    def _final_records(self, records: list[Record], numbers: Integers) -> list[Record]:
+        """The records, which nobody else has seen yet, with their numbers, in order."""
+        replies = [record for record in records if record.reply_to is not None]
+        answered = self._numbers.final(np.array([record.reply_to for record in replies], np.int64))
+        for record, n in zip(replies, answered.tolist(), strict=True):
+            force_setattr(record, "reply_to", n)
+        for record, n in zip(records, numbers.tolist(), strict=True):
+            force_setattr(record, "n", n)
+        records.sort(key=attrgetter("n"))
+        return records

@@ -1,0 +1,95 @@
+"""Batches as Records again: for what looks at one record at a time, and to hold the column path to the row path."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+from wiretool.batches import Batch, FrameRun
+from wiretool.codec.columns import Choice, Column, Numbers, Objects, Spans, Uuids
+from wiretool.codec.types import uuid_text
+from wiretool.protocols.bulk import NO_REPLY, Events, Group
+from wiretool.records import Record
+
+
+def records_of(batch: Batch) -> list[Record]:
+    """Every record of a batch, in order."""
+    records = list(batch.records)
+    for run in batch.runs:
+        for group in run.groups:
+            records += _records(run, group)
+    records.sort(key=attrgetter("n"))
+    return records
+
+
+def values_of(column: Column, data: bytes) -> list[Any]:
+    """The values of a column as a message has them; `data` are the bytes that its spans are of."""
+    match column:
+        case Numbers(values, None):
+            return list(values.tolist())
+        case Numbers(values, has):
+            assert has is not None, "the case before this one"
+            return [value if is_there else None for value, is_there in zip(values.tolist(), has.tolist(), strict=True)]
+        case Spans(starts, lengths, is_text):
+            spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+            raw = [data[start:end] for start, end in spans]
+            return [each.decode("ascii") for each in raw] if is_text else list(raw)
+        case Uuids(raw_ids):
+            return [uuid_text(raw_ids[row].tobytes()) for row in range(len(raw_ids))]
+        case Choice(codes, values):
+            return [None if code < 0 else values[code] for code in codes.tolist()]
+        case Objects(values):
+            return list(values)
+
+
+def _records(run: FrameRun, group: Group) -> Iterator[Record]:
+    rows, data = group.rows, run.frames.data
+    columns = [values_of(column, data) for column in group.columns.values()]
+    names = tuple(group.columns)
+    appends = _forms(group.append, data, len(rows))
+    events = _events(group.events, data, len(rows))
+    replies = [None] * len(rows) if group.reply_to is None else group.reply_to.tolist()
+    starts, ends = run.frames.starts[rows].tolist(), run.frames.ends[rows].tolist()
+    first, last = run.first_packets[rows].tolist(), run.last_packets[rows].tolist()
+    numbers, times, offsets = run.frames.numbers[rows].tolist(), run.times[rows].tolist(), run.offsets[rows].tolist()
+    for index, row in enumerate(rows.tolist()):
+        fields = group.cls(**{name: column[index] for name, column in zip(names, columns, strict=True)})
+        yield Record(
+            n=numbers[index],
+            kind="frame",
+            time_ns=times[index],
+            connection=run.connection,
+            client=run.client,
+            server=run.server,
+            side=run.side(row),
+            packets=(first[index], last[index]),
+            offset=offsets[index],
+            length=ends[index] - starts[index],
+            protocol=run.protocol,
+            message=group.name,
+            fields=fields,
+            reply_to=None if replies[index] in (None, NO_REPLY) else replies[index],
+            append=appends[index],
+            events=events[index],
+            raw=data[starts[index] : ends[index]],
+        )
+
+
+def _forms(columns: Mapping[str, Column] | None, data: bytes, count: int) -> Sequence[dict[str, Any] | None]:
+    if columns is None:
+        return [None] * count
+    values = [values_of(column, data) for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def _events(events: Events | None, data: bytes, count: int) -> Sequence[list[Mapping[str, Any]] | None]:
+    """The events of each row, in their JSON form; a value that an event does not have is left out."""
+    if events is None:
+        return [None] * count
+    out: list[list[Mapping[str, Any]]] = [[] for _ in range(count)]
+    names = tuple(events.columns)
+    columns = [values_of(column, data) for column in events.columns.values()]
+    bodies = values_of(events.body, data)
+    for row, body, *values in zip(events.rows.tolist(), bodies, *columns, strict=True):
+        form = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        out[row].append({**form, "data": body.hex()})
+    return out

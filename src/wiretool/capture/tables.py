@@ -1,0 +1,151 @@
+"""Packets of captures as arrays: a table for every few mebibytes of file, so that memory does not grow with it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from struct import Struct
+from typing import BinaryIO
+
+import numpy as np
+
+from wiretool.capture.files import opened, read_packets, recognised
+from wiretool.capture.packets import Packet
+from wiretool.capture.pcap import VARIANTS, Variant, read_head, read_records
+from wiretool.capture.source import Source, open_source
+from wiretool.codec.columns import Integers, windows
+from wiretool.errors import CaptureError
+
+#: Bytes of a capture that one table takes in: enough that what is done once a table costs nothing, and small beside
+#: what a reader may hold.
+TABLE_BYTES = 8 * 1024 * 1024
+#: Packets that one table takes in at most, where they are tiny.
+TABLE_PACKETS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class PacketTable:
+    """Packets that follow one another: packet `first_number + i` is `data[starts[i] : starts[i] + lengths[i]]`.
+
+    `times` are ns since the epoch, `wire_lengths` what each had on the wire (at least `lengths`), `links` LINKTYPEs.
+    """
+
+    first_number: int
+    data: bytes
+    starts: Integers
+    lengths: Integers
+    wire_lengths: Integers
+    times: Integers
+    links: Integers
+
+    def packet(self, row: int) -> Packet:
+        """One of them by itself."""
+        start, length = int(self.starts[row]), int(self.lengths[row])
+        number, time_ns, link = self.first_number + row, int(self.times[row]), int(self.links[row])
+        return Packet(number, time_ns, link, self.data[start : start + length], int(self.wire_lengths[row]))
+
+
+def read_packet_tables(sources: Sequence[Path | BinaryIO]) -> Iterator[PacketTable]:
+    """The packets of all sources, as `read_packets` gives them; CaptureError comes after the last table, as there."""
+    if len(sources) > 1:
+        yield from tables_of(read_packets(sources))
+        return
+    with ExitStack() as stack:
+        source = open_source(*opened(sources[0], stack))
+        source.fill(4)
+        if source.buffer[:4] in VARIANTS:
+            yield from _read_pcap(source)
+        else:
+            yield from tables_of(recognised(source))
+
+
+def tables_of(packets: Iterable[Packet]) -> Iterator[PacketTable]:
+    """Packets that were read one by one, as tables."""
+    packets = iter(packets)
+    failure: CaptureError | None = None
+    while failure is None:
+        chunk: list[Packet] = []
+        try:
+            size = 0
+            for packet in islice(packets, TABLE_PACKETS):
+                chunk.append(packet)
+                size += len(packet.data)
+                if size >= TABLE_BYTES:
+                    break
+        except CaptureError as err:
+            failure = err
+        if chunk:
+            yield _table_of(chunk)
+        elif failure is None:
+            return
+    raise failure
+
+
+def _table_of(packets: Sequence[Packet]) -> PacketTable:
+    lengths = np.fromiter((len(packet.data) for packet in packets), np.int64, len(packets))
+    return PacketTable(
+        packets[0].number,
+        b"".join(packet.data for packet in packets),
+        np.cumsum(lengths) - lengths,
+        lengths,
+        np.fromiter((packet.length for packet in packets), np.int64, len(packets)),
+        np.fromiter((packet.time_ns for packet in packets), np.int64, len(packets)),
+        np.fromiter((packet.link_type for packet in packets), np.int64, len(packets)),
+    )
+
+
+# -- pcap --------------------------------------------------------------------------------------------------------------
+
+
+def _read_pcap(source: Source) -> Iterator[PacketTable]:
+    """The records of a pcap file. What is larger than a table, and the end, is read one by one."""
+    variant, link_type = read_head(source)
+    number, failure = 1, None
+    while failure is None:
+        failure = _filled(source)
+        starts = _hop(source, variant.record.size, Struct(variant.order + "I"))
+        if not starts:
+            break
+        yield _pcap_table(source.buffer, starts, variant, link_type, number)
+        number += len(starts)
+    if failure is not None:
+        raise failure
+    yield from tables_of(read_records(source, variant, link_type, number))
+
+
+def _filled(source: Source) -> CaptureError | None:
+    """Widen the window to a table; the damage that ends it."""
+    try:
+        source.fill(TABLE_BYTES)
+    except CaptureError as err:
+        return err
+    return None
+
+
+def _hop(source: Source, header_bytes: int, captured: Struct) -> list[int]:
+    """Where the data of each whole record of the window begins; the window is moved behind them."""
+    unpack, buffer, at, end = captured.unpack_from, source.buffer, source.at, len(source.buffer)
+    starts: list[int] = []
+    append = starts.append
+    while at + header_bytes <= end and len(starts) < TABLE_PACKETS:
+        start = at + header_bytes
+        stop = start + unpack(buffer, at + 8)[0]
+        if stop > end:
+            break
+        append(start)
+        at = stop
+    source.at = at
+    return starts
+
+
+def _pcap_table(data: bytes, hops: list[int], variant: Variant, link_type: int, number: int) -> PacketTable:
+    starts = np.array(hops, np.int64)
+    header_bytes = variant.record.size
+    heads = windows(np.frombuffer(data, np.uint8), header_bytes)[starts - header_bytes]
+    seconds, fraction, captured, length = (
+        np.ascontiguousarray(heads[:, :16]).view(variant.order + "u4").T.astype(np.int64)
+    )
+    times = seconds * 1_000_000_000 + fraction * variant.fraction_ns
+    links = np.full(len(starts), link_type, np.int64)
+    return PacketTable(number, data, starts, captured, np.maximum(length, captured), times, links)

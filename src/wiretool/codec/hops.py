@@ -1,0 +1,125 @@
+"""Where frames begin that each say how long they are: all of a stretch of a stream at once."""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.codec.columns import Integers, windows
+
+#: Blocks that are walked through side by side; fewer are faster one after another.
+ABREAST_MIN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """How a header says the length of its frame: big-endian u32 at `length_at`, of what is behind `counted_from`."""
+
+    header_bytes: int
+    length_at: int
+    counted_from: int
+    length_min: int
+    length_max: int
+
+
+class Hops(NamedTuple):
+    """Where each whole frame begins, and where the last of them ends.
+
+    `need` is the extent of the frame that begins there, 0 while its header is not whole. `is_broken`: none can.
+    """
+
+    starts: Integers
+    end: int
+    need: int
+    is_broken: bool = False
+
+
+def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) -> Hops:
+    """The frames of `data[start:end]`, of which one begins at `start`.
+
+    `guesses` are places where one is likely to begin, ascending: where packets begin. A wrong one only costs time.
+    """
+    guesses = np.unique(np.append(guesses[(guesses > start) & (guesses < end)], start))
+    if len(guesses) < ABREAST_MIN:
+        return _walk(data, start, end, prefix)
+    blocks = np.append(guesses, end)
+    starts, block_of, finals = _abreast(data, end, prefix, blocks)
+    return _chained(data, end, prefix, blocks, starts, block_of, finals)
+
+
+def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None = None) -> Hops:
+    """One frame after another; to the first of `stops` behind a frame, if there are any."""
+    starts: list[int] = []
+    append, unpack = starts.append, Struct(">I").unpack_from
+    length_at, counted_from = prefix.length_at, prefix.counted_from
+    low, high, header_bytes = prefix.length_min, prefix.length_max, prefix.header_bytes
+    need, is_broken = 0, False
+    while at + header_bytes <= end:
+        length = unpack(data, at + length_at)[0]
+        if not low <= length <= high:
+            is_broken = True
+            break
+        stop = at + counted_from + length
+        if stop > end:
+            need = stop - at
+            break
+        append(at)
+        at = stop
+        if stops is not None and at in stops:
+            break
+    return Hops(np.array(starts, np.int64), at, need, is_broken)
+
+
+def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[Integers, Integers, Integers]:
+    """Walk through all blocks side by side, as if a frame began with each: frames, their blocks, where each ends."""
+    fours = windows(np.frombuffer(data, np.uint8), 4)
+    finals, block_ends = blocks[:-1].copy(), blocks[1:]
+    found: list[Integers] = []
+    found_in: list[Integers] = []
+    active = np.arange(len(finals))
+    while len(active) >= ABREAST_MIN:
+        at = finals[active]
+        fits = (at < block_ends[active]) & (at + prefix.header_bytes <= end)
+        active, at = active[fits], at[fits]
+        length = fours[at + prefix.length_at].view(">u4")[:, 0].astype(np.int64)
+        stop = at + prefix.counted_from + length
+        fits = (length >= prefix.length_min) & (length <= prefix.length_max) & (stop <= end)
+        active = active[fits]
+        found.append(at[fits])
+        found_in.append(active)
+        finals[active] = stop[fits]
+    # What is left goes on from its `finals` one by one; a block that is done begins behind its end there.
+    return np.concatenate(found), np.concatenate(found_in), finals
+
+
+def _chained(
+    data: bytes, end: int, prefix: Prefix, blocks: Integers, starts: Integers, block_of: Integers, finals: Integers
+) -> Hops:
+    """The frames of those blocks that do begin with one: that to which another chain leads, from the first on."""
+    broken = np.flatnonzero(finals != blocks[1:])
+    is_true = np.zeros(len(finals), np.bool_)
+    walked: list[Integers] = []
+    block, count = 0, len(finals)
+    stops: set[int] | None = None
+    while True:
+        index = int(np.searchsorted(broken, block))
+        last = int(broken[index]) if index < len(broken) else count - 1
+        is_true[block : last + 1] = True
+        at = int(finals[last])
+        if index == len(broken):
+            hops = Hops(_NONE, at, 0)
+            break
+        if stops is None:
+            stops = set(blocks[:-1].tolist())
+        hops = _walk(data, at, end, prefix, stops)
+        walked.append(hops.starts)
+        if hops.end not in stops or not len(hops.starts):
+            break
+        block = int(np.searchsorted(blocks, hops.end))
+    true = np.concatenate([starts[is_true[block_of]], *walked])
+    true.sort()
+    return hops._replace(starts=true)
+
+
+_NONE = np.zeros(0, np.int64)

@@ -1,0 +1,72 @@
+"""What a protocol gives the column path: many frames of a connection at once, as arrays."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from wiretool.codec.columns import Column, Columns, Flags, Integers
+from wiretool.codec.hops import Hops
+from wiretool.codec.message import Message, Side
+
+#: In a column of `reply_to`: it answers nothing.
+NO_REPLY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Whole frames of one connection in the order in which they are told: `data[starts[i] : ends[i]]`.
+
+    `numbers` are those of their records; they grow.
+    """
+
+    data: bytes
+    starts: Integers
+    ends: Integers
+    is_server: Flags
+    numbers: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events of messages: event i is of row `rows[i]` of its group (ascending), in `data` of the frames.
+
+    `columns` are what is said of each beside its bytes, in the order of its JSON form; `body` comes last there.
+    """
+
+    rows: Integers
+    columns: Columns
+    body: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The frames of one message class among many, as columns; `rows` are their places there, ascending."""
+
+    cls: type[Message]
+    name: str
+    rows: Integers
+    columns: Columns
+    #: Numbers of the records that they answer, NO_REPLY for none; nothing where none of them does.
+    reply_to: Integers | None = None
+    #: What each completes, in the form of `Reading.append`, and the events of that.
+    append: Mapping[str, Column] | None = None
+    events: Events | None = None
+
+
+class BulkConversation(ABC):
+    """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether frames can be taken in bulk now; before, all go through `Conversation.read`."""
+
+    @abstractmethod
+    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
+        """The frames of `side` in `data[start:end]`, the first of which begins at `start`; see `codec.hops.hop`."""
+
+    @abstractmethod
+    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
+        """What the frames say, in their order. `read_one` is called with the row of each that takes the slow way.
+
+        That happens in turn: what is in front of the row has been read by then, and nothing behind it.
+        """

@@ -1,0 +1,1 @@
+"""Batches as Arrow: arrays of columns, tables of messages, files of those."""

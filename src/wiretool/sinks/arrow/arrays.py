@@ -1,0 +1,77 @@
+"""Columns of a batch as Arrow arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wiretool.codec.columns import Bytes, Choice, Column, Integers, Numbers, Objects, Spans, Uuids
+
+#: The canonical text of a UUID: 36 characters, with dashes at four places; and which byte each other one is of.
+_DASHES = (8, 13, 18, 23)
+_PLACES = np.array([place for place in range(36) if place not in _DASHES])
+#: The two hex digits of every byte.
+_HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
+
+
+def array_of(column: Column, data: bytes) -> pa.Array:
+    """A column as an array; `data` are the bytes that its spans are of.
+
+    Numbers are int64 or bool, text and UUIDs string, bytes binary, choices what their values are, objects likewise.
+    """
+    match column:
+        case Numbers(values, has):
+            return pa.array(values, mask=None if has is None else ~has)
+        case Spans(starts, lengths, is_text):
+            return spans_of(data, starts, lengths, pa.string() if is_text else pa.binary())
+        case Uuids(raw):
+            return uuids_of(raw)
+        case Choice(codes, values):
+            return choices_of(codes, values)
+        case Objects(objects):
+            return pa.array(list(objects))
+
+
+def choices_of(codes: Integers, values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
+    """The value of each code, null for -1."""
+    if not len(values):
+        return pa.nulls(len(codes), kind or pa.string())
+    indices = pa.array(codes, mask=codes < 0)
+    return pa.array(list(values), kind).take(indices)
+
+
+def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind: pa.DataType) -> pa.Array:
+    """`data[starts[i] : starts[i] + lengths[i]]` as strings or binaries; the data must be below 2 GiB."""
+    count = len(starts)
+    ends = starts + lengths
+    if not count:
+        return pa.array([], kind)
+    if (starts[1:] < ends[:-1]).any():  # out of order, or over one another
+        order = np.argsort(starts, kind="stable")
+        if (starts[order][1:] < ends[order][:-1]).any():
+            return pa.array([bytes(memoryview(data)[start:end]) for start, end in zip(starts, ends, strict=True)], kind)
+        back = np.empty(count, np.int64)
+        back[order] = np.arange(count)
+        return spans_of(data, starts[order], lengths[order], kind).take(pa.array(back))
+    # Between the beginning of one span and its end: every other string is what stands between two of them.
+    bounds = np.stack((starts, ends), 1).reshape(-1).astype(np.int32)
+    buffers = [None, pa.py_buffer(bounds), data if isinstance(data, pa.Buffer) else pa.py_buffer(data)]
+    every = pa.Array.from_buffers(kind, 2 * count - 1, buffers)
+    return every.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+def uuids_of(raw: Bytes) -> pa.Array:
+    """UUIDs of 16 bytes each as their canonical text."""
+    kinds, codes = np.unique(np.ascontiguousarray(raw).view("V16")[:, 0], return_inverse=True)
+    if len(kinds) < len(raw) // 4:  # few that come again
+        return uuids_of(np.frombuffer(kinds.tobytes(), np.uint8).reshape(-1, 16)).take(pa.array(codes))
+    text = np.full((len(raw), 36), ord("-"), np.uint8)
+    text[:, _PLACES] = _HEX[raw].reshape(len(raw), 32)
+    bounds = np.arange(len(raw) + 1, dtype=np.int32) * 36
+    return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(bounds), pa.py_buffer(text)])
+
+
+def hex_of(data: bytes) -> pa.Buffer:
+    """The bytes in hex: what stood at `i` stands at `2 * i`, twice as long."""
+    return pa.py_buffer(data.hex().encode("ascii"))
