@@ -1,1 +1,1 @@
-"""The column path: captures in, batches of columns out, and the same Records again from those."""
+"""The column path: captures in, batches of columns out."""

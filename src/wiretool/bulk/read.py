@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import force_setattr
 
-from wiretool.batches import Batch, FrameRun
+from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.watch import BulkWatch, Told
 from wiretool.capture.items import Connection, Item

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wiretool import limits
-from wiretool.batches import FrameRun
+from wiretool.batches.batch import FrameRun
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
 from wiretool.capture.items import Data
 from wiretool.capture.runs import RUN_SEGMENTS_MIN, Run

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from wiretool.codec.columns import Column, Columns, Flags, Integers
 from wiretool.codec.hops import Hops
 from wiretool.codec.message import Message, Side
@@ -37,6 +39,13 @@ class Events:
     columns: Columns
     body: Column
 
+    def take(self, kept: Flags) -> "Events":
+        """Those of the rows of the group that are kept."""
+        mine = kept[self.rows]
+        rows = (np.cumsum(kept) - 1)[self.rows[mine]]
+        columns = {name: column.take(mine) for name, column in self.columns.items()}
+        return Events(rows, columns, self.body.take(mine))
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -51,6 +60,18 @@ class Group:
     #: What each completes, in the form of `Reading.append`, and the events of that.
     append: Mapping[str, Column] | None = None
     events: Events | None = None
+
+    def take(self, kept: Flags) -> "Group":
+        """Those of its frames that are kept."""
+        return Group(
+            self.cls,
+            self.name,
+            self.rows[kept],
+            {name: column.take(kept) for name, column in self.columns.items()},
+            None if self.reply_to is None else self.reply_to[kept],
+            None if self.append is None else {name: column.take(kept) for name, column in self.append.items()},
+            None if self.events is None else self.events.take(kept),
+        )
 
 
 class BulkConversation(ABC):

@@ -242,13 +242,13 @@ def events_in(data: bytes, appended: Spans, counts: Integers, last_numbers: Inte
     rows, starts = [single], [appended.starts[single] + HEADER_BYTES]
     stops, numbers = [(appended.starts + appended.lengths)[single]], [last_numbers[single]]
     has = [np.ones(len(single), np.bool_)]
-    for row in np.flatnonzero(~is_single).tolist():
-        at, count = int(appended.starts[row]), int(counts[row])
-        spans = np.array(spans_of(data, at, at + int(appended.lengths[row]), count), np.int64).reshape(-1, 2)
-        rows.append(np.full(len(spans), row))
+    for each in np.flatnonzero(~is_single).tolist():
+        at, count = int(appended.starts[each]), int(counts[each])
+        spans = np.array(spans_of(data, at, at + int(appended.lengths[each]), count), np.int64).reshape(-1, 2)
+        rows.append(np.full(len(spans), each))
         starts.append(spans[:, 0])
         stops.append(spans[:, 1])
-        numbers.append(int(last_numbers[row]) - count + 1 + np.arange(len(spans)))
+        numbers.append(int(last_numbers[each]) - count + 1 + np.arange(len(spans)))
         has.append(np.full(len(spans), len(spans) == count))
     row, start, stop, number = (np.concatenate(parts) for parts in (rows, starts, stops, numbers))
     has_number = np.concatenate(has)

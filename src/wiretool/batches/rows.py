@@ -4,11 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from wiretool.batches import Batch, FrameRun
+from wiretool.batches.batch import Batch, FrameRun
 from wiretool.codec.columns import Choice, Column, Numbers, Objects, Spans, Uuids
 from wiretool.codec.types import uuid_text
 from wiretool.protocols.bulk import NO_REPLY, Events, Group
 from wiretool.records import Record
+
+
+def batch_of(records: Sequence[Record]) -> Batch:
+    """Records that were read one by one as a batch; there is at least one, in order."""
+    return Batch(records[0].n, len(records), (), records)
 
 
 def records_of(batch: Batch) -> list[Record]:
