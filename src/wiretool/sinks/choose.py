@@ -7,6 +7,7 @@ from typing import Any
 
 from wiretool.errors import UsageError
 from wiretool.records import Record
+from wiretool.sinks.batch_sink import BatchSink, RowByRow
 from wiretool.sinks.csv import CsvSink
 from wiretool.sinks.ndjson import JsonSink, NdjsonSink
 from wiretool.sinks.output import Output
@@ -36,6 +37,13 @@ def sink_for(
         raise UsageError(f"-v and -x are for people; --format {form} has every field anyway")
     sinks: dict[str, Callable[..., Sink]] = {"ndjson": NdjsonSink, "json": JsonSink, "csv": CsvSink}
     return sinks[form](output, chosen)
+
+
+def batch_sink_for(
+    form: str, output: Output, *, columns: Pairs | None, annotate: Annotate, tree: bool = False, dump: bool = False
+) -> BatchSink:
+    """The sink of batches that writes `form`, the very same as `sink_for` would."""
+    return RowByRow(sink_for(form, output, columns=columns, annotate=annotate, tree=tree, dump=dump))
 
 
 def is_coloured(output: Output) -> bool:
