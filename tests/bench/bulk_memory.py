@@ -1,0 +1,85 @@
+"""What reading in bulk holds at most, whatever the size of the capture, and with very many connections open at once.
+
+    python -m tests.bench.bulk_memory [--quick]
+
+Runs `wiretool stats` and `wiretool decode --format parquet` on each capture in a process of its own, and prints the
+largest resident size of that process. The exit code is 1 if one is above the mark, 2 if a run fails.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench.bulk import remove
+from tests.bench.decode import ToolFailed
+from tests.bench.pravega_appends import make_capture
+
+MARK_BYTES = 300_000_000
+#: Appends of 1,000 bytes, six in a packet: bytes of file for each packet, the acks between them included.
+EVENT_BYTES, FRAMES = 1_000, 6
+PACKET_BYTES = 3_420
+SIZES = (100_000_000, 400_000_000, 2_000_000_000)
+SIZES_QUICK = (20_000_000, 60_000_000)
+FLOWS, FLOWS_QUICK = 10_000, 2_000
+FLOW_PACKETS = 20
+
+COMMANDS = {"stats": ("stats",), "Parquet": ("decode", "--format", "parquet", "-o")}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the largest resident size of reading in bulk")
+    parser.add_argument("--quick", action="store_true", help="small captures")
+    is_quick = parser.parse_args().quick
+    try:
+        with tempfile.TemporaryDirectory(prefix="bench-memory-") as folder:
+            peaks = list(measure(Path(folder), is_quick))
+    except ToolFailed as failure:
+        print(f"\n{failure}", file=sys.stderr)
+        return 2
+    return 0 if max(peaks) <= MARK_BYTES else 1
+
+
+def measure(folder: Path, is_quick: bool) -> Iterator[int]:
+    """The peaks in bytes; prints a line for each capture."""
+    capture = folder / "capture.pcap"
+    for size in SIZES_QUICK if is_quick else SIZES:
+        make_capture(capture, packets=size // PACKET_BYTES, frames_per_packet=FRAMES, event_bytes=EVENT_BYTES)
+        yield from peaks_on(capture, "one connection")
+    flows = FLOWS_QUICK if is_quick else FLOWS
+    make_capture(capture, packets=flows * FLOW_PACKETS, frames_per_packet=FRAMES, connections=flows)
+    yield from peaks_on(capture, f"{flows:,} connections open at once")
+
+
+def peaks_on(capture: Path, what: str) -> Iterator[int]:
+    """What each command holds at most."""
+    print(f"{capture.stat().st_size:,} bytes, {what}:", end="", flush=True)
+    for name, words in COMMANDS.items():
+        out = capture.with_suffix(".out")
+        more = [str(out)] if words[-1] == "-o" else []
+        peak = peak_of([sys.executable, "-m", "wiretool", words[0], str(capture), *words[1:], *more])
+        remove(out)
+        said = "within" if peak <= MARK_BYTES else "ABOVE"
+        print(f" {name} {peak / 1e6:.0f} MB ({said} {MARK_BYTES / 1e6:.0f})", end="", flush=True)
+        yield peak
+    print()
+
+
+def peak_of(command: list[str]) -> int:
+    """The largest resident size of a command in bytes; ToolFailed where it ends badly."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.stderr.close()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise ToolFailed(f"{' '.join(command)} ended with {process.returncode}:\n{said.decode(errors='replace')}")
+    return usage.ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())
