@@ -1,10 +1,22 @@
 """Every exception raised on purpose, each with the exit code that cli.py gives it."""
 
+from typing import Any
+
 
 class WiretoolError(Exception):
     """Something wiretool can say in one line; `exit_code` is what the shell gets."""
 
     exit_code = 70
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it crosses from one process to another."""
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[WiretoolError], args: tuple[Any, ...], state: dict[str, Any]) -> WiretoolError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 class DecodeError(WiretoolError):
