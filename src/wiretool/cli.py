@@ -14,6 +14,7 @@ from wiretool.commands.decode import decode
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
 from wiretool.commands.serve import serve
+from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.tap import tap
 from wiretool.errors import WiretoolError
@@ -48,6 +49,7 @@ app = typer.Typer(
 )
 for command in (decode, stats, encode, explain, serve, tap):
     app.command()(command)
+app.command("slice")(slice_)
 app.add_typer(control, name="control")
 
 

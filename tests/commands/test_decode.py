@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.helpers.records import Paper
 
 from wiretool.commands.decode import decode
-from wiretool.commands.options import Format, SideName
+from wiretool.commands.options import DecodeFormat, Format, SideName
 from wiretool.dissect import annotate, read_hex
 from wiretool.errors import DecodeError, UsageError
 from wiretool.sinks.choose import sink_for
@@ -48,7 +48,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def records(path: Path, tmp_path: Path, **options: Any) -> list[dict[str, Any]]:
     """What the command writes, as JSON, run in this process."""
     out = tmp_path / "out.ndjson"
-    decode([path], format_=Format.NDJSON, output=out, **options)
+    decode([path], format_=DecodeFormat.NDJSON, output=out, **options)
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
@@ -56,7 +56,7 @@ def test_several_captures_are_read_as_one(golden: Path, tmp_path: Path) -> None:
     out = tmp_path / "both.ndjson"
     other = tmp_path / "other.pcap"
     other.write_bytes(golden.read_bytes())
-    decode([golden, other], format_=Format.NDJSON, output=out)
+    decode([golden, other], format_=DecodeFormat.NDJSON, output=out)
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert [record["n"] for record in found] == list(range(1, len(found) + 1))
     assert len(found) >= 14
@@ -161,7 +161,7 @@ def test_hex_is_a_connection_a_line(tmp_path: Path) -> None:
     source = tmp_path / "log"
     source.write_text(f"{HELLO}\n\n{HELLO[:4]} {HELLO[4:]} 0000\n")
     out = tmp_path / "out"
-    decode(None, protocol="pravega", hex_=str(source), side=SideName.SERVER, format_=Format.NDJSON, output=out)
+    decode(None, protocol="pravega", hex_=str(source), side=SideName.SERVER, format_=DecodeFormat.NDJSON, output=out)
     found = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(r["connection"], r["kind"], r["side"]) for r in found] == [
         (0, "frame", "server"),

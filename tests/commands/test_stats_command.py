@@ -3,6 +3,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from tests.bench.pravega_appends import make_capture
+
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 
@@ -28,3 +31,28 @@ def test_a_capture_cut_short_still_has_its_numbers() -> None:
     assert ended.returncode == 3
     assert b"frames" in ended.stdout
     assert ended.stderr.count(b"\n") == 1
+
+
+def test_both_engines_give_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "made.pcap"
+    make_capture(path, 400, 5, 40, 1, connections=3)
+    told = [run("stats", path, "--engine", engine, "--format", "json") for engine in ("rows", "columns", "auto")]
+    assert [each.returncode for each in told] == [0, 0, 0]
+    assert told[0].stdout == told[1].stdout == told[2].stdout
+    piped = run("stats", "-", "--engine", "columns", "--format", "json", given=path.read_bytes())
+    assert piped.stdout == told[0].stdout
+    assert json.loads(piped.stdout)["total"]["frames"] == 4 * 3 + 400 * 5
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_a_file_cut_short_still_has_its_numbers(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(capture()[:-400])
+    ended = run("stats", path, "--engine", engine)
+    assert ended.returncode == 3
+    assert b"frames" in ended.stdout
+    assert ended.stderr.count(b"\n") == 1
+
+
+def test_no_such_engine() -> None:
+    assert run("stats", "-", "--engine", "steam").returncode == 2

@@ -56,6 +56,30 @@ def test_subjects_count_requests_and_replies() -> None:
     assert (row.frames, row.bytes, row.replies.count) == (4, 214, 2)
 
 
+def test_a_reply_is_about_what_was_asked() -> None:
+    stats = Stats()
+    stats.add(a_record(n=1, fields={"segment": "asked"}))
+    stats.add(a_record(n=2, reply_to=1, fields={"success": True}))
+    stats.add(a_record(n=3, reply_to=2, fields={}))
+    stats.add(a_record(n=4, reply_to=9, fields={}))
+    assert stats.subjects[Subject("segment", "asked")].frames == 2
+
+
+def test_of_an_old_request_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 10)
+    stats = Stats()
+    stats.add(a_record(n=1, message="Ask", fields={"segment": "asked"}))
+    stats.add_all(a_record(n=n, reply_to=1, fields={}) for n in range(2, 14))
+    assert stats.subjects[Subject("segment", "asked")].frames == 10
+    assert stats.messages["pravega", "Ask", "client"].replies.count == stats.total.replies.count == 9
+
+
+def test_times_count_from_the_first_record_even_at_0() -> None:
+    stats = Stats()
+    stats.add_all([a_record(n=1, time_ns=0), a_record(n=2, time_ns=50)])
+    assert stats.total.duration_ns == stats.connections[0].duration_ns == 50
+
+
 def test_json_has_everything() -> None:
     numbers = json.loads(json.dumps(a_conversation().as_json()))
     assert list(numbers) == ["total", "messages", "connections", "subjects"]
@@ -111,4 +135,3 @@ def test_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(stats.connections) == len(stats.messages) == len(stats.subjects) == 11
     assert stats.connections[OTHERS].frames == 39
     assert stats.total.frames == 49
-    assert len(stats._asked) == 10

@@ -17,13 +17,6 @@ def test_a_segment_is_named_by_the_message() -> None:
     assert Subjects().of(a_record(fields=Sample(request_id=1, segment="x"))) == segment("x")
 
 
-def test_a_reply_is_about_what_was_asked() -> None:
-    subjects = Subjects()
-    subjects.of(a_record(n=1, fields={"segment": "asked"}))
-    assert subjects.of(a_record(n=2, reply_to=1, fields={"success": True})) == segment("asked")
-    assert subjects.of(a_record(n=3, reply_to=9, fields={})) == ()
-
-
 def test_a_writer_stands_for_the_segment_it_was_set_up_on() -> None:
     subjects = Subjects()
     assert subjects.of(a_record(fields={"writer_id": WRITER})) == ()
@@ -59,10 +52,9 @@ def test_a_connection_is_about_the_road_of_its_handshake() -> None:
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("REQUESTS_OPEN_MAX", "WRITERS_MAX", "CONNECTIONS_MAX"):
-        monkeypatch.setattr(limits, name, 10)
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 10)
     subjects = Subjects()
     for n in range(1, 50):
         subjects.of(a_record(n=n, fields={"segment": "s", "writer_id": str(n)}))
         subjects.of(a_record(n=n, connection=n, protocol="offramp", fields={"road": "r"}))
-    assert (len(subjects._asked), len(subjects._writers), len(subjects._roads)) == (10, 10, 10)
+    assert list(subjects.known) == [key for n in range(45, 50) for key in ((0, str(n)), (n, ""))]

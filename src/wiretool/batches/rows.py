@@ -1,11 +1,24 @@
 """Batches as Records again: for what looks at one record at a time, and to hold the column path to the row path."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
 from wiretool.batches.batch import Batch, FrameRun
-from wiretool.codec.columns import Choice, Column, Numbers, Objects, Spans, Uuids
+from wiretool.codec.columns import (
+    Choice,
+    Column,
+    Columns,
+    Lists,
+    Made,
+    Numbers,
+    Objects,
+    Spans,
+    Sparse,
+    Struct,
+    Uuids,
+)
 from wiretool.codec.types import uuid_text
 from wiretool.protocols.bulk import NO_REPLY, Events, Group
 from wiretool.records import Record
@@ -44,6 +57,25 @@ def values_of(column: Column, data: bytes) -> list[Any]:
             return [None if code < 0 else values[code] for code in codes.tolist()]
         case Objects(values):
             return list(values)
+        case Made(inner, make):
+            return [make(value) for value in values_of(inner, data)]
+        case Sparse(inner, has):
+            found = iter(values_of(inner, data))
+            return [next(found) if is_there else None for is_there in has.tolist()]
+        case Struct(columns, count):
+            return _structs(columns, data, count)
+        case Lists(counts, items):
+            found = iter(values_of(items, data))
+            return [list(islice(found, count)) for count in counts.tolist()]
+
+
+def _structs(columns: Columns, data: bytes, count: int) -> list[dict[str, Any]]:
+    """Structures without the values that they do not have."""
+    if not columns:
+        return [{} for _ in range(count)]
+    names = tuple(columns)
+    rows = zip(*(values_of(column, data) for column in columns.values()), strict=True)
+    return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
 
 def _records(run: FrameRun, group: Group) -> Iterator[Record]:
@@ -57,7 +89,8 @@ def _records(run: FrameRun, group: Group) -> Iterator[Record]:
     first, last = run.first_packets[rows].tolist(), run.last_packets[rows].tolist()
     numbers, times, offsets = run.frames.numbers[rows].tolist(), run.times[rows].tolist(), run.offsets[rows].tolist()
     for index, row in enumerate(rows.tolist()):
-        fields = group.cls(**{name: column[index] for name, column in zip(names, columns, strict=True)})
+        values = {name: column[index] for name, column in zip(names, columns, strict=True)}
+        fields = values if group.cls is None else group.cls(**values)
         yield Record(
             n=numbers[index],
             kind="frame",

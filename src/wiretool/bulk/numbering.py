@@ -19,26 +19,40 @@ class Numbers:
     """Gives provisional numbers, and turns them into final ones, which count from 1."""
 
     def __init__(self) -> None:
-        self._next = 0
+        #: The number of the next record.
+        self.next = 0
         self._step = 1 << RANK_SHIFT
         self._last = 0
+        #: The packet at which was told last, and the first number of it that is free.
+        self._packet, self._free = 0, 0
         self._count = 0
         self._tables: list[_Table] = []
         self._firsts: list[int] = []
 
     def at_packet(self, number: int) -> None:
-        """The next records are told at this packet."""
-        self._next, self._step, self._last = number << PACKET_SHIFT, 1 << RANK_SHIFT, 1 << 63
+        """The next records are told at this packet, behind what was told there before."""
+        self.next, self._step, self._last = self.first_free(number), 1 << RANK_SHIFT, 1 << 63
+        self._packet, self._free = number, self.next
 
     def at_frame(self, provisional: int) -> None:
         """The next record is a frame with that number, and those behind it are its defects."""
-        self._next, self._step, self._last = provisional, 1, provisional | PLACE_MASK
+        self.next, self._step, self._last = provisional, 1, provisional | PLACE_MASK
 
     def take(self) -> int:
         """The number of the next record."""
-        number = self._next
-        self._next = min(number + self._step, self._last)
+        number = self.next
+        self.next = min(number + self._step, self._last)
+        if self._step > 1:
+            self._free = self.next
         return number
+
+    def first_free(self, packet: int) -> int:
+        """The number of the next record that is told at a packet; it is the one at which was told last, or later."""
+        return self._free if packet == self._packet else packet << PACKET_SHIFT
+
+    def used_to(self, provisional: int) -> None:
+        """Frames were told up to this number."""
+        self._packet, self._free = provisional >> PACKET_SHIFT, (provisional | PLACE_MASK) + 1
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:
         """The first of the final numbers of all records of a table, and the number of each."""

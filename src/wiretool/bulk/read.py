@@ -7,7 +7,7 @@ the same number.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from msgspec.structs import force_setattr
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.watch import BulkWatch, Told
-from wiretool.capture.items import Connection, Item
+from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.runs import BulkStreams, RecentRuns, Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
@@ -48,12 +48,18 @@ def read_batches(
 class BulkDissector:
     """Everything that one reading in bulk has to remember."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, notes: Callable[[str], None] | None = None, **options: Any) -> None:
         self._numbers = Numbers()
-        self._connections = Connections(self._numbers.take, kind=partial(BulkWatch, self._numbers), **options)
+        #: What was noted in this table, and where among its records.
+        self._notes: list[tuple[int, str]] = []
+        self._tell = notes or (lambda text: None)
+        kind = partial(BulkWatch, self._numbers)
+        self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         recent = RecentRuns()
         self._streams = BulkStreams(Streams(self._connections.ports, recent), recent)
         self._last_packet = 0
+        #: Watches with items that they put off.
+        self._behind: dict[BulkWatch, None] = {}
 
     def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
         """The batches of segments, one for each table and one for the end."""
@@ -79,10 +85,28 @@ class BulkDissector:
                 self._watch(part.connection).take_run(part, told)
             else:
                 row, items = part
-                self._numbers.at_packet(int(table.numbers[row]))
-                self._take(items, told)
+                self._take_at(int(table.numbers[row]), items, told)
+        for watch in self._behind:
+            watch.catch_up(told)
+        self._behind.clear()
         self._last_packet = int(table.numbers[-1])
         return self._settled(told)
+
+    def _take_at(self, number: int, items: Sequence[Item], told: Told) -> None:
+        """What a packet gave: at once, or where it is only more bytes of a stream later, with more of them."""
+        if not items:
+            return
+        watch = self._watch(items[0].connection)
+        if not self._streams.is_alone and watch.may_wait_with(items):
+            watch.put_off(number, items)
+            self._behind[watch] = None
+            return
+        for item in items:
+            self._watch(item.connection).catch_up(told)
+        self._numbers.at_packet(number)
+        head = _head(items)
+        self._take(items[:head], told)
+        self._watch(items[-1].connection).take_together(number, items[head:], told)
 
     def _take(self, items: Sequence[Item], told: Told) -> None:
         for item in items:
@@ -93,8 +117,14 @@ class BulkDissector:
         assert isinstance(watch, BulkWatch)
         return watch
 
+    def _note(self, text: str) -> None:
+        self._notes.append((self._numbers.next, text))
+
     def _settled(self, told: Told) -> Batch:
-        """The batch of what was told, everything in it with its final number."""
+        """The batch of what was told, everything in it with its final number; notes are told in the same order."""
+        notes, self._notes = sorted(self._notes, key=itemgetter(0)), []
+        for _, text in notes:
+            self._tell(text)
         rows = [np.sort(np.concatenate([group.rows for group in run.groups])) for run in told.runs]
         single = np.array([record.n for record in told.records], np.int64)
         parts = [single, *(run.frames.numbers[mine] for run, mine in zip(told.runs, rows, strict=True))]
@@ -126,3 +156,13 @@ class BulkDissector:
             force_setattr(record, "n", n)
         records.sort(key=attrgetter("n"))
         return records
+
+
+def _head(items: Sequence[Item]) -> int:
+    """How many items are in front of the last stretch of one stream: what waited behind a hole comes all at once."""
+    last = items[-1]
+    for at in range(len(items) - 1, -1, -1):
+        item = items[at]
+        if not isinstance(item, Data) or item.connection is not last.connection or item.side != last.side:
+            return at + 1
+    return 0

@@ -1,7 +1,11 @@
 """One connection on its way to columns: plain runs as arrays, everything else as `Watch` does it."""
 
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,13 +13,13 @@ import numpy as np
 from wiretool import limits
 from wiretool.batches.batch import FrameRun
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
-from wiretool.capture.items import Data
-from wiretool.capture.runs import RUN_SEGMENTS_MIN, Run
+from wiretool.capture.items import Data, Item
+from wiretool.capture.runs import RUN_SEGMENTS_MIN, Run, run_of
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.hops import Hops
-from wiretool.codec.message import Side
-from wiretool.protocols.bulk import BulkConversation, Frames
+from wiretool.codec.message import Side, other_side
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
@@ -42,6 +46,22 @@ class SideFrames(NamedTuple):
     piece_ends: Integers
     packets: Integers
     times: Integers
+    #: The packet at which each piece is told, if it completes a frame.
+    told: Integers
+
+
+class PlacedFrames(NamedTuple):
+    """Frames of both sides in the order in which they are told; offsets, first and last packets, times.
+
+    `stretches` are the first frames of each piece that completed any.
+    """
+
+    frames: Frames
+    offsets: Integers
+    first: Integers
+    last: Integers
+    times: Integers
+    stretches: Integers
 
 
 class BulkWatch(Watch):
@@ -51,13 +71,45 @@ class BulkWatch(Watch):
         super().__init__(*args, **options)
         self._numbers = numbers
         self._bulk: BulkConversation | None = None
+        #: Items, each with the packet at which it was given out.
+        self._put_off: list[tuple[int, Data]] = []
+
+    def may_wait_with(self, items: Sequence[Item]) -> bool:
+        """Whether the items that a packet gave can be read later, together with what comes then."""
+        side = items[0].side
+        return self._is_settled and all(
+            isinstance(item, Data) and item.side == side and item.connection is self._connection for item in items
+        )
+
+    def put_off(self, number: int, items: Sequence[Item]) -> None:
+        """Read them, which were given out at that packet, before whatever else comes."""
+        self._put_off += [(number, item) for item in items if isinstance(item, Data)]
+
+    def take_together(self, number: int, items: Sequence[Item], told: Told) -> None:
+        """Add what bytes of one stream give that were given out together, at that packet."""
+        if len(items) >= RUN_SEGMENTS_MIN and self._is_settled:
+            self.put_off(number, items)
+            self.catch_up(told)
+        else:
+            for item in items:
+                told.records.extend(self.take(item))
+
+    def catch_up(self, told: Told) -> None:
+        """Add what the items give that were put off."""
+        items, self._put_off = self._put_off, []
+        if len(items) >= RUN_SEGMENTS_MIN:
+            self.take_run(run_of(items), told)
+        else:
+            for number, item in items:
+                self._one(number, item, told)
 
     def take_run(self, run: Run, told: Told) -> None:
         """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns."""
+        self.catch_up(told)
         is_small = len(run.client.rows) + len(run.server.rows) < RUN_SEGMENTS_MIN
         if is_small or not self._may_pass(run):
             for row, item in run.told_items():
-                self._one(item, told)
+                self._one(int(run.told_at(row)), item, told)
                 rest = run.behind(row) if self._is_settled and not is_small else None
                 if rest is not None and self._may_pass(rest):
                     run = rest
@@ -67,14 +119,14 @@ class BulkWatch(Watch):
         if run.client.size or run.server.size:
             self._pass(run, told)
 
-    def _one(self, item: Data, told: Told) -> None:
-        self._numbers.at_packet(item.packet)
+    def _one(self, number: int, item: Data, told: Told) -> None:
+        self._numbers.at_packet(number)
         told.records.extend(self.take(item))
 
     def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
         super()._speak(protocol, trial)
         assert self._conversation is not None
-        self._bulk = bulk_of(protocol.name, self._conversation)
+        self._bulk = bulk_of(self._conversation)
 
     def _may_pass(self, run: Run) -> bool:
         """Whether both sides are in step, so that nothing has to be looked for or waited for."""
@@ -94,17 +146,30 @@ class BulkWatch(Watch):
         if self._conversation is None:
             self._pass_foreign(run)
             return
+        run = self._held_back(run, told)
+        if not run.client.size and not run.server.size:
+            return
         data, sides = self._split(run)
         if any(each.hops.is_broken for each in sides):
-            for _, item in run.told_items():
-                self._one(item, told)
+            for row, item in run.told_items():
+                self._one(int(run.told_at(row)), item, told)
             return
         for each in sides:
             self._account.payload_bytes += run.side(each.side).size
             self._pass_splitter(each, data)
-        frames, offsets, first, last, times = _merged(data, sides)
-        if len(offsets):
-            self._read_frames(frames, offsets, first, last, times, told)
+        placed = _merged(data, sides, self._numbers)
+        if len(placed.offsets):
+            self._read_frames(placed, told)
+
+    def _held_back(self, run: Run, told: Told) -> Run:
+        """The run without a side that does not complete its frame: to join what is held each time would be slow."""
+        for side in SIDES:
+            splitter, size = self._splitters[side], run.side(side).size
+            if size and splitter.held + size < splitter.wanted:
+                for _, item in run.only(side).told_items():
+                    told.records.extend(self.take(item))
+                run = run.only(other_side(side))
+        return run
 
     def _split(self, run: Run) -> tuple[bytes, list[SideFrames]]:
         """The bytes of both sides, those held before the new ones, and the frames in them."""
@@ -130,6 +195,7 @@ class BulkWatch(Watch):
                     np.concatenate((early[:, 0] - offset + start, ends)),
                     np.concatenate((early[:, 1], run.table.numbers[rows])),
                     np.concatenate((early[:, 2], run.table.times[rows])),
+                    np.concatenate((early[:, 1], run.told_at(rows))),
                 )
             )
             start = int(ends[-1])
@@ -144,42 +210,29 @@ class BulkWatch(Watch):
         marks = [Mark(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         self._splitters[each.side].pass_to(end + base, data[end : each.end], marks, each.hops.need)
 
-    def _read_frames(
-        self, frames: Frames, offsets: Integers, first: Integers, last: Integers, times: Integers, told: Told
-    ) -> None:
+    def _read_frames(self, placed: PlacedFrames, told: Told) -> None:
         assert self._bulk is not None
+        frames, offsets, first, last, times, _ = placed
+        late = _Late(placed, self._latest_packet, self._stretches)
 
         def read_one(row: int) -> None:
             start, end = int(frames.starts[row]), int(frames.ends[row])
             place = int(offsets[row]), end - start, int(first[row]), int(last[row]), int(times[row])
+            self._latest_packet = late.catch_up(row)
             self._numbers.at_frame(int(frames.numbers[row]))
             piece = Piece("frame", frames.data, start, end, *place)
             told.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
 
-        groups = [group for group in self._bulk.read(frames, read_one) if len(group.rows)]
+        groups = [late.without(group) for group in self._bulk.read(frames, read_one) if len(group.rows)]
         sizes = frames.ends - frames.starts
         for group in groups:
             self._account.frames += len(group.rows)
             self._account.frame_bytes += int(sizes[group.rows].sum())
-        self._latest_packet = max(self._latest_packet, int(first.max()))
-        begins = np.flatnonzero(np.diff(frames.numbers >> PACKET_SHIFT, prepend=-1))[-limits.REMEMBERED_STRETCHES_MAX :]
-        self._stretches.extend(zip(frames.numbers[begins].tolist(), first[begins].tolist(), strict=True))
+        self._latest_packet = late.catch_up(len(offsets))
         if groups:
             connection = self._connection
-            told.runs.append(
-                FrameRun(
-                    connection.id,
-                    connection.client,
-                    connection.server,
-                    self._protocol,
-                    frames,
-                    offsets,
-                    first,
-                    last,
-                    times,
-                    groups,
-                )
-            )
+            place = connection.id, connection.client, connection.server, self._protocol
+            told.runs.append(FrameRun(*place, frames, offsets, first, last, times, groups))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 
@@ -196,14 +249,69 @@ class BulkWatch(Watch):
                 )
 
 
-def _merged(data: bytes, sides: Sequence[SideFrames]) -> tuple[Frames, Integers, Integers, Integers, Integers]:
-    """The frames of both sides in the order in which they are told; offsets, first and last packets, times."""
+class _Late:
+    """Which of the frames were told behind a hole, so late that what they seem to answer came after them.
+
+    As `Watch._records` finds it; it brings what that looks at up to date, and has the frames that it did not see.
+    """
+
+    def __init__(self, placed: PlacedFrames, latest: int, stretches: deque[tuple[int, int]]) -> None:
+        self._placed = placed
+        self._latest = latest
+        self._stretches = stretches
+        self._done = 0
+        #: The latest packet in which a frame up to each begins.
+        self._running = np.maximum.accumulate(np.maximum(placed.first, latest))
+        self._is_late = placed.last < self._running
+        self._every = [*stretches, *self._new(0, len(placed.stretches))] if self._is_late.any() else []
+
+    def _new(self, start: int, stop: int) -> list[tuple[int, int]]:
+        begins = self._placed.stretches[start:stop]
+        columns = self._placed.frames.numbers[begins].tolist(), self._placed.first[begins].tolist()
+        return list(zip(*columns, strict=True))
+
+    def catch_up(self, row: int) -> int:
+        """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
+        stop = int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running))
+        start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
+        if stop > start:
+            self._stretches.extend(self._new(start, stop))
+            self._done = stop
+        return int(self._running[row - 1]) if row else self._latest
+
+    def without(self, group: Group) -> Group:
+        """The group without replies to what came after them."""
+        if not self._every or group.reply_to is None:
+            return group
+        rows = group.rows
+        late = np.flatnonzero(self._is_late[rows] & (group.reply_to != NO_REPLY))
+        wrong = [
+            at
+            for at in late.tolist()
+            if self._packet_of(int(group.reply_to[at]), int(rows[at])) > self._placed.last[rows[at]]
+        ]
+        if not wrong:
+            return group
+        reply_to = group.reply_to.copy()
+        reply_to[wrong] = NO_REPLY
+        return replace(group, reply_to=reply_to)
+
+    def _packet_of(self, n: int, row: int) -> int:
+        """As `Watch._packet_of` says it when the row is told."""
+        old = len(self._every) - len(self._placed.stretches)
+        end = old + int(np.searchsorted(self._placed.stretches, row, "right")) - 1
+        at = bisect_right(self._every, n, hi=end, key=itemgetter(0))
+        return self._every[at - 1][1] if at > max(end - limits.REMEMBERED_STRETCHES_MAX, 0) else 0
+
+
+def _merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFrames:
+    """The frames of both sides, with the numbers that follow on those that were taken."""
     starts = np.concatenate([each.hops.starts for each in sides])
     ends = np.concatenate([np.append(each.hops.starts[1:], each.hops.end)[: len(each.hops.starts)] for each in sides])
     offsets = np.concatenate([each.hops.starts - each.start + each.offset for each in sides])
     counts = [len(each.hops.starts) for each in sides]
     is_server = np.repeat([each.side == "server" for each in sides], counts)
-    told, first, last, times = (
+    told, first, last, times, pieces = (
         np.concatenate(same) for same in zip(*(_brought_by(each) for each in sides), strict=True)
     )
     order = np.argsort(told, kind="stable")
@@ -211,27 +319,31 @@ def _merged(data: bytes, sides: Sequence[SideFrames]) -> tuple[Frames, Integers,
     begins = np.flatnonzero(np.diff(told, prepend=-1))
     rank = np.arange(len(told)) - np.repeat(begins, np.diff(begins, append=len(told)))
     numbers = told << PACKET_SHIFT | rank << RANK_SHIFT
+    if len(numbers):
+        numbers[: int(np.searchsorted(told, told[0], "right"))] += taken.first_free(int(told[0])) - int(numbers[0])
+        taken.used_to(int(numbers[-1]))
+    stretches = np.flatnonzero(np.diff(pieces[order] * 2 + is_server[order], prepend=-1))
     frames = Frames(data, starts[order], ends[order], is_server[order], numbers)
-    return frames, offsets[order], first[order], last[order], times[order]
+    return PlacedFrames(frames, offsets[order], first[order], last[order], times[order], stretches)
 
 
-def _brought_by(each: SideFrames) -> tuple[Integers, Integers, Integers, Integers]:
-    """Of each frame the packet that completes it, its first and last packet, and its latest time."""
+def _brought_by(each: SideFrames) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    """Of each frame the packet at which it is told, its first and last packet, its latest time, and its last piece."""
     starts = each.hops.starts
     ends = np.append(starts[1:], each.hops.end)[: len(starts)]
     first = np.searchsorted(each.piece_ends, starts, "right")
     last = np.searchsorted(each.piece_ends, ends, "left")
-    told, times = each.packets[last], each.times[last]
-    low, high = told.copy(), told.copy()
+    low, times = each.packets[last], each.times[last]
+    high = low
     several = np.flatnonzero(first != last)
     if len(several):
         # Every other stretch is that of a frame: from its first piece to behind its last.
         bounds = np.stack((first[several], last[several] + 1), 1).reshape(-1)
+        low, high, times = low.copy(), low.copy(), times.copy()
         low[several] = _each_other(np.minimum, each.packets, bounds)
         high[several] = _each_other(np.maximum, each.packets, bounds)
-        times = times.copy()
         times[several] = _each_other(np.maximum, each.times, bounds)
-    return told, low, high, times
+    return each.told[last], low, high, times, last
 
 
 def _parts(held: bytes, run: Run, side: Side) -> list[bytes | memoryview]:

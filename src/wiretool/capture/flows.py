@@ -30,17 +30,37 @@ _data = partial(tuple.__new__, Data)
 
 
 class Recent(Protocol):
-    """The last `RECENT_ITEMS` items that were given out; `reversed` gives the newest first."""
+    """The last `RECENT_ITEMS` items that were given out."""
 
     def append(self, item: Data, /) -> None: ...
-    def __reversed__(self) -> Iterator[Data]: ...
+    def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]: ...
+
+
+class RecentItems(deque[Data]):
+    """Them as they are."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(maxlen=RECENT_ITEMS)
+
+    def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]:
+        """Those of a stream that share bytes with [start, end), the newest first."""
+        for item in reversed(self):
+            if item.connection is connection and item.side == side and shares_bytes(item, start, end):
+                yield item
+
+
+def shares_bytes(item: Data, start: int, end: int) -> bool:
+    """Whether bytes of the item are in [start, end) of its stream."""
+    return item.offset < end and start < item.offset + len(item.data)
 
 
 class Shared:
     """What the flows of all connections have in common: what was given out last, and what is held."""
 
     def __init__(self, recent: Recent | None = None) -> None:
-        self.recent: Recent = deque(maxlen=RECENT_ITEMS) if recent is None else recent
+        self.recent: Recent = RecentItems() if recent is None else recent
         self.held = Held()
 
 
@@ -220,16 +240,13 @@ class Flow:
     def _given(self, offset: int, now: bytes) -> list[Overlap]:
         """What of these bytes is among the items given out last, with what was given out."""
         found, left, end = [], len(now), offset + len(now)
-        for data in reversed(self.recent):
-            if data.connection is not self.connection or data.side != self.side:
-                continue
+        for data in self.recent.overlapping(self.connection, self.side, offset, end):
             start, stop = max(offset, data.offset), min(end, data.offset + len(data.data))
-            if start < stop:
-                first = data.data[start - data.offset : stop - data.offset]
-                found.append(Overlap(start, now[start - offset : stop - offset], first))
-                left -= stop - start
-                if not left:
-                    break
+            first = data.data[start - data.offset : stop - data.offset]
+            found.append(Overlap(start, now[start - offset : stop - offset], first))
+            left -= stop - start
+            if not left:
+                break
         return found
 
     def _take_again(self, overlap: Overlap, piece: Piece, out: list[Item]) -> None:

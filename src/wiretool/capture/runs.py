@@ -4,17 +4,18 @@ What is out of the ordinary is fed to `Streams`, one segment at a time; what it 
 a Run of rows. Both are told in such an order that for each connection it is that of the packets.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from itertools import islice, pairwise
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wiretool.capture.flows import RECENT_ITEMS, Flow
+from wiretool.capture.flows import RECENT_ITEMS, Flow, shares_bytes
 from wiretool.capture.items import Connection, Data, Item, Side
-from wiretool.capture.layers import ACK
+from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
@@ -33,6 +34,12 @@ class SideRun(NamedTuple):
     size: int
 
 
+_NONE = np.zeros(0, np.int64)
+#: Nothing.
+NO_RUN = SideRun(_NONE, 0, 0)
+SIDES: tuple[Side, Side] = ("client", "server")
+
+
 class Run(NamedTuple):
     """Plain segments of one connection, from its next one on."""
 
@@ -40,10 +47,20 @@ class Run(NamedTuple):
     table: SegmentTable
     client: SideRun
     server: SideRun
+    #: By row the packet at which it is told, where that is not its own.
+    told: Integers | None = None
+
+    def told_at(self, rows: Any) -> Any:
+        """The packets at which rows are told, or that of one."""
+        return (self.table.numbers if self.told is None else self.told)[rows]
 
     def side(self, side: Side) -> SideRun:
         """What that side sent."""
         return self.client if side == "client" else self.server
+
+    def only(self, side: Side) -> "Run":
+        """What one side sent in it."""
+        return self._replace(server=NO_RUN) if side == "client" else self._replace(client=NO_RUN)
 
     def told_items(self) -> Iterator[tuple[int, Data]]:
         """The items that `Streams.feed` would have given out, each with its row."""
@@ -69,36 +86,154 @@ class Run(NamedTuple):
         return Data(self.connection, side, offset, table.payload(row), int(table.times[row]), int(table.numbers[row]))
 
 
+def run_of(items: Sequence[tuple[int, Data]]) -> Run:
+    """Items of one connection as they were given out, each with the packet at which it was, as a run."""
+    lengths = np.array([len(item.data) for _, item in items], np.int64)
+    table = SegmentTable(
+        b"".join(item.data for _, item in items),
+        np.array([item.packet for _, item in items], np.int64),
+        np.array([item.time_ns for _, item in items], np.int64),
+        starts=np.cumsum(lengths) - lengths,
+        lengths=lengths,
+        keys=(),
+        **dict.fromkeys(("flows", "seqs", "acks", "flags", "cuts"), _NONE),
+    )
+    sides = {side: _side_of(items, side, lengths) for side in SIDES}
+    told = np.array([number for number, _ in items], np.int64)
+    return Run(items[0][1].connection, table, sides["client"], sides["server"], told)
+
+
+def _side_of(items: Sequence[tuple[int, Data]], side: Side, lengths: Integers) -> SideRun:
+    rows = np.array([row for row, (_, item) in enumerate(items) if item.side == side], np.int64)
+    return SideRun(rows, items[int(rows[0])][1].offset, int(lengths[rows].sum())) if len(rows) else NO_RUN
+
+
+class _Places:
+    """How many items had been given out before each row of a table, if all segments had been fed one by one."""
+
+    def __init__(self, table: SegmentTable, first: int) -> None:
+        #: By row, the payloads before it.
+        self._before: list[int] = [0, *np.cumsum(table.lengths > 0).tolist()]
+        self._first = first
+        #: Rows that gave out more or fewer items than their own, and how many those were more in all up to there.
+        self._rows: list[int] = []
+        self._more = [0]
+
+    def note(self, row: int, more: int) -> None:
+        """The row, behind all others that were noted, gave out so many items more than a plain one."""
+        self._rows.append(row)
+        self._more.append(self._more[-1] + more)
+
+    def before(self, row: int) -> int:
+        """Of a row behind all that were noted; that of the last one counts as given out behind it."""
+        return self._first + self._more[-1] + self._before[row]
+
+    def of(self, row: int) -> int:
+        """Of a plain row with payload."""
+        return self._first + self._more[bisect_left(self._rows, row)] + self._before[row]
+
+
+class _PlacedRun(NamedTuple):
+    """A run, and the places of the rows of its table."""
+
+    run: Run
+    places: _Places
+
+    @property
+    def connection(self) -> Connection:
+        return self.run.connection
+
+    def items(self, oldest: int) -> Iterator[tuple[int, Data]]:
+        """Its items from that place on, in order, each with its place."""
+        for row, item in self.run.told_items():
+            place = self.places.of(row)
+            if place >= oldest:
+                yield place, item
+
+    def overlapping(self, side: Side, start: int, end: int, oldest: int) -> Iterator[Data]:
+        """Items of a side from that place on that share bytes with [start, end), the newest first."""
+        run, rows = self.run, self.run.side(side).rows
+        ends = run.side(side).offset + np.cumsum(run.table.lengths[rows])
+        starts = ends - run.table.lengths[rows]
+        first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end))
+        for at in range(last - 1, first - 1, -1):
+            if self.places.of(int(rows[at])) >= oldest:
+                yield run.item(int(rows[at]), side, int(starts[at]))
+
+
 class RecentRuns:
-    """What was given out last, by items and by runs; of a run items are made only where somebody looks."""
+    """What was given out last, by items and by runs; of a run items are made only where somebody looks.
+
+    Runs come behind items of later packets. So each item has the place that it had if all were fed one by one, and
+    what counts is the place.
+    """
 
     def __init__(self) -> None:
-        self._entries: list[Data | Run] = []
+        #: Each with the place of its last item.
+        self._entries: list[tuple[int, Data | _PlacedRun]] = []
+        self._entries_most = 4 * RECENT_ITEMS
+        self._places: _Places | None = None
+        #: The place of the next item.
+        self._next = 0
 
-    def append(self, item: Data | Run) -> None:
-        """The next that was given out."""
-        self._entries.append(item)
-        if len(self._entries) > 4 * RECENT_ITEMS:
+    def begin(self, table: SegmentTable) -> None:
+        """All that is given out from now on is of this table. Of those before the last one only bytes are kept."""
+        self._forget()
+        last, self._places = self._places, _Places(table, self._next)
+        kept, self._entries = self._entries, []
+        for place, entry in kept:
+            if isinstance(entry, _PlacedRun) and entry.places is not last:
+                self._entries += entry.items(self._oldest)
+            else:
+                self._entries.append((place, entry))
+
+    def at(self, row: int) -> None:
+        """What comes next is of this row, or of later ones."""
+        assert self._places is not None, "a table was begun"
+        self._next = self._places.before(row)
+
+    def fed(self, row: int, has_payload: bool) -> None:
+        """The segment of the row was fed."""
+        assert self._places is not None, "a table was begun"
+        more = self._next - self._places.before(row) - has_payload
+        if more:
+            self._places.note(row, more)
+
+    def append(self, item: Data) -> None:
+        """The next item."""
+        self._entries.append((self._next, item))
+        self._next += 1
+        if len(self._entries) > self._entries_most:
             self._forget()
 
-    def __reversed__(self) -> Iterator[Data]:
-        return islice(self._newest_first(), RECENT_ITEMS)
+    def append_run(self, run: Run) -> None:
+        """A run whose items have their places before that of the next item."""
+        assert self._places is not None, "a table was begun"
+        last = max(int(each.rows[-1]) for each in (run.client, run.server) if len(each.rows))
+        place = self._places.of(last)
+        if place >= self._oldest:
+            self._entries.append((place, _PlacedRun(run, self._places)))
 
-    def _newest_first(self) -> Iterator[Data]:
-        for entry in reversed(self._entries):
-            if isinstance(entry, Run):
-                yield from (item for _, item in reversed(list(entry.told_items())))
-            else:
+    def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]:
+        """Those of a stream that share bytes with [start, end), the newest first."""
+        oldest = self._oldest
+        for place, entry in reversed(self._entries):
+            if place < oldest or entry.connection is not connection:
+                continue
+            if isinstance(entry, _PlacedRun):
+                yield from entry.overlapping(side, start, end, oldest)
+            elif entry.side == side and shares_bytes(entry, start, end):
                 yield entry
 
+    @property
+    def _oldest(self) -> int:
+        """The place of the oldest item that counts."""
+        return self._next - RECENT_ITEMS
+
     def _forget(self) -> None:
-        """Keep the entries that hold the last items."""
-        count, at = 0, len(self._entries)
-        while at and count < RECENT_ITEMS:
-            at -= 1
-            entry = self._entries[at]
-            count += len(entry.client.rows) + len(entry.server.rows) if isinstance(entry, Run) else 1
-        del self._entries[:at]
+        """Keep what counts; wait for as much again before the next time, so that this costs nothing."""
+        self._entries = [entry for entry in self._entries if entry[0] >= self._oldest]
+        self._entries_most = len(self._entries) + 4 * RECENT_ITEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,36 +266,55 @@ class BulkStreams:
     def __init__(self, streams: Streams, recent: RecentRuns) -> None:
         self._streams = streams
         self._recent = recent
+        #: A time at which to look, and the row of a table at which that is.
+        self._looked = (0, -1)
+        #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
+        self.is_alone = False
 
     def read(self, table: SegmentTable) -> Iterator[Run | tuple[int, Sequence[Item]]]:
         """What the segments of a table add: runs, and of each segment that was fed its row and items."""
         if not len(table):
             return
+        self._recent.begin(table)
         lanes, lane_of = self._lanes(table)
-        seen_ns = np.maximum.accumulate(table.times)
+        alone = zip((single := np.flatnonzero(lane_of < 0)).tolist(), table.segments(single), strict=True)
+        seen_ns, never = np.maximum.accumulate(table.times), len(table)
         queue = [(int(lane.rows[lane.stop]), at) for at, lane in enumerate(lanes) if lane.stop < len(lane.rows)]
         heapify(queue)
-        fed = -1
+        fed, self._looked, last_ns = -1, (0, -1), int(seen_ns[-1])
+        next_alone = next(alone, None)
         while True:
-            look = self._look_row(table, seen_ns, fed)
-            if queue and queue[0][0] <= look:
-                row, at = heappop(queue)
-                if lanes[at].stop == len(lanes[at].rows) or lanes[at].rows[lanes[at].stop] != row:
-                    continue  # it was fed before its turn
-            elif look < len(table):
-                row, at = look, int(lane_of[look])
-            else:
+            look = never if self._streams.look_ns > last_ns else self._look_row(table, seen_ns, fed)
+            turn = min(look, queue[0][0] if queue else never)
+            if next_alone is not None and next_alone[0] <= turn:
+                fed, self.is_alone = next_alone[0], True
+                yield fed, self._feed(*next_alone)
+                next_alone = next(alone, None)
+                continue
+            if turn == never:
                 break
-            lane, fed = lanes[at], row
-            yield from self._passed(table, lane, int(np.searchsorted(lane.rows, row)))
-            yield row, self._streams.feed(table.segment(row))
+            at = int(lane_of[turn])
+            lane, fed, self.is_alone = lanes[at], turn, False
+            if queue and queue[0][0] == turn:
+                heappop(queue)
+                if lane.stop == len(lane.rows) or lane.rows[lane.stop] != turn:
+                    continue  # it was fed before its turn
+            yield from self._passed(table, lane, int(np.searchsorted(lane.rows, turn)))
+            yield turn, self._feed(turn, table.segment(turn))
             lane.at += 1
             lane.stop = self._stop_of(table, lane)
             if lane.stop < len(lane.rows):
                 heappush(queue, (int(lane.rows[lane.stop]), at))
+        self._recent.at(len(table))
         for lane in lanes:
             yield from self._passed(table, lane, len(lane.rows))
         self._streams.pass_to(table.segment(len(table) - 1))
+
+    def _feed(self, row: int, segment: Segment) -> Sequence[Item]:
+        self._recent.at(row)
+        items = self._streams.feed(segment)
+        self._recent.fed(row, bool(segment.payload))
+        return items
 
     def end(self) -> list[Item]:
         """As `Streams.end`."""
@@ -169,30 +323,29 @@ class BulkStreams:
     # -- lanes -----------------------------------------------------------------------------------------------------
 
     def _lanes(self, table: SegmentTable) -> tuple[list[_Lane], Integers]:
-        """The lanes of a table, and for each row its lane."""
+        """The lanes of a table, and for each row its lane: -1 where there are too few in it, each of which is fed."""
         known: dict[bytes, int] = {}
         lane_of_key = np.array([known.setdefault(key, known.get(_back(key), len(known))) for key in table.keys])
-        _, lane_of_key = np.unique(lane_of_key, return_inverse=True)
         lane_of = lane_of_key[table.flows]
-        order = np.argsort(lane_of, kind="stable")
-        bounds = np.searchsorted(lane_of[order], np.arange(lane_of_key.max() + 2)).tolist()
-        is_odd = (table.flags & _FLAGS != ACK) | (table.cuts > 0)
         may_run = len(table.keys) < self._streams.room
+        counts = np.bincount(lane_of)
+        long = np.flatnonzero(counts >= RUN_SEGMENTS_MIN) if may_run else _NONE
+        places = np.full(len(counts), -1)
+        places[long] = np.arange(len(long))
+        lane_of = places[lane_of]
+        order = np.argsort(lane_of, kind="stable")
+        bounds = np.searchsorted(lane_of[order], np.arange(len(long) + 1)).tolist()
+        is_odd = (table.flags & _FLAGS != ACK) | (table.cuts > 0)
         lanes = []
         for start, end in pairwise(bounds):
             rows = order[start:end]
-            if may_run and end - start >= RUN_SEGMENTS_MIN:
-                lane = _Lane(rows, tuple(_way(table, rows, is_odd, flow) for flow in np.unique(table.flows[rows])))
-            else:
-                lane = _Lane(rows, ())
+            lane = _Lane(rows, tuple(_way(table, rows, is_odd, flow) for flow in np.unique(table.flows[rows])))
             lane.stop = self._stop_of(table, lane)
             lanes.append(lane)
         return lanes, lane_of
 
     def _stop_of(self, table: SegmentTable, lane: _Lane) -> int:
         """The position of the next segment that must be fed."""
-        if not lane.ways:
-            return lane.at
         return min(len(lane.rows), *(self._stop_on(table, lane, way) for way in lane.ways))
 
     def _stop_on(self, table: SegmentTable, lane: _Lane, way: _Way) -> int:
@@ -209,20 +362,21 @@ class BulkStreams:
     def _look_row(self, table: SegmentTable, seen_ns: Integers, fed: int) -> int:
         """The next row at whose time waiting holes are to be looked at."""
         look_ns = self._streams.look_ns
-        if look_ns > seen_ns[-1]:
-            return len(table)
         row = int(np.searchsorted(seen_ns, look_ns))
         if row > fed:
             return row
-        later = np.flatnonzero(table.times[fed + 1 :] >= look_ns)
-        return fed + 1 + int(later[0]) if len(later) else len(table)
+        # Times that go back: to look for the next one in all rows each time would be slow.
+        if self._looked[0] != look_ns or self._looked[1] <= fed:
+            later = np.flatnonzero(table.times[fed + 1 :] >= look_ns)
+            self._looked = look_ns, fed + 1 + int(later[0]) if len(later) else len(table)
+        return self._looked[1]
 
     def _passed(self, table: SegmentTable, lane: _Lane, end: int) -> Iterator[Run]:
         """The run up to the position `end`, which nothing stands in the way of."""
         start, lane.at = lane.at, end
         if start == end:
             return
-        sides: dict[Side, SideRun] = {"client": _NO_RUN, "server": _NO_RUN}
+        sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
         connection = None
         for way in lane.ways:
             first, last = np.searchsorted(way.every, (start, end)).tolist()
@@ -237,7 +391,7 @@ class BulkStreams:
         connection.last_ns = int(table.times[lane.rows[end - 1]])
         run = Run(connection, table, sides["client"], sides["server"])
         if run.client.size or run.server.size:
-            self._recent.append(run)
+            self._recent.append_run(run)
             yield run
 
     def _side_run(
@@ -248,9 +402,6 @@ class BulkStreams:
         run = SideRun(rows, flow.offset, int(table.lengths[rows].sum()))
         self._streams.pass_by(flow, run.size, int(table.acks[lane.rows[last]]))
         return run
-
-
-_NO_RUN = SideRun(np.zeros(0, np.int64), 0, 0)
 
 
 def _back(key: bytes) -> bytes:

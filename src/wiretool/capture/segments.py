@@ -10,6 +10,8 @@ from wiretool.capture.layers import TCP, PacketCounts, Segment, segment_of
 from wiretool.capture.tables import PacketTable
 from wiretool.codec.columns import Bytes, Integers, windows
 
+#: Payloads of one size behind one another that are worth an array.
+ALIKE_MIN = 16
 #: How many bytes IPv4 and IPv6 have in front of a TCP header, and with the part of that which is read here.
 IPV4_BYTES, IPV4_TCP_BYTES = 20, 34
 IPV6_BYTES, IPV6_TCP_BYTES = 40, 54
@@ -67,16 +69,41 @@ class SegmentTable:
             int(self.cuts[row]),
         )
 
+    def segments(self, rows: Integers) -> Iterator[Segment]:
+        """Some of them."""
+        names = (self.numbers, self.times, self.flows, self.seqs, self.acks, self.flags, self.starts, self.lengths)
+        columns = (column[rows].tolist() for column in (*names, self.cuts))
+        keys, data = self.keys, self.data
+        for number, time_ns, flow, seq, ack, flags, start, length, cut in zip(*columns, strict=True):
+            yield Segment(number, time_ns, keys[flow], seq, ack, flags, data[start : start + length], cut)
+
     def payload(self, row: int) -> bytes:
         """The payload of one of them."""
         start = int(self.starts[row])
         return self.data[start : start + int(self.lengths[row])]
 
-    def payloads(self, rows: Integers) -> list[memoryview]:
-        """The payloads of some."""
-        starts, view = self.starts[rows], memoryview(self.data)
-        spans = zip(starts.tolist(), (starts + self.lengths[rows]).tolist(), strict=True)
-        return [view[start:end] for start, end in spans]
+    def payloads(self, rows: Integers) -> list[bytes | memoryview]:
+        """The payloads of some in their order, to be joined: each by itself, or many that are alike as one."""
+        starts, lengths = self.starts[rows], self.lengths[rows]
+        firsts = np.flatnonzero(np.diff(lengths, prepend=-1))
+        lasts = np.append(firsts[1:], len(rows))
+        is_long = lasts - firsts >= ALIKE_MIN
+        out: list[bytes | memoryview] = []
+        done = 0
+        for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
+            out += self._each(starts[done:first], lengths[done:first])
+            out.append(self._alike(starts[first:last], int(lengths[first])))
+            done = last
+        return out + self._each(starts[done:], lengths[done:])
+
+    def _each(self, starts: Integers, lengths: Integers) -> list[bytes]:
+        data = self.data
+        return [data[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
+
+    def _alike(self, starts: Integers, size: int) -> memoryview:
+        """Payloads of one size, copied at once: a size that comes again and again is that of full segments."""
+        every = np.ndarray((len(self.data) - size + 1,), f"V{size}", self.data, strides=(1,))
+        return every[starts].view(np.uint8).data
 
 
 def read_segment_tables(tables: Iterable[PacketTable]) -> Iterator[SegmentTable]:

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from struct import Struct
 from typing import BinaryIO
 
 import numpy as np
@@ -15,13 +14,19 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import VARIANTS, Variant, read_head, read_records
 from wiretool.capture.source import Source, open_source
 from wiretool.codec.columns import Integers, windows
+from wiretool.codec.hops import Prefix, hop
 from wiretool.errors import CaptureError
 
 #: Bytes of a capture that one table takes in: enough that what is done once a table costs nothing, and small beside
 #: what a reader may hold.
-TABLE_BYTES = 8 * 1024 * 1024
+TABLE_BYTES = 4 * 1024 * 1024
 #: Packets that one table takes in at most, where they are tiny.
-TABLE_PACKETS = 65_536
+TABLE_PACKETS = 16_384
+#: Where in the header of a record of pcap its captured length stands, and that any fits: what is too long ends late.
+CAPTURED_AT, ANY_LENGTH = 8, 0xFFFF_FFFF
+#: Records are guessed in stretches of so many bytes, each in so many places; none is longer in the usual captures.
+GUESS_BYTES, GUESS_TRIES = 32 * 1024, 8
+LIKELY_BYTES_MAX = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +109,8 @@ def _read_pcap(source: Source) -> Iterator[PacketTable]:
     number, failure = 1, None
     while failure is None:
         failure = _filled(source)
-        starts = _hop(source, variant.record.size, Struct(variant.order + "I"))
-        if not starts:
+        starts = _hop(source, variant)
+        if not len(starts):
             break
         yield _pcap_table(source.buffer, starts, variant, link_type, number)
         number += len(starts)
@@ -123,24 +128,41 @@ def _filled(source: Source) -> CaptureError | None:
     return None
 
 
-def _hop(source: Source, header_bytes: int, captured: Struct) -> list[int]:
+def _hop(source: Source, variant: Variant) -> Integers:
     """Where the data of each whole record of the window begins; the window is moved behind them."""
-    unpack, buffer, at, end = captured.unpack_from, source.buffer, source.at, len(source.buffer)
-    starts: list[int] = []
-    append = starts.append
-    while at + header_bytes <= end and len(starts) < TABLE_PACKETS:
-        start = at + header_bytes
-        stop = start + unpack(buffer, at + 8)[0]
-        if stop > end:
-            break
-        append(start)
-        at = stop
-    source.at = at
-    return starts
+    data, at, header_bytes = source.buffer, source.at, variant.record.size
+    prefix = Prefix(header_bytes, CAPTURED_AT, header_bytes, 0, ANY_LENGTH, variant.order)
+    hops = hop(data, at, len(data), prefix, _guesses(data, at, variant))
+    starts, source.at = hops.starts, hops.end
+    if len(starts) > TABLE_PACKETS:
+        source.at = int(starts[TABLE_PACKETS])
+    return starts[:TABLE_PACKETS] + header_bytes
 
 
-def _pcap_table(data: bytes, hops: list[int], variant: Variant, link_type: int, number: int) -> PacketTable:
-    starts = np.array(hops, np.int64)
+def _guesses(data: bytes, at: int, variant: Variant) -> Integers:
+    """Where records are likely to begin, one every few packets: where the time is like that of the record at `at`."""
+    half = 2 if variant.order == "<" else 0
+    about_now, found = data[at + half : at + half + 2], []
+    for near in range(at + GUESS_BYTES, len(data) - variant.record.size, GUESS_BYTES):
+        for _ in range(GUESS_TRIES):
+            near = data.find(about_now, near + 1, near + GUESS_BYTES)
+            if near < 0:
+                break
+            if _is_likely(data, near - half, variant):
+                found.append(near - half)
+                break
+    return np.array(found, np.int64)
+
+
+def _is_likely(data: bytes, at: int, variant: Variant) -> bool:
+    """Whether a record header may stand there: captured is at most what there was."""
+    if at + variant.record.size > len(data):
+        return False
+    _, fraction, captured, length = variant.record.unpack_from(data, at)
+    return bool(fraction < 1_000_000_000 and captured <= length <= LIKELY_BYTES_MAX)
+
+
+def _pcap_table(data: bytes, starts: Integers, variant: Variant, link_type: int, number: int) -> PacketTable:
     header_bytes = variant.record.size
     heads = windows(np.frombuffer(data, np.uint8), header_bytes)[starts - header_bytes]
     seconds, fraction, captured, length = (

@@ -4,7 +4,7 @@ Like compiled.py it takes short cuts for the plain wire types only, and says of 
 go through the decoder, so that the two cannot differ on values or errors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -80,7 +80,66 @@ class Objects:
         return Objects([self.values[row] for row in picked])
 
 
-Column = Numbers | Spans | Uuids | Choice | Objects
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What `make` makes of each value of another column."""
+
+    column: "Column"
+    make: Callable[[Any], Any]
+
+    def take(self, rows: Any) -> "Made":
+        """Those of some rows."""
+        return Made(self.column.take(rows), self.make)
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Values that only the rows with `has` have: those of `column`, one after the other; the other rows have none."""
+
+    column: "Column"
+    has: Flags
+
+    def take(self, rows: Any) -> "Sparse":
+        """Those of some rows."""
+        has = self.has[rows]
+        return Sparse(self.column.take((np.cumsum(self.has) - 1)[rows][has]), has)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Structures: in each row the values of these columns by their names, less those that it does not have."""
+
+    columns: "Columns"
+    count: int
+
+    def take(self, rows: Any) -> "Struct":
+        """Those of some rows."""
+        count = len(np.arange(self.count)[rows])
+        return Struct({name: column.take(rows) for name, column in self.columns.items()}, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists: row i has the next `counts[i]` of the items."""
+
+    counts: Integers
+    items: "Column"
+
+    def take(self, rows: Any) -> "Lists":
+        """Those of some rows."""
+        counts = self.counts[rows]
+        return Lists(counts, self.items.take(items_of((np.cumsum(self.counts) - self.counts)[rows], counts)))
+
+
+def items_of(starts: Integers, counts: Integers, width: int = 1) -> Integers:
+    """Where items are of which each start is followed by a count, `width` apart: all of them, one after the other."""
+    behind = np.cumsum(counts)
+    place = np.arange(behind[-1] if len(behind) else 0) - np.repeat(behind - counts, counts)
+    items: Integers = np.repeat(starts, counts) + place * width
+    return items
+
+
+Column = Numbers | Spans | Uuids | Choice | Objects | Made | Sparse | Struct | Lists
 #: By the name of the field.
 Columns = Mapping[str, Column]
 
@@ -99,6 +158,18 @@ def windows(view: Bytes, size: int) -> NDArray[Any]:
     return np.lib.stride_tricks.sliding_window_view(view, size)
 
 
+def gathered(data: bytes, at: Integers, kind: str | np.dtype[Any]) -> NDArray[Any]:
+    """The value of a NumPy type that begins at each place; where it would end behind the data, any value."""
+    dtype = np.dtype(kind)
+    last = len(data) - dtype.itemsize
+    if last < 0:
+        return np.zeros(len(at), dtype)
+    # Items that lie over one another, one for each byte. Taken as plain bytes they are copied much faster.
+    every = np.ndarray((last + 1,), f"V{dtype.itemsize}" if dtype.names else dtype, data, 0, (1,))
+    found: NDArray[Any] = every[np.minimum(at, last)].view(dtype)
+    return found
+
+
 @cache
 def has_columns(cls: type[Message]) -> bool:
     """Whether every field of the class is of a wire type that is read as an array."""
@@ -109,9 +180,9 @@ def _is_plain(field: Field) -> bool:
     wire = field.wire
     if isinstance(wire, Int):
         return wire.form != "Q"
-    if type(wire) in (SizedBytes, RestBytes):
+    if type(wire) in (SizedBytes, RestBytes, Uuid):
         return not field.is_optional
-    return type(wire) is Bool or (type(wire) in (Uuid, Text16) and not field.is_optional)
+    return type(wire) is Bool or (type(wire) is Text16 and (not field.is_optional or field.default == ""))
 
 
 def read_columns(cls: type[Message], data: bytes, starts: Integers, ends: Integers) -> Decoded:
@@ -124,7 +195,6 @@ class _Reader:
 
     def __init__(self, data: bytes, starts: Integers, ends: Integers) -> None:
         self.data = data
-        self.view = np.frombuffer(data, np.uint8)
         self.at = starts
         self.ends = ends
         self.is_read = np.ones(len(starts), np.bool_)
@@ -133,71 +203,95 @@ class _Reader:
     def read(self, fields: Sequence[Field]) -> Decoded:
         run: list[Field] = []
         for field in fields:
-            if field.wire.form and not field.is_optional:
+            if field.wire.form:
                 run.append(field)
-                continue
-            self._fixed(run)
-            run = []
-            if field.is_optional:
-                self._optional(field)
             else:
-                self._sized(field)
-        self._fixed(run)
+                self._sized(run, field)
+                run = []
+        self._run(run)
         return Decoded(self.columns, self.at, self.is_read)
 
-    def _gather(self, at: Integers, size: int) -> NDArray[Any]:
-        """`size` bytes of each message; of one that is too short any."""
-        if len(self.view) < size:
-            return np.zeros((len(at), size), np.uint8)
-        return windows(self.view, size)[np.minimum(at, len(self.view) - size)]
+    def _run(self, run: Sequence[Field], count: str = "") -> NDArray[Any] | None:
+        """Fields of fixed width, and behind them a count of that type: one behind the other, so all at once.
 
-    def _fixed(self, run: Sequence[Field]) -> None:
-        if not run:
-            return
-        size = sum(field.wire.size_min for field in run)
-        raw = self._gather(self.at, size)
-        self.at = self.at + size
+        Where a message lacks one of them they are read one by one.
+        """
+        parts = [(field.name, _form(field)) for field in run] + ([("(count)", count)] if count else [])
+        if not parts:
+            return None
+        form = np.dtype(parts)
+        if any(field.is_optional for field in run) and not self._all_have(run, form.itemsize):
+            for field in run:
+                self._single(field)
+            return self._run([], count)
+        raw = gathered(self.data, self.at, form)
+        self.at = self.at + form.itemsize
         self.is_read &= self.at <= self.ends
-        offset = 0
         for field in run:
-            width = field.wire.size_min
-            self.columns[field.name] = _column(field, np.ascontiguousarray(raw[:, offset : offset + width]))
-            offset += width
+            self.columns[field.name] = _column(field, raw[field.name])
+        return raw["(count)"] if count else None
 
-    def _optional(self, field: Field) -> None:
+    def _all_have(self, run: Sequence[Field], size: int) -> bool:
+        """Whether all messages have the fields, which together take so many bytes."""
+        is_sure = all(field.if_left <= field.wire.size_min for field in run)
+        return is_sure and bool((self.ends - self.at >= size).all())
+
+    def _single(self, field: Field) -> None:
+        if not field.is_optional:
+            self._run([field])
+            return
         has = self.ends - self.at >= field.if_left
-        size = field.wire.size_min
-        column = _column(field, np.ascontiguousarray(self._gather(self.at, size)))
+        column = _column(field, gathered(self.data, self.at, _form(field)))
         assert isinstance(column, Numbers)
         self.columns[field.name] = Numbers(np.where(has, column.values, field.default))
-        self.at = self.at + size * has
+        self.at = self.at + field.wire.size_min * has
         self.is_read &= self.at <= self.ends
 
-    def _sized(self, field: Field) -> None:
-        wire, at = field.wire, self.at
+    def _sized(self, run: Sequence[Field], field: Field) -> None:
+        """Fields of fixed width, and one behind them that says its size or takes the rest."""
+        wire = field.wire
         if isinstance(wire, RestBytes):
-            length = np.maximum(self.ends - at, 0)
+            self._run(run)
+            at, length = self.at, np.maximum(self.ends - self.at, 0)
         else:
-            form = np.dtype(">u2" if isinstance(wire, Text16) else ">i4")
-            length = self._gather(at, form.itemsize).view(form)[:, 0].astype(np.int64)
-            at = at + form.itemsize
-            if isinstance(wire, SizedBytes) and wire.negative_is_empty:
-                length = np.maximum(length, 0)
-            self.is_read &= (length >= 0) & (at + length <= self.ends)
-            length = np.where(self.is_read, length, 0)
+            at, length = self._counted(run, field, ">u2" if isinstance(wire, Text16) else ">i4")
         self.at = at + length
         self.columns[field.name] = Spans(at, length, isinstance(wire, Text16))
         if isinstance(wire, Text16) and not self.data.isascii():
-            self.is_read &= ~has_high_bytes(self.view, at, length)
+            self.is_read &= ~has_high_bytes(np.frombuffer(self.data, np.uint8), at, length)
+
+    def _counted(self, run: Sequence[Field], field: Field, form: str) -> tuple[Integers, Integers]:
+        """Where bytes behind their count begin, and how many they are; where they are not there, none."""
+        before: Integers | None = None
+        if field.is_optional:
+            self._run(run)
+            run, before = [], self.at
+        found = self._run(run, form) if before is None else gathered(self.data, before, form)
+        assert found is not None
+        at, length = self.at, found.astype(np.int64)
+        if before is not None:
+            has = self.ends - before >= field.if_left
+            at, length = before + np.dtype(form).itemsize * has, np.where(has, length, 0)
+        if isinstance(field.wire, SizedBytes) and field.wire.negative_is_empty:
+            length = np.maximum(length, 0)
+        self.is_read &= (length >= 0) & (at + length <= self.ends)
+        return at, np.where(self.is_read, length, 0)
 
 
-def _column(field: Field, raw: Bytes) -> Column:
-    """A field of fixed width out of its bytes, a row a message."""
+def _form(field: Field) -> str:
+    """The NumPy type of a field of fixed width."""
     if isinstance(field.wire, Uuid):
-        return Uuids(raw)
+        return "V16"
+    return "u1" if isinstance(field.wire, Bool) else ">" + field.wire.form
+
+
+def _column(field: Field, raw: NDArray[Any]) -> Column:
+    """A field of fixed width out of what was gathered of it, a row a message."""
+    if isinstance(field.wire, Uuid):
+        return Uuids(np.ascontiguousarray(raw).view(np.uint8).reshape(-1, 16))
     if isinstance(field.wire, Bool):
-        return Numbers(raw[:, 0] != 0)
-    return Numbers(raw.view(">" + field.wire.form)[:, 0].astype(np.int64))
+        return Numbers(raw != 0)
+    return Numbers(raw.astype(np.int64))
 
 
 def has_high_bytes(view: Bytes, starts: Integers, lengths: Integers) -> Flags:

@@ -74,6 +74,11 @@ class Splitter:
         return self._held
 
     @property
+    def wanted(self) -> int:
+        """Bytes without which nothing more can be told, those held among them."""
+        return self._need
+
+    @property
     def is_in_step(self) -> bool:
         """Whether the next byte held, or given, is the first of a frame."""
         return not self.is_searching and not self._skip

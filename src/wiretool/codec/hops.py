@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers, windows
+from wiretool.codec.columns import Integers, gathered
 
 #: Blocks that are walked through side by side; fewer are faster one after another.
 ABREAST_MIN = 16
@@ -14,13 +14,15 @@ ABREAST_MIN = 16
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """How a header says the length of its frame: big-endian u32 at `length_at`, of what is behind `counted_from`."""
+    """How a header says the length of its frame: a u32 at `length_at`, of what is behind `counted_from`."""
 
     header_bytes: int
     length_at: int
     counted_from: int
     length_min: int
     length_max: int
+    #: Of its bytes.
+    order: str = ">"
 
 
 class Hops(NamedTuple):
@@ -51,7 +53,7 @@ def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) ->
 def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None = None) -> Hops:
     """One frame after another; to the first of `stops` behind a frame, if there are any."""
     starts: list[int] = []
-    append, unpack = starts.append, Struct(">I").unpack_from
+    append, unpack = starts.append, Struct(prefix.order + "I").unpack_from
     length_at, counted_from = prefix.length_at, prefix.counted_from
     low, high, header_bytes = prefix.length_min, prefix.length_max, prefix.header_bytes
     need, is_broken = 0, False
@@ -73,7 +75,6 @@ def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None
 
 def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[Integers, Integers, Integers]:
     """Walk through all blocks side by side, as if a frame began with each: frames, their blocks, where each ends."""
-    fours = windows(np.frombuffer(data, np.uint8), 4)
     finals, block_ends = blocks[:-1].copy(), blocks[1:]
     found: list[Integers] = []
     found_in: list[Integers] = []
@@ -82,7 +83,7 @@ def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[I
         at = finals[active]
         fits = (at < block_ends[active]) & (at + prefix.header_bytes <= end)
         active, at = active[fits], at[fits]
-        length = fours[at + prefix.length_at].view(">u4")[:, 0].astype(np.int64)
+        length = gathered(data, at + prefix.length_at, prefix.order + "u4").astype(np.int64)
         stop = at + prefix.counted_from + length
         fits = (length >= prefix.length_min) & (length <= prefix.length_max) & (stop <= end)
         active = active[fits]

@@ -24,6 +24,34 @@ class Format(StrEnum):
     CSV = "csv"
 
 
+class DecodeFormat(StrEnum):
+    """How what is read of captures is written: as lines, or as tables in a folder."""
+
+    TEXT = "text"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+    @property
+    def is_tables(self) -> bool:
+        """Whether it is many files."""
+        return self in (DecodeFormat.PARQUET, DecodeFormat.ARROW)
+
+
+class Engine(StrEnum):
+    """How captures are read: message by message, or many at once as columns. The result is the same."""
+
+    AUTO = "auto"
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+#: How many processes read.
+Workers = Annotated[int, typer.Option(min=1, metavar="N", help="processes that read at once, with columns")]
+
+
 class SideName(StrEnum):
     """Who sends."""
 

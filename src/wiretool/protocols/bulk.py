@@ -49,9 +49,12 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The frames of one message class among many, as columns; `rows` are their places there, ascending."""
+    """The frames of one message class among many, as columns; `rows` are their places there, ascending.
 
-    cls: type[Message]
+    Without a class the columns make up the fields in their JSON form, by name.
+    """
+
+    cls: type[Message] | None
     name: str
     rows: Integers
     columns: Columns

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 
 #: A bucket is at most one part in this many wide, so quantiles are true to three digits.
 PRECISION = 2048
@@ -25,6 +26,14 @@ class Latencies:
         self.max_ns = max(self.max_ns, time_ns)
         self.count += 1
         self._buckets[bucket_of(time_ns)] += 1
+
+    def add_counted(self, min_ns: int, max_ns: int, buckets: Iterable[tuple[int, int]]) -> None:
+        """Count times by bucket, the number of each beside it; the least and the greatest of them, none below 0."""
+        self.min_ns = min_ns if not self.count else min(self.min_ns, min_ns)
+        self.max_ns = max(self.max_ns, max_ns)
+        for bucket, count in buckets:
+            self.count += count
+            self._buckets[bucket] += count
 
     def quantile_ns(self, share: float) -> int:
         """The time within which that share of all passed; 0 where there are none."""

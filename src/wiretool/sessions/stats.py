@@ -2,16 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.records import Record
 from wiretool.sessions.latency import Latencies
-from wiretool.sessions.replies import ReplyTimes
+from wiretool.sessions.replies import Asked, ReplyTimes
 from wiretool.sessions.subjects import Subject, Subjects
 
+if TYPE_CHECKING:
+    from wiretool.batches.batch import Batch
+
 OTHERS = "(others)"
+K = TypeVar("K")
 
 
 @dataclass(slots=True)
@@ -22,10 +26,10 @@ class Row:
     bytes: int = 0
     replies: Latencies = field(default_factory=Latencies)
 
-    def count(self, record: Record) -> None:
-        """Count a frame."""
-        self.frames += 1
-        self.bytes += record.length
+    def count(self, frames: int, size: int) -> None:
+        """Count frames, and their bytes."""
+        self.frames += frames
+        self.bytes += size
 
     def as_json(self) -> dict[str, Any]:
         """The numbers by name; times only where there are any."""
@@ -51,86 +55,130 @@ class ConnectionRow(Row):
     gap_bytes: int = 0
     problems: int = 0
     other_bytes: int = 0
-    first_ns: int = 0
+    first_ns: int | None = None
     last_ns: int = 0
 
     @property
     def duration_ns(self) -> int:
         """From its first to its last record."""
-        return self.last_ns - self.first_ns
+        return 0 if self.first_ns is None else self.last_ns - self.first_ns
+
+    def see(self, first_ns: int, last_ns: int) -> None:
+        """Note when records of it were captured."""
+        self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
+        self.last_ns = max(self.last_ns, last_ns)
+
+    def count_from(self, side: Side, frames: int, size: int) -> None:
+        """Count frames of one side, and their bytes."""
+        self.count(frames, size)
+        if side == "client":
+            self.client_bytes += size
+        else:
+            self.server_bytes += size
+
+    def count_other(self, record: Record) -> None:
+        """Count what is no frame."""
+        if record.kind == "gap":
+            self.gaps += 1
+            self.gap_bytes += record.length
+        elif record.kind == "problem":
+            self.problems += 1
+        else:
+            self.other_bytes += record.length
 
 
 #: What a row of messages is of: protocol, message, who sent it.
 MessageKey = tuple[str, str, Side]
 
 
+class Request(NamedTuple):
+    """What its replies want to know of a request."""
+
+    message: MessageKey
+    subjects: tuple[Subject, ...]
+
+
 class Stats:
-    """Add every record in order, then read the rows."""
+    """Add every record in order, one by one or in batches, then read the rows."""
 
     def __init__(self) -> None:
         self.total = ConnectionRow()
         self.messages: dict[MessageKey, Row] = {}
         self.connections: dict[int | str, ConnectionRow] = {}
         self.subjects: dict[Subject, Row] = {}
-        self._times = ReplyTimes()
-        self._about = Subjects()
-        self._asked: dict[int, MessageKey] = {}
+        #: What later records are looked up in.
+        self.times = ReplyTimes()
+        self.about = Subjects()
+        self.asked: Asked[Request] = Asked()
 
     def add_all(self, records: Iterable[Record]) -> None:
         """Count records."""
         for record in records:
             self.add(record)
 
+    def add_batch(self, batch: "Batch") -> None:
+        """Count the records of a batch, as `add` would one by one."""
+        from wiretool.sessions.stats_bulk import count_batch
+
+        count_batch(self, batch)
+
     def add(self, record: Record) -> None:
         """Count one record."""
-        self._times.note(record)
-        connection = self._connection(record)
-        for row in (self.total, connection):
-            _count(row, record)
+        self.times.note(record)
         if record.kind == "frame":
-            self._frame(record, connection)
+            self._frame(record)
+        else:
+            self.add_other(record)
 
-    def _frame(self, record: Record, connection: ConnectionRow) -> None:
-        key: MessageKey = (record.protocol, record.message, record.side)
-        self._message(key).count(record)
-        subjects = [self._subject(subject) for subject in self._about.of(record)]
-        for row in subjects:
-            row.count(record)
+    def add_other(self, record: Record) -> None:
+        """Count a record that is no frame; its time is noted already."""
+        for row in (self.total, self.connection_row(record.connection, record.client, record.server, record.protocol)):
+            row.see(record.time_ns, record.time_ns)
+            row.count_other(record)
+
+    def _frame(self, record: Record) -> None:
+        message: MessageKey = (record.protocol, record.message, record.side)
+        asked = None if record.reply_to is None else self.asked.of(record.n, record.reply_to)
+        subjects = self.about.of(record) or (asked.subjects if asked else ())
+        connection = self.connection_row(record.connection, record.client, record.server, record.protocol)
+        for row in (self.total, connection):
+            row.see(record.time_ns, record.time_ns)
+            row.count_from(record.side, 1, record.length)
+        rows = [self.message_row(message), *map(self.subject_row, subjects)]
+        for each in rows:
+            each.count(1, record.length)
         if record.reply_to is None:
-            self._ask(record.n, key)
+            self.asked.note(record.n, Request(message, subjects))
             return
-        latency_ns = self._times.latency_ns(record)
+        latency_ns = self.times.latency_ns(record)
         if latency_ns is None:
             return
-        asked = self._asked.get(record.reply_to)
-        request = [self._message(asked)] if asked is not None else []
-        for each in (self.total, connection, *subjects, *request):
+        rows[:1] = [self.message_row(asked.message)] if asked else []
+        for each in (self.total, connection, *rows):
             each.replies.add(latency_ns)
 
-    def _ask(self, n: int, key: MessageKey) -> None:
-        if len(self._asked) >= limits.REQUESTS_OPEN_MAX:
-            del self._asked[next(iter(self._asked))]
-        self._asked[n] = key
-
-    def _message(self, key: MessageKey) -> Row:
+    def message_row(self, key: MessageKey) -> Row:
+        """The row of a message, a new one where it has none yet."""
         if key not in self.messages and len(self.messages) >= limits.STATS_ROWS_MAX:
             key = (key[0], OTHERS, key[2])
-        return self.messages.setdefault(key, Row())
+        return _row(self.messages, key)
 
-    def _subject(self, subject: Subject) -> Row:
+    def subject_row(self, subject: Subject) -> Row:
+        """The row of a subject, a new one where it has none yet."""
         if subject not in self.subjects and len(self.subjects) >= limits.STATS_ROWS_MAX:
             subject = Subject(subject.kind, OTHERS)
-        return self.subjects.setdefault(subject, Row())
+        return _row(self.subjects, subject)
 
-    def _connection(self, record: Record) -> ConnectionRow:
-        key: int | str = record.connection
+    def connection_row(self, number: int, client: str, server: str, protocol: str) -> ConnectionRow:
+        """The row of a connection, a new one where it has none yet; its protocol is the first that is named."""
+        key: int | str = number
         if key not in self.connections and len(self.connections) >= limits.STATS_ROWS_MAX:
             key = OTHERS
         row = self.connections.get(key)
         if row is None:
-            client, server = (record.client, record.server) if key != OTHERS else ("", "")
-            row = self.connections[key] = ConnectionRow(client=client, server=server, first_ns=record.time_ns)
-        row.protocol = row.protocol or record.protocol
+            row = ConnectionRow(client=client, server=server) if key != OTHERS else ConnectionRow()
+            self.connections[key] = row
+        row.protocol = row.protocol or protocol
         return row
 
     def as_json(self) -> Mapping[str, Any]:
@@ -148,22 +196,11 @@ class Stats:
         }
 
 
-def _count(row: ConnectionRow, record: Record) -> None:
-    row.first_ns = min(row.first_ns or record.time_ns, record.time_ns)
-    row.last_ns = max(row.last_ns, record.time_ns)
-    if record.kind == "frame":
-        row.count(record)
-        if record.side == "client":
-            row.client_bytes += record.length
-        else:
-            row.server_bytes += record.length
-    elif record.kind == "gap":
-        row.gaps += 1
-        row.gap_bytes += record.length
-    elif record.kind == "problem":
-        row.problems += 1
-    else:
-        row.other_bytes += record.length
+def _row(rows: dict[K, Row], key: K) -> Row:
+    row = rows.get(key)
+    if row is None:
+        row = rows[key] = Row()
+    return row
 
 
 def _total_json(row: ConnectionRow) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a record is about: a segment, a stream or a road."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wiretool import limits
@@ -21,62 +21,85 @@ class Subject(NamedTuple):
     name: str
 
 
+#: What stands for a subject on a connection: a writer, or for a road the connection itself, with no name beside it.
+Key = tuple[int, str]
+
+
+class Mention(NamedTuple):
+    """What a frame says of its subjects by itself: each once, and the key that stands for them.
+
+    With both, the key stands for these subjects from then on; with the key alone, it is about what that stands for.
+    """
+
+    subjects: tuple[Subject, ...] = ()
+    key: Key | None = None
+
+
 class Subjects:
-    """Knows what records are about; show it every record in order, for replies are about what was asked."""
+    """Knows what frames are about; show it every frame in order.
+
+    Of the keys the latest `limits.CONNECTIONS_MAX` are remembered.
+    """
 
     def __init__(self) -> None:
-        self._writers: dict[tuple[int, str], Subject] = {}
-        self._roads: dict[int, Subject] = {}
-        self._asked: dict[int, tuple[Subject, ...]] = {}
+        self.known: dict[Key, tuple[Subject, ...]] = {}
 
     def of(self, record: Record) -> tuple[Subject, ...]:
-        """The subjects of a frame, each once."""
-        found = tuple(dict.fromkeys(self._found(record)))
-        if not found and record.reply_to is not None:
-            found = self._asked.get(record.reply_to, ())
-        if found and record.reply_to is None:
-            _remember(self._asked, record.n, found, limits.REQUESTS_OPEN_MAX)
-        return found
+        """The subjects of a frame, each once; a reply may only be about what was asked."""
+        subjects, key = mention_of(record)
+        if key is None:
+            return subjects
+        if not subjects:
+            return self.known.get(key, ())
+        self.remember(key, subjects)
+        return subjects
 
-    def _found(self, record: Record) -> Iterator[Subject]:
-        fields = record.fields
-        if record.protocol == "offramp":
-            yield from self._road(record)
-        elif isinstance(fields, Mapping) and "header" in fields:
-            yield from (Subject("stream", str(number)) for number in _stream_ids(fields))
-        else:
-            yield from self._segment(record)
+    def has_room(self, keys: int) -> bool:
+        """Whether so many new keys fit without any being forgotten."""
+        return len(self.known) + keys <= limits.CONNECTIONS_MAX
 
-    def _road(self, record: Record) -> Iterator[Subject]:
-        """The road of a connection is in the target of its handshake."""
-        road = _value(record.fields, "road")
-        if isinstance(road, str):
-            _remember(self._roads, record.connection, Subject("road", road), limits.CONNECTIONS_MAX)
-        if record.connection in self._roads:
-            yield self._roads[record.connection]
-
-    def _segment(self, record: Record) -> Iterator[Subject]:
-        """A segment by its name, or the one for which the writer was set up."""
-        names = (_value(record.fields, field) for field in SEGMENT_FIELDS)
-        segment = next((name for name in names if isinstance(name, str)), None)
-        if segment is None and record.append is not None:
-            segment = record.append.get("segment")
-        ids = (_value(record.fields, field) for field in WRITER_FIELDS)
-        writer = next((each for each in ids if isinstance(each, str)), None)
-        if segment is not None:
-            if writer is not None:
-                key = (record.connection, writer)
-                _remember(self._writers, key, Subject("segment", segment), limits.WRITERS_MAX)
-            yield Subject("segment", segment)
-        elif writer is not None and (record.connection, writer) in self._writers:
-            yield self._writers[record.connection, writer]
+    def remember(self, key: Key, subjects: tuple[Subject, ...]) -> None:
+        """Keep what the key stands for, forgetting the oldest key."""
+        if key not in self.known and not self.has_room(1):
+            del self.known[next(iter(self.known))]
+        self.known[key] = subjects
 
 
-def _remember(memory: dict[Any, Any], key: object, value: object, most: int) -> None:
-    """Keep the latest of what was said, forgetting the oldest."""
-    if key not in memory and len(memory) >= most:
-        del memory[next(iter(memory))]
-    memory[key] = value
+def mention_of(record: Record) -> Mention:
+    """What a frame says of its subjects by itself."""
+    fields = record.fields
+    if record.protocol == "offramp":
+        return road_mention(record.connection, _value(fields, "road"))
+    if isinstance(fields, Mapping) and "header" in fields:
+        return stream_mention(_stream_ids(fields))
+    segment = _first_text(fields, SEGMENT_FIELDS)
+    if segment is None and record.append is not None:
+        segment = record.append.get("segment")
+    return segment_mention(record.connection, segment, _first_text(fields, WRITER_FIELDS))
+
+
+def road_mention(connection: int, road: Any) -> Mention:
+    """The road of a connection is in the target of its handshake."""
+    return Mention((Subject("road", road),) if isinstance(road, str) else (), (connection, ""))
+
+
+def stream_mention(ids: Iterable[int]) -> Mention:
+    """Data streams by their ids."""
+    return Mention(tuple(Subject("stream", str(number)) for number in dict.fromkeys(ids)))
+
+
+def segment_mention(connection: int, segment: str | None, writer: str | None) -> Mention:
+    """A segment by its name, or the one for which the writer was set up."""
+    about = () if segment is None else (Subject("segment", segment),)
+    return Mention(about, None if writer is None else (connection, writer))
+
+
+def _first_text(fields: Message | Mapping[str, Any] | None, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = _value(fields, name)
+        if isinstance(value, str):
+            return value
+    return None
 
 
 def _value(fields: Message | Mapping[str, Any] | None, name: str) -> Any:

@@ -36,32 +36,47 @@ NAMES = (
 )
 
 
+class CsvText:
+    """Writes records as lines of CSV, with `columns` only those; the line end is not part of one."""
+
+    def __init__(self, columns: Columns | None) -> None:
+        self._columns = columns
+        self._line = io.StringIO()
+        self._csv = csv.writer(self._line, lineterminator="\n")
+
+    def head(self) -> str:
+        """The line of names."""
+        return self._row(NAMES if self._columns is None else [column.name for column in self._columns])
+
+    def of(self, record: Record) -> str:
+        """The line of one record."""
+        if self._columns is not None:
+            values = chosen(record, self._columns)
+            return self._row([_cell(values.get(column.name)) for column in self._columns])
+        values = json_record(record)
+        values["first_packet"], values["last_packet"] = record.packets
+        return self._row([_cell(values.get(name)) for name in NAMES])
+
+    def _row(self, cells: Any) -> str:
+        self._csv.writerow(cells)
+        line = self._line.getvalue()
+        self._line.seek(0)
+        self._line.truncate()
+        return line.removesuffix("\n")
+
+
 class CsvSink(Sink):
     """A line of names, then one line a record; with `columns` only those."""
 
     def __init__(self, output: Output, columns: Columns | None = None) -> None:
         self._output = output
-        self._columns = columns
-        self._line = io.StringIO()
-        self._csv = csv.writer(self._line, lineterminator="\n")
+        self._text = CsvText(columns)
 
     def begin(self) -> None:
-        self._row(NAMES if self._columns is None else [column.name for column in self._columns])
+        self._output.write(self._text.head() + "\n")
 
     def write(self, record: Record) -> None:
-        if self._columns is not None:
-            values = chosen(record, self._columns)
-            self._row([_cell(values.get(column.name)) for column in self._columns])
-            return
-        values = json_record(record)
-        values["first_packet"], values["last_packet"] = record.packets
-        self._row([_cell(values.get(name)) for name in NAMES])
-
-    def _row(self, cells: Any) -> None:
-        self._csv.writerow(cells)
-        self._output.write(self._line.getvalue())
-        self._line.seek(0)
-        self._line.truncate()
+        self._output.write(self._text.of(record) + "\n")
 
 
 def _cell(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The file or pipe that text goes to: written in large pieces, or at once where somebody is watching."""
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,14 @@ class Output:
         if self.at_once or self._size >= CHUNK:
             self.flush()
 
+    def write_utf8(self, text: bytes | memoryview) -> None:
+        """Add text that is UTF-8 already, a large piece of it."""
+        if codecs.lookup(self._encoding).name != "utf-8":
+            self.write(str(text, "utf-8"))
+            return
+        self.flush()
+        self._put(text)
+
     def write_bytes(self, data: bytes) -> None:
         """Add bytes, behind all text given so far."""
         self.flush()
@@ -51,7 +60,7 @@ class Output:
         parts, self._parts, self._size = self._parts, [], 0
         self._put("".join(parts).encode(self._encoding, "backslashreplace"))
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes | memoryview) -> None:
         try:
             if self._is_old and data:
                 self._empty()

@@ -30,9 +30,7 @@ class Recording:
         if self._has_begun:
             return
         self._has_begun = True
-        little = (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8
-        self._output.write_bytes(block(SECTION, little))
-        self._output.write_bytes(block(INTERFACE, ETHERNET.to_bytes(2, "little") + bytes(6) + NANOSECONDS))
+        self._output.write_bytes(section() + interface(ETHERNET))
 
     def opened(self, connection: int, client: Address, server: Address, now_ns: int) -> None:
         """A new connection."""
@@ -64,6 +62,16 @@ class Recording:
         numbers = (0, high, low, len(packet), len(packet))
         head = b"".join(number.to_bytes(4, "little") for number in numbers)
         self._output.write_bytes(block(PACKET, head + packet))
+
+
+def section() -> bytes:
+    """What a file begins with: little-endian, version 1.0, of unknown length."""
+    return block(SECTION, (0x1A2B3C4D).to_bytes(4, "little") + (1).to_bytes(2, "little") + bytes(2) + b"\xff" * 8)
+
+
+def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
+    """An interface with this LINKTYPE and no snap length."""
+    return block(INTERFACE, link_type.to_bytes(2, "little") + bytes(6) + options)
 
 
 def block(kind: int, body: bytes) -> bytes:

@@ -53,14 +53,14 @@ def _truth(node: Truth, names: Names, clock: Clock) -> Judge:
 
 
 def _comparison(node: Comparison, names: Names, clock: Clock) -> Judge:
-    node = _with_times(node)
+    node = with_times(node)
     left, right = _kind(node.left, names), _kind(node.right, names)
     _check(node, left, right)
     _check_choices(node)
     get_left, get_right = _value_getter(node.left, clock), _value_getter(node.right, clock)
     if node.operator in ("==", "!=") and None in (_constant(node.left), _constant(node.right)):
         return _absence(node, get_left, get_right)
-    relation = _relation(node)
+    relation = relation_of(node)
 
     def test(record: Record) -> bool:
         value, other = get_left(record), get_right(record)
@@ -79,7 +79,8 @@ def _absence(node: Comparison, get_left: Getter, get_right: Getter) -> Judge:
     return lambda record: (get_left(record) is None and get_right(record) is None) == wants
 
 
-def _relation(node: Comparison) -> Relation:
+def relation_of(node: Comparison) -> Relation:
+    """What is asked of two values, neither of them None; UsageError for a pattern that is none."""
     if node.operator in _ORDERINGS:
         order = _ORDERINGS[node.operator]
         return lambda value, other: _are_ordered(value, other) and order(value, other)
@@ -181,7 +182,7 @@ def _check_choices(node: Comparison) -> None:
 # -- times -------------------------------------------------------------------------------------------------------------
 
 
-def _with_times(node: Comparison) -> Comparison:
+def with_times(node: Comparison) -> Comparison:
     """A comparison of `time` with a text, as one of `time_ns` with the nanoseconds that the text stands for."""
     if isinstance(node.left, Path) and node.left.text == "time" and _is_date(node.right):
         left = Path(("time_ns",), "time_ns", node.left.at)

@@ -21,9 +21,13 @@ class Clock:
 
     def since_first_ns(self, record: Record) -> int:
         """Nanoseconds from the first record this was asked for to this one."""
+        return record.time_ns - self.first_ns(record.time_ns)
+
+    def first_ns(self, time_ns: int) -> int:
+        """When the first record was captured; that is `time_ns` where this is the first time it is asked for."""
         if self._first_ns is None:
-            self._first_ns = record.time_ns
-        return record.time_ns - self._first_ns
+            self._first_ns = time_ns
+        return self._first_ns
 
 
 def getter(steps: Steps, clock: Clock) -> Getter:

@@ -386,7 +386,7 @@ def test_what_does_not_inflate_is_a_defect() -> None:
 
 def test_a_message_that_cannot_be_read_may_have_been_the_first_event() -> None:
     talk = Talk(extensions="permessage-deflate")
-    talk.connection._joiners["server"].hole()
+    talk.connection.joiners["server"].hole()
     assert talk.say("server", frame("server", FIN | RSV1 | BINARY, b"\xff\xff")).message == "Deflated"
     assert kinds(talk.text("server", '{"type":"REBALANCE","assignment":[]}')) == []
 

@@ -46,15 +46,16 @@ class Connection(Conversation):
     """The state of one connection; see Conversation for what its methods give."""
 
     def __init__(self, *, from_start: bool) -> None:
-        self._session = Session(from_start=from_start)
-        self._joiners = {side: Joiner(side, is_certain=from_start) for side in _SIDES}
+        #: What the column path goes on from and leaves as it would be (bulk.py), here and in `commits`.
+        self.session = Session(from_start=from_start)
+        self.joiners = {side: Joiner(side, is_certain=from_start) for side in _SIDES}
         #: None while the answer to the handshake was not seen.
-        self._deflates: bool | None = None
+        self.deflates: bool | None = None
         self._is_foreign = False
         self._is_over: dict[Side, bool] = {"client": False, "server": False}
         self._heads: dict[Side, int] = {"client": 0, "server": 0}
         self._asked: deque[tuple[int, str]] = deque(maxlen=1_024)
-        self._commits = Waiting()
+        self.commits = Waiting()
         self._negative = Waiting()
         self._pings: dict[Side, Waiting] = {"client": Waiting(), "server": Waiting()}
         self._closes: dict[Side, int] = {}
@@ -75,13 +76,13 @@ class Connection(Conversation):
         return http.http_extent(side, data, at, end, answers_head=answers_head, is_over=is_over)
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
-        return candidates(side, data, at, end, may_deflate=self._deflates is not False)
+        return candidates(side, data, at, end, may_deflate=self.deflates is not False)
 
     def hole(self, side: Side) -> None:
-        self._session.hole(side)
-        self._joiners[side].hole()
+        self.session.hole(side)
+        self.joiners[side].hole()
         self._asked.clear()
-        self._commits.forget_repeated()
+        self.commits.forget_repeated()
         self._negative.forget_repeated()
         for pings in self._pings.values():
             pings.forget_repeated()
@@ -97,7 +98,7 @@ class Connection(Conversation):
         header = framing.read_header(data, at, end)
         assert header is not None
         payload = framing.payload_of(header, data, at, end)
-        defects: list[Defect] = list(framing.header_defects(side, header, may_deflate=self._deflates is not False))
+        defects: list[Defect] = list(framing.header_defects(side, header, may_deflate=self.deflates is not False))
         if header.opcode not in framing.OPCODES:
             self._take(side, Unnamed, defects)
             return Reading("Unknown", {**_frame_fields(header), "data": payload.hex()}, defects)
@@ -106,7 +107,7 @@ class Connection(Conversation):
         return self._read_data(side, header, payload, defects, n)
 
     def _take(self, side: Side, kind: Kind, defects: list[Defect], status: int = 0) -> None:
-        breach = self._session.take(side, kind, status)
+        breach = self.session.take(side, kind, status)
         if breach is not None:
             defects.append(breach)
 
@@ -139,12 +140,12 @@ class Connection(Conversation):
     def _upgrade(self, response: HandshakeResponse) -> None:
         """Both sides begin anew, with what was agreed."""
         deflate = handshake.agreed_deflate(response)
-        self._deflates = deflate is not None
+        self.deflates = deflate is not None
         for side in _SIDES:
-            self._joiners[side] = Joiner(side, is_certain=True)
+            self.joiners[side] = Joiner(side, is_certain=True)
         if deflate is not None:
-            self._joiners["client"].inflater.resets = deflate.client_resets
-            self._joiners["server"].inflater.resets = deflate.server_resets
+            self.joiners["client"].inflater.resets = deflate.client_resets
+            self.joiners["server"].inflater.resets = deflate.server_resets
 
     # -- control frames --------------------------------------------------------------------------------------------
 
@@ -171,15 +172,15 @@ class Connection(Conversation):
     # -- data frames -----------------------------------------------------------------------------------------------
 
     def _read_data(self, side: Side, header: Header, payload: bytes, defects: list[Defect], n: int) -> Reading:
-        joined = self._joiners[side].join(header, payload)
+        joined = self.joiners[side].join(header, payload)
         defects += joined.defects
         if joined.content is not None:
             return self._read_message(side, joined.content, joined, defects, n)
         if joined.deflated is None:
             self._take(side, Unnamed, defects)
             return Reading("Fragment", _frame_fields(header), defects)
-        if not joined.defects and self._session.phases[side] is Phase.UPGRADED:
-            self._session.phases[side] = Phase.JOINED  # it may have been CONNECTION
+        if not joined.defects and self.session.phases[side] is Phase.UPGRADED:
+            self.session.phases[side] = Phase.JOINED  # it may have been CONNECTION
         self._take(side, Unnamed, defects)
         fields = {**_frame_fields(header), "data": joined.deflated.hex(), "why": joined.why}
         return Reading("Deflated", fields, defects)
@@ -194,7 +195,7 @@ class Connection(Conversation):
             self._take(side, Unnamed, defects)
             shown = events.show(content)
             if shown.message == "COMMIT" and side == "client":  # servers there are that take it all the same
-                self._commits.add(_echoed(shown.fields.get("correlationId")), n)
+                self.commits.add(echoed(shown.fields.get("correlationId")), n)
             if err.kind != "malformed_utf8" or not any(defect.kind == "bad_utf8" for defect in defects):
                 defects.append(err)
             return Reading(shown.message, shown.fields, defects)
@@ -204,9 +205,9 @@ class Connection(Conversation):
     def _reply_to(self, event: Message, n: int) -> int | None:
         """The request that `event` answers; if it is one itself it waits for its answer."""
         if isinstance(event, CommitEvent):
-            self._commits.add(_echoed(event.correlationId), n)
+            self.commits.add(echoed(event.correlationId), n)
         elif isinstance(event, CommitResponseEvent):
-            return self._commits.take(_echoed(event.correlationId))
+            return self.commits.take(echoed(event.correlationId))
         elif isinstance(event, RequestEvent) and event.count < 0:
             self._negative.add(event.count, n)
         elif isinstance(event, ErrorEvent):
@@ -220,7 +221,7 @@ class Connection(Conversation):
         if framing.is_http(side, data, at, end):
             return self._trust_http(side, data, at, end)
         header = framing.read_header(data, at, end)
-        may_deflate = self._deflates is not False
+        may_deflate = self.deflates is not False
         if self._is_foreign or header is None or header.size + header.length != end - at:
             return 0
         if framing.header_defects(side, header, may_deflate=may_deflate):
@@ -255,7 +256,7 @@ class Connection(Conversation):
             return 0
         if not header.is_final:
             return 1
-        message = self._joiners[side].inflater.peek(payload)
+        message = self.joiners[side].inflater.peek(payload)
         if message is not None:
             return trust_message(side, message)
         return 2 if len(payload) > 2 else 1
@@ -273,7 +274,7 @@ def _frame_fields(header: Header) -> Mapping[str, Any]:
     return {"opcode": opcode, "fin": header.is_final, "length": header.length}
 
 
-def _echoed(correlation_id: object) -> bytes | None:
+def echoed(correlation_id: object) -> bytes | None:
     """The id as the reference server echoes it: numbers and booleans as text, half a surrogate pair as `?`.
 
     A digest for a long one, so that many open commits stay small.

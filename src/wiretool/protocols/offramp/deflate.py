@@ -18,6 +18,8 @@ _PROBE = b"\x01\x00\x00\xff\xff"
 #: Any window size may be read with the largest.
 _BITS = -15
 _WINDOW_BYTES = 32_768
+#: Bytes of a window at which what is older goes, so that it is not moved for every message.
+_WINDOW_BYTES_KEPT = 2 * _WINDOW_BYTES
 _ANY_WINDOW = bytes(_WINDOW_BYTES)
 #: How far a message is inflated that is only looked at.
 _LOOK_BYTES = 16 * 1024
@@ -30,22 +32,35 @@ class Inflater:
         self.resets = resets
         self._is_sure = is_sure
         self._running: Any = None
-        self._window = b""
+        self._window = bytearray()
+        self._known: list[bytes | DecodeError | None] = []
+
+    def know(self, outcome: bytes | DecodeError | None) -> None:
+        """The next message given to `inflate` was given to it before: what it gave, or raised, it gives again."""
+        self._known.append(outcome)
 
     def forget(self) -> None:
         """Messages may have been lost here."""
         self._running = None
-        self._window = b""
+        self._window = bytearray()
         self._is_sure = self.resets
 
     def inflate(self, data: bytes) -> bytes | None:
         """The message; None where its context is lost. DecodeError: it is none, or it is too big."""
+        if self._known:
+            return self._take_known()
         if self.resets or self._running is None:
-            return self._attempt(zlib.decompressobj(_BITS), b"", data)
+            return self._attempt(zlib.decompressobj(_BITS), bytearray(), data)
         if self._is_sure:
             return self._attempt(self._running, self._window, data)
         message = self._attempt(self._running.copy(), self._window, data)
-        return self._attempt(zlib.decompressobj(_BITS), b"", data) if message is None else message
+        return self._attempt(zlib.decompressobj(_BITS), bytearray(), data) if message is None else message
+
+    def _take_known(self) -> bytes | None:
+        outcome = self._known.pop()
+        if isinstance(outcome, DecodeError):
+            raise outcome
+        return outcome
 
     def peek(self, data: bytes) -> bytes | None:
         """The message, if the context for it is known; nothing changes."""
@@ -56,7 +71,7 @@ class Inflater:
             return None
         return message
 
-    def _attempt(self, running: Any, window: bytes, data: bytes) -> bytes | None:
+    def _attempt(self, running: Any, window: bytearray, data: bytes) -> bytes | None:
         was_sure = self._is_sure
         try:
             message, self._running = _run(running, window, data, limits.WEBSOCKET_MESSAGE_BYTES_MAX)
@@ -68,11 +83,14 @@ class Inflater:
             if was_sure:
                 raise DecodeError("bad_deflate", f"does not inflate: {err}") from err
             return None
-        self._window = (window + message)[-_WINDOW_BYTES:]
+        window += message
+        if len(window) > _WINDOW_BYTES_KEPT:
+            del window[:-_WINDOW_BYTES]
+        self._window = window
         return message
 
 
-def _run(running: Any, window: bytes, data: bytes, most: int) -> tuple[bytes, Any]:
+def _run(running: Any, window: bytes | bytearray, data: bytes, most: int) -> tuple[bytes, Any]:
     """The message, and the inflater as it is behind it; zlib.error or DecodeError where `data` is none.
 
     OverLimit where it has more than `most` bytes.

@@ -25,7 +25,7 @@ _SMALL = 2**63
 
 def decode(data: bytes, side: Side) -> Message:
     """The event in the UTF-8 text `data` that `side` sent; DecodeError by the name of the defect."""
-    members = _plain_object(data)
+    members = plain_object(data)
     if members is None:
         return reference(data, side)
     return event_from_members(members, side)
@@ -110,7 +110,7 @@ def encode(event: Message) -> bytes:
 # -- the fast way ----------------------------------------------------------------------------------------------------
 
 
-def _plain_object(data: bytes) -> dict[str, Any] | None:
+def plain_object(data: bytes) -> dict[str, Any] | None:
     """The members, or None where only the reference can tell what the text is.
 
     msgspec takes the last of repeated members. So the members are counted: with no space before a colon, each member

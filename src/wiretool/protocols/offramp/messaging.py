@@ -36,9 +36,9 @@ class Joiner:
         client_message_max: int = limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX,
     ) -> None:
         self.inflater = Inflater(is_sure=is_certain)
+        self.client_message_max = client_message_max
         self._side: Side = side
         self._is_certain = is_certain
-        self._client_message_max = client_message_max
         self._opcode = 0
         self._is_compressed = False
         self._is_dropped = False
@@ -51,6 +51,15 @@ class Joiner:
         self._opcode = 0
         self._content = bytearray()
         self.inflater.forget()
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no message is unfinished."""
+        return not self._opcode
+
+    def pass_whole(self) -> None:
+        """Whole messages, each in one frame with nothing wrong in it, were read without `join`; between messages."""
+        self._is_certain = True
 
     def join(self, header: Header, payload: bytes) -> Joined:
         """The next data frame."""
@@ -112,8 +121,8 @@ class Joiner:
                 size = _utf16_units(content)
             except UnicodeDecodeError as err:
                 defects.append(DecodeError("bad_utf8", f"{err.reason} in a text message", offset=err.start))
-        if self._side == "client" and size > self._client_message_max:
-            why = f"a client message of {size}, more than {self._client_message_max:,}"
+        if self._side == "client" and size > self.client_message_max:
+            why = f"a client message of {size}, more than {self.client_message_max:,}"
             defects.append(OverLimit("message_too_big", why))
         return Joined(content, opcode, tuple(defects))
 

@@ -71,7 +71,11 @@ class Appends:
 
     def set_up(self, setup: SetupAppend) -> None:
         """Bind the writer to a segment, its numbers beginning anew (D3)."""
-        self._add(setup.writer_id, setup.segment)
+        self.bind(setup.writer_id, setup.segment)
+
+    def bind(self, writer_id: str, segment: str) -> None:
+        """The same, by the names in the message."""
+        self._add(writer_id, segment)
 
     def learn(self, writer_id: str, segment: str | None) -> None:
         """A reply of the server proves that the writer is set up, for this segment if one is named."""
@@ -127,6 +131,14 @@ class Appends:
         writer = self.writers.get(writer_id)
         if writer is not None and writer.era != self._era:
             self._renew(writer)
+        return writer
+
+    def go_on(self, writer_id: str, event_number: int) -> Writer | None:
+        """The writer, moved on to this number; None, with nothing changed, where anything speaks against it."""
+        writer = self.current(writer_id)
+        if writer is None or event_number < writer.last or not self.is_idle:
+            return None
+        writer.last = event_number
         return writer
 
     def writers_of(self, segment: str | None) -> Iterable[str]:

@@ -177,6 +177,15 @@ class Acks:
                 return self._take(queue, number)
         return None
 
+    def refused_number(self, writer_id: str, event_number: int, request_id: int) -> int | None:
+        """The record of the append that an InvalidEventNumber refuses.
+
+        Before version 16 its number (now -1) stands in the place of the request id, in some servers nowhere: then it
+        is the oldest of the writer.
+        """
+        refused = self.refused((writer_id,), event_number if event_number != -1 else request_id, request_id)
+        return self.refused_oldest(writer_id) if refused is None else refused
+
     def refused_oldest(self, writer_id: str) -> int | None:
         """The record of the oldest append of the writer, for a refusal that does not say which one it means."""
         waiting = self._waiting.get(writer_id)

@@ -87,10 +87,11 @@ class PravegaConversation(Conversation):
 
     def __init__(self, is_whole: bool) -> None:
         self.appends = Appends(is_whole=is_whole)
-        self._requests = Requests()
+        self.requests = Requests()
         self.acks = Acks()
         self._segments: set[str] = set()
-        self._is_main_port = False
+        #: An append was set up here: the admin port takes none.
+        self.is_main_port = False
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         length = int.from_bytes(data[at + 4 : at + 8], "big")
@@ -108,8 +109,8 @@ class PravegaConversation(Conversation):
         return framing.annotate(BY_CODE.get(framing.type_at(data, at)), data, at, end)
 
     def hole(self, side: Side) -> None:
-        self._requests.forget(Hello)
-        self._requests.forget(KeepAlive)
+        self.requests.forget(Hello)
+        self.requests.forget(KeepAlive)
         if side == "client":
             self.appends.lose()
 
@@ -167,12 +168,12 @@ class PravegaConversation(Conversation):
     # -- appends -----------------------------------------------------------------------------------------------------
 
     def _set_up(self, setup: SetupAppend, n: int) -> Outcome:
-        self._is_main_port = True
+        self.is_main_port = True
         self.appends.set_up(setup)
         return self._request(setup, n)
 
     def _append_setup(self, reply: AppendSetup, n: int) -> Outcome:
-        self._is_main_port = True
+        self.is_main_port = True
         self.appends.learn(reply.writer_id, reply.segment)
         self.acks.settle(reply.writer_id)
         return self._reply(reply, n)
@@ -210,10 +211,7 @@ class PravegaConversation(Conversation):
         return self.acks.refused((reply.writer_id,), reply.event_number, reply.request_id), None, None
 
     def _invalid_event_number(self, reply: InvalidEventNumber, n: int) -> Outcome:
-        """Before version 16 the number stands in the place of the request id, in some servers nowhere."""
-        writer_id, number = reply.writer_id, reply.event_number
-        refused = self.acks.refused((writer_id,), number if number != -1 else reply.request_id, reply.request_id)
-        return self.acks.refused_oldest(writer_id) if refused is None else refused, None, None
+        return self.acks.refused_number(reply.writer_id, reply.event_number, reply.request_id), None, None
 
     def _padding(self, padding: Padding, n: int) -> Outcome:
         return _NOTHING
@@ -221,53 +219,60 @@ class PravegaConversation(Conversation):
     # -- requests and their replies ------------------------------------------------------------------------------------
 
     def _ask_back(self, message: Hello | KeepAlive, n: int) -> Outcome:
-        self._requests.ask(n, type(message), type(message))
+        self.requests.ask(n, type(message), type(message))
         return _NOTHING
 
     def _answer_back(self, message: Hello | KeepAlive, n: int) -> Outcome:
-        return self._requests.answer(type(message), None), None, None
+        return self.requests.answer(type(message), None), None, None
 
     def _request(self, request: Any, n: int) -> Outcome:
         self._note_segment(request)
-        self._requests.ask(n, type(request), request.request_id)
+        self.requests.ask(n, type(request), request.request_id)
         return _NOTHING
 
     def _admin_request(self, request: FlushToStorage | ListStorageChunks, n: int) -> Outcome:
         """Only the admin port takes it, where nothing is ever appended."""
-        if self._is_main_port:
+        if self.is_main_port:
             name = request.declaration.name
             raise self._violation("admin-on-main-port", "only the admin port takes it", "client", name)
         return self._request(request, n)
 
     def _read_segment(self, request: ReadSegment, n: int) -> Outcome:
         self._note_segment(request)
-        self._requests.ask(n, ReadSegment, request.request_id, (request.segment, request.offset))
+        self.requests.ask(n, ReadSegment, request.request_id, (request.segment, request.offset))
         return _NOTHING
 
     def _segment_read(self, reply: SegmentRead, n: int) -> Outcome:
         self._note_segment(reply)
-        return self._requests.answer(reply.request_id, (ReadSegment,), (reply.segment, reply.offset)), None, None
+        return self.requests.answer(reply.request_id, (ReadSegment,), (reply.segment, reply.offset)), None, None
 
     def _reply(self, reply: Any, n: int) -> Outcome:
         self._note_segment(reply)
-        return self._requests.answer(reply.request_id, ANSWERS[type(reply)]), None, None
+        return self.requests.answer(reply.request_id, ANSWERS[type(reply)]), None, None
 
     def _failure(self, reply: Any, n: int) -> Outcome:
-        """A failure answers whatever has its id; else it may be an append's, which it names by number or id."""
         segment, offset = getattr(reply, "segment", None), getattr(reply, "offset", -1)
-        answered = self._requests.answer(reply.request_id, None, None if segment is None else (segment, offset))
-        if answered is None and isinstance(reply, AuthTokenCheckFailed):
-            answered = self._requests.answer_read_at(reply.request_id)
-        elif answered is None:
-            answered = self.acks.refused(self.appends.writers_of(segment), offset, reply.request_id)
-        return answered, None, None
+        return self.failed(type(reply), reply.request_id, segment, offset), None, None
+
+    def failed(self, cls: type[Message], request_id: int, segment: str | None, offset: int) -> int | None:
+        """What a failure answers: whatever has its id, else it may be an append's, which it names by number or id."""
+        answered = self.requests.answer(request_id, None, None if segment is None else (segment, offset))
+        if answered is not None:
+            return answered
+        if cls is AuthTokenCheckFailed:
+            return self.requests.answer_read_at(request_id)
+        return self.acks.refused(self.appends.writers_of(segment), offset, request_id)
 
     def _note_segment(self, message: Message) -> None:
         field = SEGMENT_FIELD.get(type(message))
         if field is not None:
-            if len(self._segments) >= limits.WRITERS_MAX:
-                self._segments.clear()
-            self._segments.add(getattr(message, field))
+            self.note_segment(getattr(message, field))
+
+    def note_segment(self, segment: str) -> None:
+        """The connection is about this segment, among others."""
+        if len(self._segments) >= limits.WRITERS_MAX:
+            self._segments.clear()
+        self._segments.add(segment)
 
     def _knows(self, message: Message) -> bool:
         """Whether the message names a writer, a segment or, as a reply, a request of this connection."""
@@ -275,7 +280,7 @@ class PravegaConversation(Conversation):
         return (
             getattr(message, "writer_id", None) in self.appends.writers
             or (field is not None and getattr(message, field) in self._segments)
-            or (message.declaration.sender == "server" and getattr(message, "request_id", None) in self._requests)
+            or (message.declaration.sender == "server" and getattr(message, "request_id", None) in self.requests)
         )
 
 
@@ -305,6 +310,14 @@ def _handler(cls: type[Message], side: Side) -> Handler:
     declared = cls.declaration
     plain = PravegaConversation._request if declared.sender == "client" else PravegaConversation._reply
     return _HANDLERS.get(cls, PravegaConversation._failure if declared.is_failure else plain)
+
+
+def is_apart(cls: type[Message]) -> bool:
+    """Whether nothing about appends hangs on a command: plain requests and replies, and what one greets with."""
+    plain = (PravegaConversation._request, PravegaConversation._reply, PravegaConversation._read_segment)
+    declared = cls.declaration
+    side: Side = "client" if declared.sender == "client" else "server"
+    return cls in _EITHER or _handler(cls, side) in (*plain, PravegaConversation._segment_read)
 
 
 def _routes(phase: Phase, side: Side) -> Mapping[bytes, Route]:

@@ -128,6 +128,19 @@ class Blocks:
             raise self.violation("bad-block-length", why, "EndAppendBlock")
         block.end = end
 
+    def is_sound(self, end: EndAppendBlock) -> bool:
+        """Whether `finish` and `complete` would find nothing wrong with the end, and the block whole."""
+        block = self._block
+        return (
+            self.phase == "block"
+            and block is not None
+            and not block.is_too_large
+            and end.connection_id == block.begin.connection_id
+            and end.connection_offset == block.begin.connection_offset + end.block_length
+            and block.between == block.begin.length
+            and len(block.stored) == end.block_length
+        )
+
     def complete(self, message: str) -> tuple[dict[str, Any], bytes] | None:
         """The block that is complete now and the bytes to store (S11, S13); None where it was not captured whole."""
         block, self._block = self._block, None

@@ -71,12 +71,12 @@ class DraftConversation(Conversation):
     """One connection. `is_whole`: its first bytes were captured."""
 
     def __init__(self, is_whole: bool) -> None:
-        self._blocks = Blocks(is_whole=is_whole)
-        self._partials: dict[Side, Partial] = {"client": Partial(), "server": Partial()}
+        self.blocks = Blocks(is_whole=is_whole)
+        self.partials: dict[Side, Partial] = {"client": Partial(), "server": Partial()}
         self._is_sure_of_partials: dict[Side, bool] = {"client": is_whole, "server": is_whole}
-        self._requests = Requests()
-        self._acks = Acks()
-        self._keep_alives: deque[int] = deque(maxlen=256)
+        self.requests = Requests()
+        self.acks = Acks()
+        self.keep_alives: deque[int] = deque(maxlen=256)
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return header.extent(framing.PAYLOAD_BYTES_MAX, data, at, end)
@@ -85,17 +85,17 @@ class DraftConversation(Conversation):
         return framing.candidates(side, data, at, end)
 
     def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
-        return trust.trust(side, data, at, end, self._blocks.writers)
+        return trust.trust(side, data, at, end, self.blocks.writers)
 
     def annotate(self, side: Side, data: bytes, at: int, end: int) -> list[Span]:
         return header.annotate(framing.BY_CODE.get(header.type_at(data, at)), data, at, end)
 
     def hole(self, side: Side) -> None:
-        self._keep_alives.clear()
-        self._partials[side].drop()
+        self.keep_alives.clear()
+        self.partials[side].drop()
         self._is_sure_of_partials[side] = False
         if side == "client":
-            self._blocks.lose()
+            self.blocks.lose()
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         found = framing.BY_HEAD.get(data[at : at + 4])
@@ -111,10 +111,10 @@ class DraftConversation(Conversation):
         defects: list[Defect] = [_trailing(left_over, stop - at)] if left_over else []
         fields: Message | Mapping[str, Any] = message
         outcome = _NOTHING
-        if cls is BeginAppendBlock and side == "client" and self._blocks.phase in ("block", "tail"):
+        if cls is BeginAppendBlock and side == "client" and self.blocks.phase in ("block", "tail"):
             defects.append(self._violation("block-not-ended", "the block before it is not complete", side, message))
-            self._partials[side].drop()
-            self._blocks.drop_block()
+            self.partials[side].drop()
+            self.blocks.drop_block()
         try:
             if isinstance(message, PartialMessage):
                 fields, outcome = self._partial(side, message, n, end - at)
@@ -126,7 +126,7 @@ class DraftConversation(Conversation):
 
     def _read_broken(self, side: Side, cls: type[Message], data: bytes, at: int, end: int, err: DecodeError) -> Reading:
         if side == "client":
-            self._blocks.lose()
+            self.blocks.lose()
         fields = header.readable_fields(cls, data, at + header.HEADER_BYTES, end)
         return Reading(cls.declaration.name, fields, (header.rebased(err, at),))
 
@@ -137,8 +137,8 @@ class DraftConversation(Conversation):
     ) -> tuple[Message | Mapping[str, Any], Outcome]:
         """A piece; the last one says what the whole message says (S3, S4)."""
         if side == "client":
-            self._blocks.pass_frame(frame_bytes)
-        partial = self._partials[side]
+            self.blocks.pass_frame(frame_bytes)
+        partial = self.partials[side]
         was_sure, self._is_sure_of_partials[side] = self._is_sure_of_partials[side], True
         if message.part == "BEGIN" and partial.is_open:
             partial.drop()
@@ -165,9 +165,9 @@ class DraftConversation(Conversation):
         if found[0] is PartialMessage:
             raise self._violation("partial-already-open", "a piece inside the pieces", side, last)
         message, _ = found[1](whole, header.HEADER_BYTES, len(whole))
-        in_tail = side == "client" and self._blocks.phase == "tail"
+        in_tail = side == "client" and self.blocks.phase == "tail"
         if isinstance(message, Event) and in_tail:
-            self._blocks.store(whole)
+            self.blocks.store(whole)
             return last, self._complete("PartialMessage", n)
         outcome = self._said(side, message, n, whole, is_put_together=True)
         if in_tail:
@@ -180,29 +180,29 @@ class DraftConversation(Conversation):
     def _said(self, side: Side, message: Message, n: int, frame: bytes, *, is_put_together: bool = False) -> Outcome:
         """What a message does, if this is the time for it."""
         cls = type(message)
-        phase = TABLE.get((self._blocks.phase, side, cls))
+        phase = TABLE.get((self.blocks.phase, side, cls))
         if phase is None:
             raise self._misplaced(side, message)
         if side == "client" and cls is not EndAppendBlock and not is_put_together:
-            self._blocks.pass_frame(len(frame))
+            self.blocks.pass_frame(len(frame))
         try:
             if isinstance(message, Event):
-                self._blocks.store(frame)
+                self.blocks.store(frame)
                 outcome = _NOTHING
             elif isinstance(message, EndAppendBlock):
-                self._blocks.finish(message)
-                if self._partials["client"].is_open:
-                    self._blocks.phase = "tail"
+                self.blocks.finish(message)
+                if self.partials["client"].is_open:
+                    self.blocks.phase = "tail"
                     return _NOTHING
                 outcome = self._complete("EndAppendBlock", n)
             elif isinstance(message, KeepAlive):
-                outcome = self._keep_alive(side, n)
+                outcome = self.keep_alive(side, n), None, None
             else:
                 outcome = _HANDLERS[cls](self, message, n)
         except ProtocolViolation:
-            self._blocks.drop_block()
+            self.blocks.drop_block()
             raise
-        self._blocks.phase = phase
+        self.blocks.phase = phase
         return outcome
 
     def _misplaced(self, side: Side, message: Message) -> ProtocolViolation:
@@ -212,55 +212,56 @@ class DraftConversation(Conversation):
         return self._violation(*_MISPLACED[type(message)], side, message)
 
     def _complete(self, message: str, n: int) -> Outcome:
-        self._blocks.phase = "outside"
-        done = self._blocks.complete(message)
+        self.blocks.phase = "outside"
+        done = self.blocks.complete(message)
         if done is None:
             return _NOTHING
         form, data = done
-        self._acks.sent(form["connection_id"], form["connection_offset"] + form["length"], n)
+        self.acks.sent(form["connection_id"], form["connection_offset"] + form["length"], n)
         return None, form, events_of(data, -1, 0)
 
     def _violation(self, kind: str, why: str, side: Side, message: Message) -> ProtocolViolation:
-        return self._blocks.violation(kind, why, message.declaration.name, side)
+        return self.blocks.violation(kind, why, message.declaration.name, side)
 
     # -- handlers ----------------------------------------------------------------------------------------------------
 
     def _set_up(self, setup: SetupAppend, n: int) -> Outcome:
-        self._blocks.set_up(setup.connection_id, setup.segment)
-        self._requests.ask(setup.segment, Asked(n, connection_id=setup.connection_id))
+        self.blocks.set_up(setup.connection_id, setup.segment)
+        self.requests.ask(setup.segment, Asked(n, connection_id=setup.connection_id))
         return _NOTHING
 
     def _append_setup(self, reply: AppendSetup, n: int) -> Outcome:
-        self._blocks.learn(reply.connection_id, reply.segment, reply.connection_offset_ack_level)
-        self._acks.settle(reply.connection_id)
-        return self._requests.set_up(reply.segment, reply.connection_id), None, None
+        self.blocks.learn(reply.connection_id, reply.segment, reply.connection_offset_ack_level)
+        self.acks.settle(reply.connection_id)
+        return self.requests.set_up(reply.segment, reply.connection_id), None, None
 
     def _begin(self, begin: BeginAppendBlock, n: int) -> Outcome:
-        self._blocks.begin(begin)
+        self.blocks.begin(begin)
         return _NOTHING
 
     def _data_appended(self, ack: DataAppended, n: int) -> Outcome:
-        self._blocks.learn(ack.connection_id, None, None)
-        return self._acks.acked(ack.connection_id, ack.connection_offset_ack_level), None, None
+        self.blocks.learn(ack.connection_id, None, None)
+        return self.acks.acked(ack.connection_id, ack.connection_offset_ack_level), None, None
 
     def _read_segment(self, request: ReadSegment, n: int) -> Outcome:
-        self._requests.ask(request.segment, Asked(n, offset=request.offset))
+        self.requests.ask(request.segment, Asked(n, offset=request.offset))
         return _NOTHING
 
     def _segment_read(self, reply: SegmentRead, n: int) -> Outcome:
-        return self._requests.read(reply.segment, reply.offset, len(reply.data)), None, None
+        return self.requests.read(reply.segment, reply.offset, len(reply.data)), None, None
 
     def _failure(self, reply: WrongHost | SegmentIsSealed | SegmentAlreadyExists | NoSuchSegment, n: int) -> Outcome:
-        return self._requests.refused(reply.segment), None, None
+        return self.requests.refused(reply.segment), None, None
 
     def _padding(self, padding: Padding, n: int) -> Outcome:
         return _NOTHING
 
-    def _keep_alive(self, side: Side, n: int) -> Outcome:
+    def keep_alive(self, side: Side, n: int) -> int | None:
+        """The KeepAlive of the client that this one answers, if it does."""
         if side == "client":
-            self._keep_alives.append(n)
-            return _NOTHING
-        return self._keep_alives.popleft() if self._keep_alives else None, None, None
+            self.keep_alives.append(n)
+            return None
+        return self.keep_alives.popleft() if self.keep_alives else None
 
 
 def _trailing(left_over: bytes, at: int) -> DecodeError:

@@ -5,7 +5,7 @@ Both sides may ask; both match a response to its request by the stream identifie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal
 
@@ -80,19 +80,19 @@ class Requests:
 
     def __init__(self) -> None:
         self._open: dict[int, list[tuple[int, int]]] = {}
-        self._count = 0
+        self.count = 0
 
     def add(self, stream_id: int, opcode: int, n: int) -> None:
         """A request with record number `n`; an identifier may be used again, and is then answered again."""
-        if self._count >= limits.REQUESTS_OPEN_MAX:
+        if self.count >= limits.REQUESTS_OPEN_MAX:
             oldest = next(iter(self._open))
-            self._count -= len(self._open.pop(oldest))
+            self.count -= len(self._open.pop(oldest))
         asked = self._open.setdefault(stream_id, [])
         asked.append((opcode, n))
         if len(asked) > _SAME_ID_MAX:
             del asked[0]
         else:
-            self._count += 1
+            self.count += 1
 
     def answer(self, stream_id: int, opcode: int, *, is_last: bool) -> int | None:
         """The number of the request that a response answers; after the last one it is forgotten."""
@@ -102,11 +102,31 @@ class Requests:
         index = next((index for index, (code, _) in enumerate(asked) if code == opcode), 0)
         n = asked[index][1]
         if is_last:
-            self._count -= 1
+            self.count -= 1
             del asked[index]
             if not asked:
                 del self._open[stream_id]
         return n
+
+    # -- many at once ----------------------------------------------------------------------------------------------
+
+    def all_open(self) -> Iterable[tuple[int, Sequence[tuple[int, int]]]]:
+        """Every identifier with its open requests, the longest open first."""
+        return self._open.items()
+
+    def open_among(self, stream_ids: Iterable[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """The open requests with one of these identifiers, oldest first: operation and number of each."""
+        return {stream_id: self._open[stream_id] for stream_id in set(stream_ids).intersection(self._open)}
+
+    def forget(self, stream_ids: Iterable[int]) -> None:
+        """The one open request of each of these is answered."""
+        for stream_id in stream_ids:
+            self.count -= len(self._open.pop(stream_id))
+
+    def leave_open(self, requests: Mapping[int, tuple[int, int]]) -> None:
+        """Requests as `add` takes them, in order: identifiers that are not open, and no more than there is room for."""
+        self._open.update((stream_id, [asked]) for stream_id, asked in requests.items())
+        self.count += len(requests)
 
 
 class SbpConversation(Conversation):
@@ -116,10 +136,10 @@ class SbpConversation(Conversation):
         self.schema = schema
         self.role = role
         self.phase = Phase.OPEN
-        self._requests: dict[Side, Requests] = {"client": Requests(), "server": Requests()}
+        self.requests: dict[Side, Requests] = {"client": Requests(), "server": Requests()}
         #: Sides whose every byte so far was seen, and those of which a frame was.
         self._whole: set[Side] = {"client", "server"} if began else set()
-        self._heard: set[Side] = set()
+        self.heard: set[Side] = set()
 
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         return framing.extent(data, at, end)
@@ -147,25 +167,25 @@ class SbpConversation(Conversation):
         frame = reading.frame
         what = What.GOAWAY if frame.opcode == GOAWAY else What.RESPONSE if frame.is_response else What.REQUEST
         self.phase = TABLE[self.phase, side, what]
-        self._heard.add(side)
+        self.heard.add(side)
         reply_to = self._answer(side, frame, n, defects) if frame.is_response else None
         if frame.is_response:
             self._learn_role(side, reading)
         else:
-            self._requests[side].add(frame.stream_id, frame.opcode, n)
+            self.requests[side].add(frame.stream_id, frame.opcode, n)
             self._check_seal_kind(side, frame, defects)
         return reply_to
 
     def _answer(self, side: Side, frame: SbpFrame, n: int, defects: list[Defect]) -> int | None:
         asker = other_side(side)
         is_last = bool(frame.flags & RESPONSE_END)
-        reply_to = self._requests[asker].answer(frame.stream_id, frame.opcode, is_last=is_last)
+        reply_to = self.requests[asker].answer(frame.stream_id, frame.opcode, is_last=is_last)
         if reply_to is not None:
             return reply_to
         # The range server looks at no response bit and answers such a frame all the same.
-        self._requests[side].add(frame.stream_id, frame.opcode, n)
+        self.requests[side].add(frame.stream_id, frame.opcode, n)
         is_maintenance = frame.opcode == GOAWAY and not is_last
-        if asker in self._whole and asker in self._heard and not is_maintenance:
+        if asker in self._whole and asker in self.heard and not is_maintenance:
             why = f"the {asker} has no open request {frame.stream_id}"
             defects.append(self._violation("response-without-request", why, side, frame))
         return None

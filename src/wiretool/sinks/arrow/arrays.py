@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from wiretool.codec.columns import Bytes, Choice, Column, Integers, Numbers, Objects, Spans, Uuids
+from wiretool.batches.rows import values_of
+from wiretool.codec.columns import Bytes, Choice, Column, Integers, Numbers, Spans, Uuids
 
 #: The canonical text of a UUID: 36 characters, with dashes at four places; and which byte each other one is of.
 _DASHES = (8, 13, 18, 23)
@@ -22,15 +24,20 @@ def array_of(column: Column, data: bytes) -> pa.Array:
     """
     match column:
         case Numbers(values, has):
-            return pa.array(values, mask=None if has is None else ~has)
+            return numbers_of(values, has)
         case Spans(starts, lengths, is_text):
             return spans_of(data, starts, lengths, pa.string() if is_text else pa.binary())
         case Uuids(raw):
             return uuids_of(raw)
         case Choice(codes, values):
             return choices_of(codes, values)
-        case Objects(objects):
-            return pa.array(list(objects))
+        case _:
+            return pa.array(values_of(column, data))
+
+
+def numbers_of(values: Integers, has: Any = None) -> pa.Array:
+    """Whole numbers as int64, truths as bool; null where `has` says so."""
+    return pa.array(values, mask=None if has is None else ~has)
 
 
 def choices_of(codes: Integers, values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array:
@@ -39,6 +46,16 @@ def choices_of(codes: Integers, values: Sequence[Any], kind: pa.DataType | None 
         return pa.nulls(len(codes), kind or pa.string())
     indices = pa.array(codes, mask=codes < 0)
     return pa.array(list(values), kind).take(indices)
+
+
+def coded_of(codes: NDArray[Any], values: Sequence[str | None]) -> pa.Array:
+    """Text by its code as a dictionary array, null for -1 and where the value is none."""
+    none = np.array([value is None for value in values], np.bool_)
+    mask = codes < 0
+    if none.any():
+        mask |= none[codes]
+    indices = pa.array(codes.astype(np.int32), mask=mask if mask.any() else None)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(["" if value is None else value for value in values]))
 
 
 def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind: pa.DataType) -> pa.Array:
@@ -63,9 +80,30 @@ def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind:
 
 def uuids_of(raw: Bytes) -> pa.Array:
     """UUIDs of 16 bytes each as their canonical text."""
-    kinds, codes = np.unique(np.ascontiguousarray(raw).view("V16")[:, 0], return_inverse=True)
+    kinds, codes = _kinds_of(raw)
     if len(kinds) < len(raw) // 4:  # few that come again
-        return uuids_of(np.frombuffer(kinds.tobytes(), np.uint8).reshape(-1, 16)).take(pa.array(codes))
+        return _texts_of(kinds).take(pa.array(codes))
+    return _texts_of(raw)
+
+
+def coded_uuids_of(raw: Bytes) -> pa.Array:
+    """UUIDs of 16 bytes each as their canonical text, each text once: a dictionary array."""
+    kinds, codes = _kinds_of(raw)
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), _texts_of(kinds))
+
+
+def _kinds_of(raw: Bytes) -> tuple[Bytes, Integers]:
+    """The different ones among the rows, and which each row is. Equal rows stand together as a rule."""
+    halves = np.ascontiguousarray(raw).view(np.int64)
+    begins = np.flatnonzero((halves[1:] != halves[:-1]).any(1)) + 1
+    begins = np.concatenate(([0] if len(raw) else [], begins)).astype(np.int64)
+    heads = np.ascontiguousarray(raw[begins])
+    kinds, of_head = np.unique(heads.view("V16")[:, 0], return_inverse=True)
+    codes = np.repeat(of_head, np.diff(begins, append=len(raw)))
+    return np.frombuffer(kinds.tobytes(), np.uint8).reshape(-1, 16), codes
+
+
+def _texts_of(raw: Bytes) -> pa.Array:
     text = np.full((len(raw), 36), ord("-"), np.uint8)
     text[:, _PLACES] = _HEX[raw].reshape(len(raw), 32)
     bounds = np.arange(len(raw) + 1, dtype=np.int32) * 36

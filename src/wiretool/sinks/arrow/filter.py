@@ -1,8 +1,22 @@
-"""Keeps the records of batches for which an expression is true."""
+"""Keeps the records of batches for which an expression is true, without making records of them where it can."""
 
-from wiretool.batches.batch import Batch
-from wiretool.batches.rows import records_of
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from wiretool.batches.batch import Batch, FrameRun
+from wiretool.protocols.bulk import Group
+from wiretool.sinks.arrow.filter_compare import Mask, both, compare, is_missing, is_true, negated
+from wiretool.sinks.arrow.filter_values import Rows, Same, Values
 from wiretool.where import Clock, Names, Selection
+from wiretool.where.judge import judge_of, relation_of, with_times
+from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Truth, parse
+
+#: A test of frames, and one of the columns that operands lead to (of so many rows).
+Test = Callable[[Rows], Mask]
+Answer = Callable[[Sequence[Values], int], Mask]
 
 
 class BatchFilter:
@@ -11,8 +25,121 @@ class BatchFilter:
     def __init__(self, names: Names, clock: Clock, *, expression: str = "", connection: int | None = None) -> None:
         """UsageError where the expression makes no sense."""
         self._selection = Selection(names, clock, expression=expression, connection=connection)
+        self._clock = clock
+        self._connection = connection
+        self._test = _test_of(parse(expression), names, clock) if expression else _keep_all
 
     def keep(self, batch: Batch) -> Batch:
         """The batch with only the records that are wanted."""
-        records = [record for record in records_of(batch) if self._selection(record)]
-        return Batch(batch.first_n, len(records), (), records)
+        self._start_clock(batch)
+        records = [record for record in batch.records if self._selection(record)]
+        runs = [run for run in map(self._of_run, batch.runs) if run is not None]
+        count = len(records) + sum(len(group.rows) for run in runs for group in run.groups)
+        return Batch(batch.first_n, count, runs, records)
+
+    def _start_clock(self, batch: Batch) -> None:
+        """Show the clock the first record, wherever in the batch that is."""
+        firsts = [(record.n, record.time_ns) for record in batch.records[:1]]
+        for run in batch.runs:
+            firsts += [_first(run, group) for group in run.groups if len(group.rows)]
+        if firsts:
+            self._clock.first_ns(min(firsts)[1])
+
+    def _of_run(self, run: FrameRun) -> FrameRun | None:
+        if self._connection not in (None, run.connection):
+            return None
+        in_hex: list[pa.Buffer] = []
+        groups = [group for group in run.groups if len(group.rows)]
+        kept = [_kept(group, self._test(Rows(run, group, self._clock, in_hex))) for group in groups]
+        wanted = [group for group in kept if len(group.rows)]
+        return replace(run, groups=wanted) if wanted else None
+
+
+def _first(run: FrameRun, group: Group) -> tuple[int, int]:
+    row = group.rows[0]
+    return int(run.frames.numbers[row]), int(run.times[row])
+
+
+def _kept(group: Group, mask: Mask) -> Group:
+    if isinstance(mask, bool):
+        return group if mask else group.take(np.zeros(len(group.rows), np.bool_))
+    return group if mask.all() else group.take(mask)
+
+
+def _keep_all(_: Rows) -> Mask:
+    return True
+
+
+# -- the test that a tree stands for; `Selection` has checked it before ------------------------------------------------
+
+
+def _test_of(node: Node, names: Names, clock: Clock) -> Test:
+    match node:
+        case Comparison():
+            return _comparison(node, names, clock)
+        case Truth(operand):
+            return _leaf(node, [operand], names, clock, lambda values, _: is_true(values[0]))
+        case Not(part):
+            test = _test_of(part, names, clock)
+            return lambda rows: negated(test(rows))
+        case Every(parts):
+            tests = [_test_of(part, names, clock) for part in parts]
+            return lambda rows: _every(tests, rows)
+        case AnyOf(parts):
+            others = [_test_of(Not(part), names, clock) for part in parts]
+            return lambda rows: negated(_every(others, rows))
+
+
+def _comparison(node: Comparison, names: Names, clock: Clock) -> Test:
+    leaf, node = node, with_times(node)
+    operands = [node.left, node.right]
+    if node.operator in ("==", "!=") and any(isinstance(each, Constant) and each.value is None for each in operands):
+        return _leaf(leaf, operands, names, clock, _absence(wants=node.operator == "=="))
+    operator, relation = node.operator, relation_of(node)
+    return _leaf(
+        leaf, operands, names, clock, lambda values, count: compare(operator, relation, values[0], values[1], count)
+    )
+
+
+def _absence(*, wants: bool) -> Answer:
+    def answer(values: Sequence[Values], count: int) -> Mask:
+        absent = both(is_missing(values[0]), is_missing(values[1]))
+        return absent if wants else negated(absent)
+
+    return answer
+
+
+def _leaf(node: Comparison | Truth, operands: Sequence[Operand], names: Names, clock: Clock, answer: Answer) -> Test:
+    """The test that `answer` gives for the operands' columns; where one has none, the records are asked."""
+    judge = judge_of(node, names, clock)
+
+    def test(rows: Rows) -> Mask:
+        values = []
+        for operand in operands:
+            found = Same(operand.value) if isinstance(operand, Constant) else rows.at(operand.steps)
+            if found is None:
+                return np.array([judge(record) for record in rows.records()], np.bool_)
+            values.append(found)
+        return answer(values, len(rows))
+
+    return test
+
+
+def _every(tests: Sequence[Test], rows: Rows) -> Mask:
+    """Where all tests are true; each is asked only about what those before it left."""
+    count, left = len(rows), None
+    for test in tests:
+        mask = test(rows)
+        if mask is True:
+            continue
+        kept = np.flatnonzero(mask) if mask is not False else np.zeros(0, np.int64)
+        if not len(kept):
+            return False
+        if len(kept) < len(rows):
+            left = kept if left is None else left[kept]
+            rows = rows.taken(kept)
+    if left is None:
+        return True
+    every = np.zeros(count, np.bool_)
+    every[left] = True
+    return every

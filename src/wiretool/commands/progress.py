@@ -1,0 +1,72 @@
+"""How far the reading of files is, on a terminal."""
+
+import io
+import os
+import sys
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO, TypeVar, cast
+
+T = TypeVar("T")
+
+#: Seconds in which most files are read: nothing is shown before.
+QUICK_S = 0.5
+
+
+@contextmanager
+def counted(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[list[Path | BinaryIO], list[io.FileIO]]]:
+    """The sources with their files opened, and these. What cannot be opened stays a path: its reader says why.
+
+    A file tells how much of it was read, also by another process.
+    """
+    with ExitStack() as stack:
+        out: list[Path | BinaryIO] = []
+        files: list[io.FileIO] = []
+        for source in sources:
+            try:
+                file = stack.enter_context(io.FileIO(source, "rb")) if isinstance(source, Path) else None
+            except OSError:
+                file = None
+            if file is None:
+                out.append(source)
+            else:
+                files.append(file)
+                out.append(cast(BinaryIO, file))  # a raw file has all of one that is used
+        yield out, files
+
+
+def is_file(path: Path) -> bool:
+    """Whether a capture lies on a disk, so that its size is known and it can be read at any pace."""
+    try:
+        return S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what is written to stderr."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def shown(steps: Iterable[T], files: Sequence[io.FileIO]) -> Generator[T]:
+    """The steps as they come, with a bar of how much of the files was read, at what rate, and what is left to wait."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = BarColumn(), TaskProgressColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=sum(os.fstat(file.fileno()).st_size for file in files))
+    started, is_shown = time.monotonic(), False
+    try:
+        for step in steps:
+            bar.update(task, completed=sum(file.tell() for file in files))
+            if not is_shown and time.monotonic() - started >= QUICK_S:
+                bar.start()
+                is_shown = True
+            yield step
+    finally:
+        if is_shown:
+            bar.stop()

@@ -1,0 +1,89 @@
+"""Many frames of a connection of the draft at once: their fields as columns, and the session in a loop over a few.
+
+Messages that were cut, those whose flags share a byte, and whatever is out of the ordinary are read by the session.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers, Objects
+from wiretool.codec.hops import Hops, Prefix, hop
+from wiretool.codec.message import Side
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group
+from wiretool.protocols.pravega.appends import spans_of
+from wiretool.protocols.pravega.bulk_events import LateEvents
+from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Part, Walk
+from wiretool.protocols.pravega.framing import HEADER_BYTES
+from wiretool.protocols.pravega_draft.bulk_steps import CATALOGUE, STEPS, Stage
+from wiretool.protocols.pravega_draft.framing import PAYLOAD_BYTES_MAX
+from wiretool.protocols.pravega_draft.messages import EndAppendBlock
+from wiretool.protocols.pravega_draft.session import DraftConversation
+
+_PREFIX = Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, PAYLOAD_BYTES_MAX)
+_END = CATALOGUE.codes[EndAppendBlock]
+#: Fewer frames than this are read one by one.
+FRAMES_MIN = 16
+
+
+class DraftBulk(BulkConversation):
+    """The column path of one connection."""
+
+    def __init__(self, conversation: DraftConversation) -> None:
+        self._conversation = conversation
+
+    def is_ready(self) -> bool:
+        return True
+
+    def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
+        return hop(data, start, end, _PREFIX, guesses)
+
+    def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
+        if len(frames.starts) < FRAMES_MIN:
+            for row in range(len(frames.starts)):
+                read_one(row)
+            return []
+        found = CATALOGUE.kinds_of(frames)
+        stage = Stage(self._conversation)
+
+        def step(code: int, part: Part) -> Iterator[int]:
+            return STEPS[code](stage, part)
+
+        Walk(found, step, read_one).go(np.arange(len(found.codes)))
+        groups = (_group(stage, code, kind, found.codes[kind.rows] != SLOW) for code, kind in found.kinds.items())
+        return [group for group in groups if len(group.rows)]
+
+
+def _group(stage: Stage, code: int, kind: Kind, kept: Flags) -> Group:
+    kind = kind.take(kept)
+    name = kind.cls.declaration.name
+    if code == _END:
+        append, events = _completed(stage, kind)
+        return Group(kind.cls, name, kind.rows, kind.columns, None, append, events)
+    replies = kind.added if (kind.added != NO_REPLY).any() else None
+    return Group(kind.cls, name, kind.rows, kind.columns, replies)
+
+
+def _completed(stage: Stage, kind: Kind) -> tuple[dict[str, Column], Events]:
+    """The block that each end completes, in the form of `Blocks.complete`, and the events in it."""
+    blocks = [stage.blocks[place] for place in kind.added.tolist()]
+    offsets = np.array([offset for _, offset, _ in blocks], np.int64)
+    segments = list(dict.fromkeys(segment for segment, _, _ in blocks))
+    codes = np.array([segments.index(segment) for segment, _, _ in blocks], np.int64)
+    stored = [data for _, _, data in blocks]
+    append: dict[str, Column] = {
+        "segment": Choice(codes, segments),
+        "connection_id": kind.columns["connection_id"],
+        "connection_offset": Numbers(offsets),
+        "length": Numbers(np.array([len(data) for data in stored], np.int64)),
+    }
+    return append, LateEvents(lambda: _events(stored))
+
+
+def _events(stored: Sequence[bytes]) -> Events:
+    """The events in the bytes of blocks; the draft does not number them."""
+    spans = [spans_of(data, 0, len(data), -1) for data in stored]
+    rows = np.repeat(np.arange(len(stored)), [len(each) for each in spans])
+    bodies = [data[start:stop] for data, each in zip(stored, spans, strict=True) for start, stop in each]
+    lengths = np.array([len(body) for body in bodies], np.int64)
+    return Events(rows, {"length": Numbers(lengths)}, Objects(bodies))

@@ -1,0 +1,308 @@
+"""The table of events: each one inside an append or a record batch, with the number of the frame that it came in."""
+
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.rows import records_of, values_of
+from wiretool.codec.columns import Column, Integers, Numbers, Spans, Uuids
+from wiretool.codec.message import Message, fields_of
+from wiretool.codec.types import Data
+from wiretool.protocols.bulk import Group
+from wiretool.protocols.pravega.appends import HEADER_BYTES, event_frame
+from wiretool.protocols.pravega.messages import AppendBlock, AppendBlockEnd
+from wiretool.protocols.pravega.structures import EventFrame
+from wiretool.protocols.sbp.records import body_from_json
+from wiretool.records import Record
+from wiretool.sinks.arrow.arrays import coded_of, coded_uuids_of, numbers_of
+from wiretool.sinks.arrow.frames import utf8
+from wiretool.sinks.arrow.leaves import CODED
+from wiretool.sinks.arrow.messages import in_order
+
+#: As they are gathered. `offset` is that of the event's first byte in the stream of its side, null where its bytes do
+#: not stand in one piece in the frame; `crc32` is zlib's, of those bytes.
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()),
+        ("connection", pa.int64()),
+        ("writer", CODED),
+        ("event_number", pa.int64()),
+        ("offset", pa.int64()),
+        ("length", pa.int64()),
+        ("crc32", pa.int64()),
+    ]
+)
+#: What names the writer in the appends of a protocol.
+WRITERS = ("writer_id", "connection_id")
+
+
+class EventTables:
+    """Makes the tables of batch after batch: an append may end in another batch than the one its block was in."""
+
+    def __init__(self) -> None:
+        self._blocks = Blocks()
+
+    def table(self, batch: Batch) -> pa.Table | None:
+        """The events of a batch, in the order of their frames; None where it has none."""
+        self._blocks.enter(batch)
+        tables = [
+            table
+            for run in batch.runs
+            for group in run.groups
+            if (table := _of_group(run, group, self._blocks)) is not None and table.num_rows
+        ]
+        rows = [row for record in batch.records for row in _rows_of(record, self._blocks)]
+        if rows:
+            tables.append(_of_rows(rows))
+        self._blocks.leave()
+        return in_order(tables) if tables else None
+
+
+# -- columns -------------------------------------------------------------------------------------------------------
+
+
+def _of_group(run: FrameRun, group: Group, blocks: "Blocks") -> pa.Table | None:
+    events = group.events
+    if events is None and group.cls is not None:
+        return None
+    if events is None or not isinstance(events.body, Spans):
+        # Batches in a payload, or events of which some were cut: each is looked for by itself.
+        records = records_of(Batch(0, 0, [replace(run, groups=[group])], ()))
+        rows = [row for record in records for row in _rows_of(record, blocks)]
+        return _of_rows(rows) if rows else None
+    frame_rows = group.rows[events.rows]
+    starts, lengths = events.body.starts, events.body.lengths
+    offset: pa.Array = pa.nulls(len(frame_rows), pa.int64())
+    if len(starts):
+        offset = _offsets(run, bool(run.frames.is_server[frame_rows[0]]), starts, lengths)
+    columns = [
+        numbers_of(run.frames.numbers[frame_rows]),
+        numbers_of(np.full(len(frame_rows), run.connection, np.int64)),
+        _writers(group, events.rows, run.frames.data),
+        _event_numbers(events.columns.get("event_number"), len(frame_rows), run.frames.data),
+        offset,
+        numbers_of(lengths),
+        numbers_of(_checksums(run.frames.data, starts, lengths)),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _offsets(run: FrameRun, is_server: bool, starts: Integers, lengths: Integers) -> pa.Array:
+    """Where in the stream of their side events are that lie within one frame each."""
+    frames = run.frames
+    mine = np.flatnonzero(frames.is_server == is_server)
+    row = mine[np.maximum(np.searchsorted(frames.starts[mine], starts, "right") - 1, 0)]
+    is_within = (starts >= frames.starts[row]) & (starts + lengths <= frames.ends[row])
+    return numbers_of(starts - frames.starts[row] + run.offsets[row], None if is_within.all() else is_within)
+
+
+def _checksums(data: bytes, starts: Integers, lengths: Integers) -> Integers:
+    """The CRC-32 of each span of the data."""
+    crc32, view = zlib.crc32, memoryview(data)
+    spans = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+    return np.fromiter((crc32(view[start:end]) for start, end in spans), np.int64, len(starts))
+
+
+def _writers(group: Group, rows: Integers, data: bytes) -> pa.Array:
+    append = group.append or {}
+    column = next((append[name] for name in WRITERS if name in append), None)
+    if column is None:
+        return coded_of(np.full(len(rows), -1), ())
+    if isinstance(column, Uuids):
+        return coded_uuids_of(column.raw[rows])
+    return pa.array(values_of(column.take(rows), data), pa.string()).dictionary_encode()
+
+
+def _event_numbers(column: Column | None, count: int, data: bytes) -> pa.Array:
+    if column is None:
+        return pa.nulls(count, pa.int64())
+    if isinstance(column, Numbers):
+        return numbers_of(column.values, column.has)
+    return pa.array(values_of(column, data), pa.int64())
+
+
+# -- records -------------------------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """An event in the order of the columns."""
+
+    n: int
+    connection: int
+    writer: str | None
+    event_number: int | None
+    offset: int | None
+    length: int
+    crc32: int
+
+
+def _of_rows(rows: Sequence[Row]) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    arrays = [
+        pa.array(column, pa.string()).dictionary_encode() if field.type == CODED else pa.array(column, field.type)
+        for field, column in zip(SCHEMA, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def _rows_of(record: Record, blocks: "Blocks") -> Iterator[Row]:
+    if record.events is not None:
+        yield from _rows_of_append(record, record.events, blocks)
+    elif isinstance(record.fields, Mapping):
+        for number, body in _batched(record.fields.get("payload")):
+            yield Row(record.n, record.connection, None, number, None, len(body), zlib.crc32(body))
+
+
+def _rows_of_append(record: Record, events: Sequence[Mapping[str, Any]], blocks: "Blocks") -> Iterator[Row]:
+    append = record.append or {}
+    writer = next((append[name] for name in WRITERS if isinstance(append.get(name), str)), None)
+    bodies = [bytes.fromhex(event["data"]) for event in events]
+    own = _place_of(record, bodies)
+    offsets = _following(record.offset + own, bodies) if own is not None else [None] * len(bodies)
+    if own is None and (block := blocks.before(record)) is not None:
+        offsets = block.places_of(bodies)
+    for event, body, offset in zip(events, bodies, offsets, strict=True):
+        number = event.get("event_number")
+        name = None if writer is None else utf8(writer)
+        yield Row(record.n, record.connection, name, number, offset, len(body), zlib.crc32(body))
+
+
+def _following(offset: int, bodies: Sequence[bytes]) -> list[int | None]:
+    """Where events begin of which the first does at `offset`, with a header before each other one."""
+    out: list[int | None] = []
+    for body in bodies:
+        out.append(offset)
+        offset += len(body) + HEADER_BYTES
+    return out
+
+
+def _place_of(record: Record, bodies: Sequence[bytes]) -> int | None:
+    """Where in the frame the first of the events begins that stand in it one after the other, each behind its header.
+
+    None where they do not, as when they came in the block before it.
+    """
+    if not isinstance(record.fields, Message) or not bodies:
+        return None
+    first = _first_body(type(record.fields))
+    if first is None:
+        return None
+    whole = b"".join(event_frame(body) for body in bodies)
+    return first if record.raw.startswith(whole, first - HEADER_BYTES) else None
+
+
+def _first_body(cls: type[Message]) -> int | None:
+    """Where in a frame of the class the first event's bytes begin, if it has events in itself."""
+    at = HEADER_BYTES
+    for field in fields_of(cls):
+        at += field.wire.size_min
+        if isinstance(field.wire, EventFrame):
+            return at
+        if isinstance(field.wire, Data):
+            return at + HEADER_BYTES
+        if not field.wire.form:
+            return None
+    return None
+
+
+def _batched(payload: Any) -> Iterator[tuple[int | None, bytes]]:
+    """Number and bytes of each record in the batches of a payload's JSON form, or of each batch that is one whole."""
+    if not isinstance(payload, Mapping):
+        return
+    for batches in payload.values():
+        for batch in batches if isinstance(batches, list) else ():
+            if "records" in batch:
+                for each in batch["records"]:
+                    yield batch["base_offset"] + each["offset_delta"], body_from_json(each["body"], "body")
+            elif "payload" in batch:
+                yield batch["meta"].get("base_offset"), body_from_json(batch["payload"], "payload")
+
+
+# -- blocks --------------------------------------------------------------------------------------------------------
+
+_BLOCK, _END = AppendBlock.declaration.name, AppendBlockEnd.declaration.name
+#: Where the events of a block begin in its frame: behind the header and the writer's id.
+_BLOCK_HEAD = HEADER_BYTES + sum(field.wire.size_min for field in fields_of(AppendBlock))
+
+
+class Block(NamedTuple):
+    """A block of appends: the number of its frame, where that is in the stream, and its bytes."""
+
+    n: int
+    offset: int
+    raw: bytes
+
+    def places_of(self, bodies: Sequence[bytes]) -> list[int | None]:
+        """Where in the stream the events begin that are whole in the block; None for the others."""
+        at, out = _BLOCK_HEAD, list[int | None]()
+        for body in bodies:
+            frame = event_frame(body)
+            is_there = self.raw.startswith(frame, at)
+            out.append(self.offset + at + HEADER_BYTES if is_there else None)
+            at = at + len(frame) if is_there else len(self.raw) + 1
+        return out
+
+
+#: Bytes of blocks that are kept for a later batch; of the events in others it is not told where they are.
+OPEN_BYTES_MAX = 32 * 1024 * 1024
+
+
+class Blocks:
+    """The blocks of a batch by connection, and those before it that were not ended in it."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Block] = {}
+        self._records: dict[int, list[Record]] = {}
+        self._groups: dict[int, list[tuple[FrameRun, Group]]] = {}
+        self._ends: dict[int, int] = {}
+
+    def enter(self, batch: Batch) -> None:
+        """The next batch."""
+        self._records, self._groups, self._ends = {}, {}, {}
+        for record in batch.records:
+            if record.message == _BLOCK and record.raw:
+                self._records.setdefault(record.connection, []).append(record)
+            elif record.message == _END and record.kind == "frame":
+                self._ends[record.connection] = record.n
+        for run in batch.runs:
+            for group in run.groups:
+                if group.name == _BLOCK and len(group.rows):
+                    self._groups.setdefault(run.connection, []).append((run, group))
+                elif group.name == _END and len(group.rows):
+                    last = int(run.frames.numbers[group.rows[-1]])
+                    self._ends[run.connection] = max(last, self._ends.get(run.connection, 0))
+
+    def before(self, record: Record) -> Block | None:
+        """The last block of the connection in front of a frame."""
+        return self._last(record.connection, record.n)
+
+    def leave(self) -> None:
+        """Keep the blocks that may be ended in a later batch."""
+        for connection in {*self._open, *self._records, *self._groups}:
+            block = self._last(connection, 1 << 62)
+            if block is not None and block.n > self._ends.get(connection, 0):
+                self._open[connection] = block
+            else:
+                self._open.pop(connection, None)
+        if sum(len(block.raw) for block in self._open.values()) > OPEN_BYTES_MAX:
+            self._open.clear()
+
+    def _last(self, connection: int, n: int) -> Block | None:
+        found = [self._open[connection]] if connection in self._open else []
+        records = self._records.get(connection, [])
+        at = bisect_left(records, n, key=attrgetter("n"))
+        if at:
+            found.append(Block(records[at - 1].n, records[at - 1].offset, records[at - 1].raw))
+        for run, group in self._groups.get(connection, ()):
+            at = int(np.searchsorted(run.frames.numbers[group.rows], n))
+            if at:
+                row = group.rows[at - 1]
+                raw = run.frames.data[run.frames.starts[row] : run.frames.ends[row]]
+                found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw))
+        return max(found, key=attrgetter("n"), default=None)

@@ -1,0 +1,164 @@
+"""Tables as files: Parquet or Arrow IPC, written in row groups of bounded size, whole once they are closed."""
+
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wiretool.errors import UsageError
+from wiretool.sinks.arrow.frames import readers
+from wiretool.sinks.arrow.leaves import CODED
+
+#: Rows of a row group, and bytes of its columns before they are packed; whichever comes first.
+GROUP_ROWS = 262_144
+GROUP_BYTES = 16 * 1024 * 1024
+#: How hard zstd tries: more costs time and saves little.
+ZSTD_LEVEL = 1
+
+
+#: Row groups that may wait for the one that is being written.
+GROUPS_WAITING_MAX = 2
+
+
+class Press:
+    """Writes row groups one after the other, beside whatever else is done."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "tables")
+        self._waiting: deque[Future[None]] = deque()
+
+    def take(self, write: Callable[[], None]) -> None:
+        """Do it when all before it is done. An error comes out of a later call, at the latest of `finish`."""
+        self._waiting.append(self._thread.submit(write))
+        while len(self._waiting) > GROUPS_WAITING_MAX:
+            self._waiting.popleft().result()
+
+    def finish(self) -> None:
+        """Wait until all is done; the first error is raised."""
+        waiting, self._waiting = self._waiting, deque()
+        self._thread.shutdown()
+        for each in waiting:
+            each.result()
+
+
+class TableFile(ABC):
+    """A file of one table. What is added waits until there is enough of it for a row group."""
+
+    #: What names of such files end in.
+    suffix: str
+
+    def __init__(self, path: Path, schema: pa.Schema, press: Press) -> None:
+        self.path = path
+        self._press = press
+        self.waiting_bytes = 0
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+        #: Whether a part of it could not be written: it will not be whole.
+        self._is_broken = False
+        with refused(path):
+            path.parent.mkdir(exist_ok=True)
+            self._file = pa.OSFile(str(path), "wb")
+            self._open(self._file, schema)
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows, in the schema that the file was opened with."""
+        self._waiting.append(table)
+        self._waiting_rows += table.num_rows
+        self.waiting_bytes += table.nbytes
+        if self._waiting_rows >= GROUP_ROWS or self.waiting_bytes >= GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if not self._waiting:
+            return
+        tables, self._waiting, self._waiting_rows, self.waiting_bytes = self._waiting, [], 0, 0
+        self._press.take(partial(self._put, tables))
+
+    def _put(self, tables: list[pa.Table]) -> None:
+        if self._is_broken:
+            return
+        self._is_broken = True
+        with refused(self.path):
+            self._write(pa.concat_tables(tables).unify_dictionaries())
+        self._is_broken = False
+        tables.clear()
+
+    def close(self) -> None:
+        """Write what a reader needs to find its way; the rows have been written by then."""
+        with suppress(OSError, pa.ArrowException) if self._is_broken else refused(self.path):
+            try:
+                self._end()
+            finally:
+                self._file.close()
+
+    @abstractmethod
+    def _open(self, file: pa.NativeFile, schema: pa.Schema) -> None: ...
+    @abstractmethod
+    def _write(self, table: pa.Table) -> None: ...
+    @abstractmethod
+    def _end(self) -> None: ...
+
+
+class ParquetFile(TableFile):
+    """Parquet, in the types of its own only: what is coded here is text there, packed by its words."""
+
+    suffix = ".parquet"
+
+    def _open(self, file: pa.NativeFile, schema: pa.Schema) -> None:
+        coded = [field.name for field in schema if field.type == CODED]
+        whole = [field.name for field in schema if field.type == pa.int64()]
+        self._writer = pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            compression_level=ZSTD_LEVEL,
+            use_dictionary=coded,
+            # Most numbers are near the one before them: this is both faster and several times smaller than plain.
+            column_encoding=dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
+            write_statistics=[*coded, *whole],
+            store_schema=False,
+        )
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def _end(self) -> None:
+        self._writer.close()
+
+
+class ArrowFile(TableFile):
+    """Arrow IPC with packed buffers."""
+
+    suffix = ".arrow"
+
+    def _open(self, file: pa.NativeFile, schema: pa.Schema) -> None:
+        self._schema = readers(schema)
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        self._writer = pa.ipc.new_file(file, self._schema, options=options)
+
+    def _write(self, table: pa.Table) -> None:
+        self._writer.write_table(table.cast(self._schema).combine_chunks())
+
+    def _end(self) -> None:
+        self._writer.close()
+
+
+FILES: dict[str, type[TableFile]] = {"parquet": ParquetFile, "arrow": ArrowFile}
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    """UsageError where the system does not take what is written."""
+    try:
+        yield
+    except OSError as err:
+        why = os.strerror(err.errno) if err.errno else str(err)
+        raise UsageError(f"cannot write {path}: {why}") from err

@@ -1,0 +1,74 @@
+"""Columns say what rows say: every record, the ledger, the notes and the damage, on whatever can be captured."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.bulk.engines import assert_equal, by_columns, by_rows, table_packets
+from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.vectors import capture_of
+from tests.helpers.vectors import Vector
+
+#: Packets of a table: one whole capture, and so few that each has several; enough for runs in both.
+MANY, FEW = 65_536, 61
+
+
+def check(raw: Sequence[bytes], count: int, protocol: str = "auto") -> None:
+    """AssertionError where the two ways through the files differ, with tables of `count` packets."""
+    rows = by_rows([BytesIO(each) for each in raw], protocol=protocol)
+    with table_packets(count):
+        assert_equal(by_columns([BytesIO(each) for each in raw], protocol=protocol), rows)
+
+
+def test_captures(capture: tuple[Path, Path | None]) -> None:
+    rows = by_rows(capture[0])
+    for count in (MANY, FEW):
+        with table_packets(count):
+            assert_equal(by_columns(capture[0]), rows)
+
+
+def test_vectors(vector: Vector) -> None:
+    """The bytes of each vector, said by either side in the midst of a conversation in good order."""
+    protocol, raw = capture_of(vector)
+    check([raw], MANY, protocol)
+
+
+_spoken = st.builds(
+    Spoken,
+    protocol=st.sampled_from(SPOKEN),
+    each=st.sampled_from([1, 2, 9, 40]),
+    mtu=st.sampled_from([60, 536, 1460, 30_000]),
+    ipv6=st.booleans(),
+    begin=st.sampled_from([True, True, False]),
+    acks=st.booleans(),
+    wraps=st.booleans(),
+    end=st.sampled_from(["fin", "rst", ""]),
+    again=st.sampled_from([False, False, True]),
+    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=3),
+)
+
+
+@given(
+    connections=st.lists(_spoken, min_size=1, max_size=4),
+    harms=st.frozensets(st.sampled_from(HARMS), max_size=2),
+    form=st.sampled_from(FORMS),
+    count=st.sampled_from([MANY, FEW, 16]),
+    seed=st.integers(0, 2**32),
+)
+def test_made_captures(connections: list[Spoken], harms: frozenset[str], form: str, count: int, seed: int) -> None:
+    check(files_of(packets_made(connections, harms, seed), form, seed), count)
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+@pytest.mark.parametrize("trouble", ["", *TROUBLES])
+@pytest.mark.parametrize("each", [1, 12])
+def test_each_trouble(protocol: str, trouble: str, each: int) -> None:
+    """Every protocol with every trouble, alone on its wire: long runs between the places where something is wrong."""
+    spoken = Spoken(protocol, each=each, acks=each > 1, troubles=frozenset([trouble] if trouble else []))
+    for seed in range(3):
+        packets = packets_made([spoken], frozenset(), seed, 400)
+        check(files_of(packets, "nano", seed), FEW if seed else MANY)

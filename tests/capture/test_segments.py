@@ -1,0 +1,36 @@
+"""Segments as arrays are the segments that are read one by one."""
+
+from io import BytesIO
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.bulk.made import HARMS, Spoken, packets_made
+from tests.helpers.captures import pcap_bytes, tcp_packets
+
+from wiretool.capture.files import read_packets
+from wiretool.capture.layers import read_segments
+from wiretool.capture.segments import SegmentTable, read_segment_tables
+from wiretool.capture.tables import read_packet_tables
+
+
+def tables_of(raw: bytes) -> list[SegmentTable]:
+    return list(read_segment_tables(read_packet_tables([BytesIO(raw)])))
+
+
+@given(st.frozensets(st.sampled_from(HARMS)), st.booleans(), st.integers(0, 1000))
+def test_segments_of_any_packets(harms: frozenset[str], ipv6: bool, seed: int) -> None:
+    raw = pcap_bytes(packets_made([Spoken("pravega"), Spoken("foreign", ipv6=ipv6)], harms, seed, 60))
+    expected = list(read_segments(read_packets([BytesIO(raw)])))
+    found = [table.segment(row) for table in tables_of(raw) for row in range(len(table))]
+    assert found == expected
+    assert [each for table in tables_of(raw) for each in table.segments(np.arange(len(table)))] == expected
+
+
+@given(st.lists(st.sampled_from([1, 2, 700]), min_size=1, max_size=12), st.integers(1, 60))
+def test_payloads_that_are_alike_are_copied_as_one(sizes: list[int], times: int) -> None:
+    said = [("client", bytes([number % 251]) * size) for number, size in enumerate(sizes) for _ in range(times)]
+    (table,) = tables_of(pcap_bytes(tcp_packets(said, acks=False)))  # type: ignore[arg-type]
+    rows = np.flatnonzero(table.lengths > 0)
+    assert b"".join(table.payloads(rows)) == b"".join(data for _, data in said)
+    assert table.payloads(rows[:0]) == []

@@ -1,0 +1,58 @@
+"""Packets as arrays are the packets that are read one by one."""
+
+import gzip
+from io import BytesIO
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers.captures import packets_of, pcap_bytes
+
+from wiretool.capture import tables
+from wiretool.capture.files import read_packets
+from wiretool.capture.packets import Packet
+from wiretool.capture.tables import read_packet_tables
+from wiretool.errors import CaptureError
+
+
+def both(raw: bytes) -> tuple[list[Packet | str], list[Packet | str]]:
+    """The packets by tables, and one by one, each with the damage behind them."""
+    by_table = (table.packet(row) for table in read_packet_tables([BytesIO(raw)]) for row in range(len(table.starts)))
+    out: list[list[Packet | str]] = [[], []]
+    for found, packets in zip(out, (by_table, read_packets([BytesIO(raw)])), strict=True):
+        try:
+            found.extend(packets)
+        except CaptureError as err:
+            found.append(str(err))
+    return out[0], out[1]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("start_ns", [0, 1_700_000_000_000_000_000, 65_535 * 10**9 + 999_000_000])
+def test_many_records_are_found_side_by_side(order: str, start_ns: int) -> None:
+    """Records of every size, some of them full of what looks like the headers of others."""
+    inside = pcap_bytes(packets_of([b"abc"] * 90, start_ns=start_ns), order=order)[24:]
+    frames = [bytes(size % 1500) if size % 7 else inside for size in range(0, 90_000, 13)]
+    found, expected = both(pcap_bytes(packets_of(frames, start_ns=start_ns), order=order))
+    assert found == expected
+    assert len(found) == len(frames)
+
+
+@given(st.lists(st.binary(max_size=90), max_size=40), st.data())
+def test_every_cut_gives_the_same(frames: list[bytes], data: st.DataObject) -> None:
+    raw = pcap_bytes(packets_of(frames))
+    cut = raw[: data.draw(st.integers(0, len(raw)))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "TABLE_PACKETS", 7)
+        found, expected = both(cut)
+    assert found == expected
+
+
+def test_a_table_takes_so_many_packets_and_bytes_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = pcap_bytes(packets_of([bytes(100)] * 100))
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 30)
+    assert [len(each.starts) for each in read_packet_tables([BytesIO(raw)])] == [30, 30, 30, 10]
+    packed = gzip.compress(raw)
+    assert sum(len(each.starts) for each in read_packet_tables([BytesIO(packed)])) == 100
+    assert list(chain(read_packet_tables([BytesIO(b"")]))) == []

@@ -1,0 +1,89 @@
+"""Hops over frames find what a walk from one to the next finds, wherever packets begin and whatever is broken."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wiretool.codec.hops import ABREAST_MIN, Hops, Prefix, hop
+
+PLAIN = Prefix(header_bytes=8, length_at=4, counted_from=8, length_min=0, length_max=300)
+#: As in SBP: the length stands first and counts from behind itself.
+FIRST = Prefix(header_bytes=4, length_at=0, counted_from=4, length_min=2, length_max=300)
+
+
+def walked(data: bytes, at: int, end: int, prefix: Prefix) -> Hops:
+    """The slow and obvious way."""
+    starts: list[int] = []
+    while at + prefix.header_bytes <= end:
+        length = int.from_bytes(data[at + prefix.length_at : at + prefix.length_at + 4], "big")
+        stop = at + prefix.counted_from + length
+        if not prefix.length_min <= length <= prefix.length_max:
+            return Hops(np.array(starts, np.int64), at, 0, is_broken=True)
+        if stop > end:
+            return Hops(np.array(starts, np.int64), at, stop - at)
+        starts.append(at)
+        at = stop
+    return Hops(np.array(starts, np.int64), at, 0)
+
+
+def check(data: bytes, start: int, end: int, prefix: Prefix, guesses: list[int]) -> Hops:
+    """AssertionError where the two differ."""
+    found = hop(data, start, end, prefix, np.array(guesses, np.int64))
+    expected = walked(data, start, end, prefix)
+    assert found.starts.tolist() == expected.starts.tolist()
+    assert found[1:] == expected[1:]
+    return found
+
+
+def stream(luck: random.Random, prefix: Prefix, frames: int, broken: float) -> tuple[bytes, list[int]]:
+    """Frames of any size, now and then one that cannot be; and where they begin."""
+    data, starts = bytearray(), []
+    for _ in range(frames):
+        length = luck.choice([prefix.length_min, 5, 20, luck.randrange(2, 300)])
+        if luck.random() < broken:
+            length = luck.choice([301, 2**32 - 1, 0 if prefix.length_min else 2**24])
+        starts.append(len(data))
+        data += luck.randbytes(prefix.length_at) + length.to_bytes(4, "big")
+        data += luck.randbytes(prefix.counted_from - prefix.length_at - 4 + min(length, 300))
+    return bytes(data), starts
+
+
+@pytest.mark.parametrize("prefix", [PLAIN, FIRST])
+@given(
+    seed=st.integers(0, 2**32),
+    frames=st.integers(0, 120),
+    broken=st.sampled_from([0, 0, 0.02]),
+    true=st.floats(0, 1),
+    wrong=st.integers(0, 60),
+    cut=st.integers(0, 40),
+    offset=st.integers(0, 30),
+)
+def test_hops_are_a_walk(
+    prefix: Prefix, seed: int, frames: int, broken: float, true: float, wrong: int, cut: int, offset: int
+) -> None:
+    luck = random.Random(seed)
+    raw, starts = stream(luck, prefix, frames, broken)
+    data = luck.randbytes(offset) + raw + luck.randbytes(9)
+    end = max(offset, offset + len(raw) - cut)
+    guesses = [start + offset for start in starts if luck.random() < true]
+    guesses += [luck.randrange(len(data) + 10) for _ in range(wrong)]
+    check(data, offset, end, prefix, sorted(guesses))
+
+
+@given(st.binary(max_size=400), st.lists(st.integers(0, 400), max_size=60), st.sampled_from([PLAIN, FIRST]))
+def test_any_bytes(data: bytes, guesses: list[int], prefix: Prefix) -> None:
+    check(data, 0, len(data), prefix, sorted(guesses))
+
+
+@pytest.mark.parametrize("step", [1, 3, 50])
+def test_frames_longer_than_packets(step: int) -> None:
+    """Most packets begin in the middle of a frame, on what looks like one."""
+    frame = (200).to_bytes(8, "big") + (b"\0" * 7 + b"\x08") * 25
+    data = frame * 60
+    found = check(data, 0, len(data) - 1, PLAIN, list(range(0, len(data), step)))
+    assert len(found.starts) == 59
+    assert found.need == len(frame)
+    assert len(range(0, len(data), step)) >= ABREAST_MIN

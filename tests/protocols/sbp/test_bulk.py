@@ -1,0 +1,234 @@
+"""The column path of the newest protocol: it says what the row path says, and leaves the same state."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bench.sbp_requests import make_capture
+from tests.helpers.tables import mutated, tables
+from tests.protocols.sbp.talk import Said, in_bulk, one_by_one
+from wiretool import limits
+from wiretool.batches.rows import records_of
+from wiretool.bulk.read import read_batches
+from wiretool.codec import reference
+from wiretool.codec.message import Side
+from wiretool.dissect import read
+from wiretool.protocols.sbp import open_conversation
+from wiretool.protocols.sbp import tables as latest
+from wiretool.protocols.sbp.bulk import FRAMES_MIN, SbpBulk
+from wiretool.protocols.sbp.framing import encode_frame, extent
+from wiretool.protocols.sbp.messages import APPEND, FETCH, GOAWAY, PING, SbpFrame, operations_of
+from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
+from wiretool.protocols.sbp.schema import LATEST
+from wiretool.protocols.sbp.session import Requests
+
+OK = latest.Status(code=1200, message="OK")
+
+
+def entry(body: bytes = b"x", **meta: Any) -> bytes:
+    return reference.encode(AppendEntry(meta=RecordBatchMeta(**meta), payload=body))
+
+
+def frame(side: Side = "client", **fields: Any) -> tuple[Side, bytes]:
+    return side, encode_frame(SbpFrame(**fields), side)
+
+
+def append(stream_id: int, payload: bytes = b"", **fields: Any) -> tuple[Side, bytes]:
+    header = latest.AppendRequest(timeout_ms=5)
+    return frame(opcode=APPEND, stream_id=stream_id, header=header, payload=payload or entry(), **fields)
+
+
+def answer(stream_id: int, **fields: Any) -> tuple[Side, bytes]:
+    fields = {"opcode": APPEND, "flags": 3, "header": latest.AppendResponse(status=OK), **fields}
+    return frame("server", stream_id=stream_id, **fields)
+
+
+def check(said: Said) -> int:
+    """How many frames took the slow way; AssertionError where the two paths differ."""
+    expected = one_by_one(open_conversation(True), said)
+    conversation = open_conversation(True)
+    found, slow = in_bulk(conversation, SbpBulk(conversation), said)
+    assert found == expected
+    return slow
+
+
+def plain(count: int) -> Said:
+    """Requests and their answers in turn."""
+    return [each for at in range(1, count + 1) for each in (append(at), answer(at))]
+
+
+def test_requests_and_answers() -> None:
+    assert check(plain(200)) == 0
+
+
+def test_few_frames_go_one_by_one() -> None:
+    said = plain(FRAMES_MIN)[: FRAMES_MIN - 1]
+    assert check(said) == len(said)
+
+
+@pytest.mark.parametrize(
+    ("odd", "slow"),
+    [
+        (answer(999), 1),
+        (append(900, flags=4), 0),
+        (append(901, payload=entry() + b"\x22"), 1),
+        (append(902, checksum=7), 1),
+        (append(903, header_format=2), 1),
+        (frame(opcode=APPEND, stream_id=904), 1),
+        (frame(opcode=APPEND, stream_id=905, payload=entry()), 0),
+        (frame(opcode=FETCH, stream_id=906, payload=entry()), 1),
+        (frame(opcode=APPEND, stream_id=907, header=b"abc", payload=entry()), 1),
+        (frame(opcode=0x7777, stream_id=908), 1),
+        (frame(opcode=0, stream_id=909), 1),
+        (frame(opcode=PING, stream_id=910, header=b"any", payload=b"thing"), 0),
+        (frame(opcode=GOAWAY), 1),
+        (frame("server", opcode=GOAWAY, flags=1), 1),
+        (frame(opcode=0x2002, stream_id=911, header=latest.SealRangeRequest(kind=1, range=latest.Range())), 1),
+        (answer(5, flags=7, header=latest.SystemError(status=OK)), 1),
+        (append(912, payload=entry("é".encode())), 0),
+        (append(913, payload=entry(b"\xff") + entry(stream_id=7)), 0),
+        (append(914, payload=b"\x23" + entry()[1:]), 1),
+        (append(3), 0),
+    ],
+)
+def test_one_odd_frame(odd: tuple[Side, bytes], slow: int) -> None:
+    said = plain(100)
+    assert check([*said[:90], odd, *said[90:]]) == slow
+
+
+def test_header_longer_than_the_frame() -> None:
+    side, raw = append(1)
+    said = plain(40)
+    assert check([*said, (side, raw[:13] + b"\xff\xff\xff" + raw[16:])]) == 1
+
+
+def test_answers_out_of_order_in_parts_and_left_open() -> None:
+    said = [append(at) for at in range(300)]
+    said += [answer(at, flags=1) for at in range(0, 300, 3)]
+    said += [answer(at) for at in reversed(range(0, 300, 2))]
+    said += [append(at) for at in range(0, 300, 4)]
+    assert check(said) == 0
+
+
+def test_both_sides_ask() -> None:
+    asked = [frame("server", opcode=PING, stream_id=at) for at in range(80)]
+    said = [each for at in range(80) for each in (append(at), asked[at])]
+    said += [frame(opcode=PING, flags=3, stream_id=at) for at in range(80)] + [answer(at) for at in range(80)]
+    assert check(said) == 0
+
+
+def test_one_identifier_again_and_again() -> None:
+    said = [each for _ in range(100) for each in (append(0), answer(0))] + [append(0)] * 300 + [answer(0)] * 300
+    assert check(said) > 0
+
+
+def test_more_requests_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 100)
+    said = [append(at) for at in range(250)] + [answer(at) for at in range(250)]
+    assert check(said) == 150
+
+
+def test_what_server_it_is_shows_in_its_answers() -> None:
+    conversation = open_conversation(True)
+    in_bulk(conversation, SbpBulk(conversation), plain(50))
+    assert conversation.role == "range server"
+
+
+def test_entries_of_one_payload_without_end() -> None:
+    said = plain(60)
+    assert check([*said, append(800, payload=entry(b"") * 100), append(801, payload=entry(b"") * 1000)]) == 1
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> Said:
+    """Frames of both sides over few identifiers, some of them damaged."""
+    said = []
+    for _ in range(draw(st.integers(FRAMES_MIN, 60))):
+        table = draw(st.sampled_from((*LATEST.tables[:8], *LATEST.tables[8:14])))
+        is_request = table.declaration.sender == "client"
+        opcode = table.declaration.type_id
+        made = SbpFrame(
+            opcode=draw(st.sampled_from([opcode] * 9 + [*operations_of(LATEST)])),
+            flags=draw(st.sampled_from([0] * 9 + [4] if is_request else [3] * 6 + [1, 7])),
+            stream_id=draw(st.integers(0, 12)),
+            header=draw(st.one_of(st.none(), tables(table))),
+            payload=entry(draw(st.binary(max_size=6))) if opcode in (APPEND, FETCH) else b"",
+        )
+        side: Side = "client" if is_request == draw(st.sampled_from([True] * 9 + [False])) else "server"
+        raw = encode_frame(made, side)
+        if draw(st.integers(0, 9)) == 0:
+            raw = raw[:4] + draw(mutated(raw[4:]).filter(lambda body: len(body) >= 16))
+            raw = len(raw[4:]).to_bytes(4, "big") + b"\x17" + raw[5:]
+        said.append((side, raw))
+    return said
+
+
+@settings(deadline=None)
+@given(said=conversations(), many=st.sampled_from([2, 5, 64]))
+def test_any_conversation(said: Said, many: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wiretool.protocols.sbp.bulk_pairs.MANY_MIN", many)
+        check(said)
+
+
+@given(said=conversations(), cut=st.integers(0, 40))
+def test_split_is_as_extent(said: Said, cut: int) -> None:
+    data = b"".join(each for _, each in said)[: -cut or None]
+    bulk = SbpBulk(open_conversation(True))
+    hops = bulk.split("client", data, 0, len(data), np.zeros(0, np.int64))
+    at, starts = 0, []
+    while at < len(data) and 0 < extent(data, at, len(data)) <= len(data) - at:
+        starts.append(at)
+        at += extent(data, at, len(data))
+    assert not hops.is_broken
+    assert (hops.starts.tolist(), hops.end) == (starts, at)
+    assert hops.need == extent(data, at, len(data))
+
+
+@pytest.mark.parametrize("bad", [b"\0\0\0\x0f", b"\x01\0\0\x01", b"\0\0\0\x10\x18"])
+def test_split_is_broken_where_no_frame_begins(bad: bytes) -> None:
+    data = append(1)[1] + bad
+    assert SbpBulk(open_conversation(True)).split("client", data, 0, len(data), np.zeros(0, np.int64)).is_broken
+
+
+def test_requests_many_at_once() -> None:
+    requests = Requests()
+    requests.leave_open({1: (APPEND, 10), 2: (FETCH, 20)})
+    assert requests.open_among([2, 3]) == {2: [(FETCH, 20)]}
+    requests.forget([1])
+    assert (requests.count, list(requests.all_open())) == (1, [(2, [(FETCH, 20)])])
+
+
+@pytest.mark.parametrize("frames_per_packet", [1, 5])
+def test_a_whole_capture(tmp_path: Path, frames_per_packet: int) -> None:
+    path = tmp_path / "sbp.pcap"
+    count = make_capture(path, packets=400, frames_per_packet=frames_per_packet, connections=2)
+    batches = list(read_batches(path))
+    records = [record for batch in batches for record in records_of(batch)]
+    assert records == list(read(path))
+    assert [record.kind for record in records] == ["frame"] * count
+    assert sum(len(batch.records) for batch in batches) < count // 4
+    assert sum(record.reply_to is not None for record in records) == count // 2
+
+
+def test_equal_captures_are_equal(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        make_capture(tmp_path / name, packets=10)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    with pytest.raises(ValueError, match="connections is 0"):
+        make_capture(tmp_path / "none", connections=0)
+
+
+def test_forms_are_those_of_the_row_path() -> None:
+    """The column path lists the keys of a frame's form itself: they are the same, in the same order."""
+    said = [append(1)] * FRAMES_MIN
+    conversation = open_conversation(True)
+    found, slow = in_bulk(conversation, SbpBulk(conversation), said)
+    expected = one_by_one(open_conversation(True), said)
+    assert msgspec.json.encode(found.readings[0][1]) == msgspec.json.encode(expected.readings[0][1])
+    assert slow == 0

@@ -1,0 +1,122 @@
+"""Statistics of batches are those of their records, row for row, however little is remembered."""
+
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.bench.pravega_appends import make_capture
+from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.sessions.engines import by_columns, by_rows
+
+from wiretool import limits
+from wiretool.batches.rows import records_of
+from wiretool.bulk.read import read_batches
+from wiretool.capture import tables
+from wiretool.records import Record
+from wiretool.sessions.stats import OTHERS, Stats
+
+#: Packets of a table: one for a whole capture, and so few that most requests and replies are in several.
+MANY, FEW = 65_536, 50
+#: Captures that take long in small tables.
+LARGE_BYTES = 1_000_000
+
+
+def test_captures(capture: tuple[Path, Path | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = by_rows(capture[0])
+    for count in (MANY, FEW) if capture[0].stat().st_size < LARGE_BYTES else (MANY,):
+        monkeypatch.setattr(tables, "TABLE_PACKETS", count)
+        assert by_columns(capture[0]) == rows
+
+
+@pytest.mark.parametrize("count", [MANY, 1000, FEW])
+@pytest.mark.parametrize(("connections", "frames", "events"), [(1, 6, 1), (3, 1, 2), (40, 20, 1)])
+def test_appends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, connections: int, frames: int, events: int
+) -> None:
+    path = tmp_path / "made.pcap"
+    make_capture(path, 2000, frames, 40, events, connections=connections)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", count)
+    assert by_columns(path) == by_rows(path)
+
+
+@pytest.mark.parametrize("count", [MANY, FEW])
+@pytest.mark.parametrize(
+    "small",
+    [
+        {"REQUESTS_OPEN_MAX": 1},
+        {"REQUESTS_OPEN_MAX": 37},
+        {"REQUESTS_OPEN_MAX": 300},
+        {"STATS_ROWS_MAX": 1},
+        {"STATS_ROWS_MAX": 3},
+        {"CONNECTIONS_MAX": 2},
+        {"REQUESTS_OPEN_MAX": 50, "STATS_ROWS_MAX": 4, "CONNECTIONS_MAX": 4},
+    ],
+)
+def test_little_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, small: dict[str, int]
+) -> None:
+    """The limits are those of statistics alone: both ways read the same records."""
+    path = tmp_path / "made.pcap"
+    make_capture(path, 1200, 9, 40, 1, connections=6)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", count)
+    batches = list(read_batches(path))
+    for name, value in small.items():
+        monkeypatch.setattr(limits, name, value)
+    rows, columns = Stats(), Stats()
+    for batch in batches:
+        columns.add_batch(batch)
+        rows.add_all(records_of(batch))
+    assert columns.as_json() == rows.as_json()
+    assert columns.about.known == rows.about.known
+    assert list(columns.about.known) == list(rows.about.known)
+    assert len(rows.messages) <= limits.STATS_ROWS_MAX + 2
+    if limits.STATS_ROWS_MAX < 6:
+        assert OTHERS in rows.connections
+
+
+_spoken = st.builds(
+    Spoken,
+    protocol=st.sampled_from(SPOKEN),
+    each=st.sampled_from([1, 9, 40]),
+    mtu=st.sampled_from([536, 1460, 30_000]),
+    begin=st.sampled_from([True, True, False]),
+    acks=st.booleans(),
+    again=st.sampled_from([False, False, True]),
+    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=2),
+)
+
+
+@given(
+    connections=st.lists(_spoken, min_size=1, max_size=4),
+    harms=st.frozensets(st.sampled_from(HARMS), max_size=2),
+    form=st.sampled_from(FORMS),
+    count=st.sampled_from([MANY, FEW]),
+    seed=st.integers(0, 2**32),
+)
+def test_made_captures(connections: list[Spoken], harms: frozenset[str], form: str, count: int, seed: int) -> None:
+    raw = files_of(packets_made(connections, harms, seed), form, seed)
+    rows = by_rows([BytesIO(each) for each in raw])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "TABLE_PACKETS", count)
+        assert by_columns([BytesIO(each) for each in raw]) == rows
+
+
+def test_appends_are_counted_as_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made into records again where nothing is out of the ordinary."""
+    path = tmp_path / "made.pcap"
+    frames = make_capture(path, 2000, 6, 40, 1, connections=2)
+    singles = list[int]()
+    add = Stats.add
+
+    def add_one(stats: Stats, record: Record) -> None:
+        singles.append(record.n)
+        add(stats, record)
+
+    monkeypatch.setattr(Stats, "add", add_one)
+    stats = Stats()
+    for batch in read_batches(path):
+        stats.add_batch(batch)
+    assert stats.total.frames == frames
+    assert len(singles) < 50

@@ -1,0 +1,207 @@
+"""Lines made of columns are, byte for byte, those that are made of records."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.bulk.made import SPOKEN, Spoken, files_of, packets_made
+from tests.bulk.vectors import capture_of
+from tests.helpers.records import Paper
+from tests.helpers.vectors import Vector
+
+from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.rows import records_of
+from wiretool.bulk.read import read_batches
+from wiretool.dissect import Source, annotate
+from wiretool.errors import CaptureError
+from wiretool.protocols.registry import PROTOCOLS
+from wiretool.records import Record
+from wiretool.sinks.batch_sink import RowByRow
+from wiretool.sinks.choose import batch_sink_for, sink_for
+from wiretool.sinks.lines import parts
+from wiretool.sinks.lines.sink import LinesSink
+from wiretool.sinks.output import Output
+from wiretool.where import Clock, columns_of, names_for
+
+FORMS = ("ndjson", "json", "csv")
+#: Values that are always found in columns, some in no row or in some rows only, and some that are not.
+CHOICES = (
+    "",
+    "n,kind,time_ns,connection,client,server,side,protocol,message,offset,length",
+    "reply_to,packets,append,events,fields,error,why,left_over",
+    "reply_to",
+    "packets[1],n,packets[0],n,append.segment,append.event_number,append.expected_length",
+    "message,events[0].data,n",
+    "fields.header.fields.stream_id,fields.header.table,fields.payload.batches,fields.payload.hex,n",
+    "n,fields.data,fields.request_id,fields.segment,fields.writer_id,fields.payload,fields.header",
+)
+NAMES = names_for(PROTOCOLS.values())
+
+
+@pytest.fixture
+def all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows go as arrays too, and several stretches are in a batch."""
+    monkeypatch.setattr(parts, "PART_ROWS_MIN", 1)
+    monkeypatch.setattr(parts, "TEXT_BYTES", 50_000)
+
+
+@pytest.fixture(params=[(1, 20_000), (4, 300_000)], ids=["all rows", "some rows"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows as arrays or records."""
+    monkeypatch.setattr(parts, "PART_ROWS_MIN", request.param[0])
+    monkeypatch.setattr(parts, "TEXT_BYTES", request.param[1])
+
+
+def batches_of(source: Source, protocol: str = "auto") -> list[Batch]:
+    out: list[Batch] = []
+    try:
+        out.extend(read_batches(source, protocol=protocol))
+    except CaptureError:
+        return out
+    return out
+
+
+def by_lines(batches: Sequence[Batch], form: str, paths: str) -> str:
+    paper = Paper()
+    sink = batch_sink_for(form, paper, columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    assert isinstance(sink, LinesSink)
+    sink.begin()
+    for batch in batches:
+        sink.write(batch)
+    sink.end()
+    return paper.text
+
+
+def by_rows(batches: Sequence[Batch], form: str, paths: str) -> str:
+    paper = Paper()
+    sink = sink_for(form, paper, columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    sink.begin()
+    for batch in batches:
+        for record in records_of(batch):
+            sink.write(record)
+    sink.end()
+    return paper.text
+
+
+def check(batches: Sequence[Batch], *paths: str, forms: Sequence[str] = FORMS) -> None:
+    for form in forms:
+        for each in paths:
+            lines, rows = by_lines(batches, form, each), by_rows(batches, form, each)
+            for line, row in zip(lines.split("\n"), rows.split("\n"), strict=False):
+                assert line == row, (form, each)
+            assert lines == rows
+
+
+def thinned(batch: Batch, chance: Random) -> Batch:
+    """Some of the records of a batch."""
+    records = [record for record in batch.records if chance.random() < 0.5]
+    runs = [_thinned(run, chance) for run in batch.runs]
+    return Batch(batch.first_n, batch.count, [run for run in runs if run.groups], records)
+
+
+def _thinned(run: FrameRun, chance: Random) -> FrameRun:
+    kept = [group.take(np.array([chance.random() < 0.5 for _ in group.rows], np.bool_)) for group in run.groups]
+    return replace(run, groups=[group for group in kept if len(group.rows)])
+
+
+def fields_in(batches: Sequence[Batch]) -> str:
+    """Every field that their groups have."""
+    groups = [group for batch in batches for run in batch.runs for group in run.groups]
+    return ",".join(sorted({f"fields.{name}" for group in groups for name in group.columns})) or "n"
+
+
+@pytest.mark.usefixtures("all_rows")
+def test_captures(capture: tuple[Path, Path | None]) -> None:
+    batches = batches_of(capture[0])
+    chance = Random(capture[0].name)
+    check(batches, "", chance.choice(CHOICES[1:]), forms=("ndjson", "csv"))
+    check([thinned(batch, chance) for batch in batches], fields_in(batches), forms=("ndjson", "csv"))
+
+
+@pytest.mark.usefixtures("all_rows")
+def test_vectors(vector: Vector) -> None:
+    """The bytes of each vector, said by either side in the midst of a conversation in good order."""
+    protocol, raw = capture_of(vector)
+    batches = batches_of(BytesIO(raw), protocol)
+    check(batches, "", forms=("ndjson", "csv"))
+
+
+@pytest.mark.usefixtures("sizes")
+@pytest.mark.parametrize("protocol", SPOKEN)
+@pytest.mark.parametrize("paths", CHOICES)
+def test_each_protocol(protocol: str, paths: str) -> None:
+    packets = packets_made([Spoken(protocol, each=12, acks=True)], frozenset(), 1, 400)
+    batches = [batch for raw in files_of(packets, "nano", 1) for batch in batches_of(BytesIO(raw))]
+    check(batches, paths)
+    check([thinned(batch, Random(1)) for batch in batches], paths)
+
+
+@given(
+    connections=st.lists(
+        st.builds(Spoken, st.sampled_from(SPOKEN), each=st.sampled_from([1, 9, 40]), mtu=st.sampled_from([60, 1460])),
+        min_size=1,
+        max_size=4,
+    ),
+    paths=st.sampled_from(CHOICES),
+    seed=st.integers(0, 2**32),
+)
+def test_made_captures(connections: list[Spoken], paths: str, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "PART_ROWS_MIN", 2)
+        for raw in files_of(packets_made(connections, frozenset(), seed), "pcap", seed):
+            check(batches_of(BytesIO(raw)), paths)
+
+
+@pytest.mark.parametrize("paths", ["", "n,message,fields.request_id,packets,append.segment"])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_in_columns_does_not_go_one_by_one(form: str, paths: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    packets = packets_made([Spoken("pravega", each=12)], frozenset(), 1, 4000)
+    batches = batches_of(BytesIO(files_of(packets, "nano", 1)[0]))
+    asked: list[int] = []
+    line = LinesSink._line
+
+    def asking(sink: LinesSink, record: Record) -> str:
+        asked.append(record.n)
+        return line(sink, record)
+
+    monkeypatch.setattr(LinesSink, "_line", asking)
+    by_lines(batches, form, paths)
+    groups = [group for batch in batches for run in batch.runs for group in run.groups]
+    assert sum(len(group.rows) for group in groups if len(group.rows) >= parts.PART_ROWS_MIN) > 1000
+    small = sum(len(group.rows) for group in groups if len(group.rows) < parts.PART_ROWS_MIN)
+    assert len(asked) == sum(len(batch.records) for batch in batches) + small
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_records(form: str) -> None:
+    assert by_lines([], form, "") == by_rows([], form, "")
+    assert by_lines([Batch(1, 0, (), ())], form, "n") == by_rows([], form, "n")
+
+
+@pytest.mark.parametrize("paths", ["time", "n,time", 'fields["offset"]', "(n)"])
+def test_what_is_told_in_turn_or_spelt_otherwise_goes_by_rows(paths: str) -> None:
+    sink = batch_sink_for("csv", Paper(), columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    assert isinstance(sink, RowByRow)
+
+
+def test_where_somebody_is_watching_each_record_comes_at_once() -> None:
+    output = Output(BytesIO(), at_once=True)
+    assert isinstance(batch_sink_for("ndjson", output, columns=None, annotate=annotate), RowByRow)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-16-le", "utf-8"])
+def test_the_encoding_of_the_output_holds(encoding: str) -> None:
+    packets = packets_made([Spoken("pravega", each=12)], frozenset(), 1, 400)
+    batches = batches_of(BytesIO(files_of(packets, "nano", 1)[0]))
+    file = BytesIO()
+    with Output(file, encoding=encoding) as output:
+        sink = batch_sink_for("ndjson", output, columns=None, annotate=annotate)
+        for batch in batches:
+            sink.write(batch)
+    assert file.getvalue() == by_rows(batches, "ndjson", "").encode(encoding)
