@@ -7,7 +7,7 @@ from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, EncodeError, Truncated, UsageError
 from wiretool.protocols.conversation import Protocol, Reading
-from wiretool.protocols.registry import OWNERS, protocol_named
+from wiretool.protocols.registry import owner_of, protocol_named
 
 
 def decode(data: bytes, *, protocol: str, side: Side) -> list[Message]:
@@ -64,7 +64,7 @@ def encode(message: Message, *, protocol: str = "", side: Side | None = None) ->
     The protocol is that which declares the message, the side the one that may send it (the client where both may),
     unless given. EncodeError: a value that has no bytes, or an object that is no message.
     """
-    owner = protocol_named(protocol) if protocol else OWNERS.get(type(message))
+    owner = protocol_named(protocol) if protocol else owner_of(type(message))
     if owner is None:
         raise EncodeError(f"{type(message).__name__} is no message of a protocol known here")
     sender = type(message).declaration.sender

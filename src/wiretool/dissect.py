@@ -137,7 +137,7 @@ class Connections:
             connection,
             forced=self.forced,
             expected=self._expected(connection),
-            every=tuple(PROTOCOLS.values()),
+            every=PROTOCOLS.values(),
             account=self._ledger.open(connection.id, connection.client, connection.server),
             next_n=self._numbers,
             note=self._notes,

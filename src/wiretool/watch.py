@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
@@ -25,7 +25,7 @@ class Watch:
         *,
         forced: Protocol | None = None,
         expected: Sequence[Protocol],
-        every: Sequence[Protocol],
+        every: Collection[Protocol],
         account: ConnectionAccount,
         next_n: Callable[[], int],
         note: Callable[[str], None],

@@ -1,11 +1,14 @@
 """Every protocol by name and port."""
 
+import subprocess
+import sys
+
 import pytest
 
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
 from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import OWNERS, PROTOCOLS, expected_on, protocol_named, server_ports
+from wiretool.protocols.registry import PROTOCOLS, expected_on, owner_of, protocol_named, server_ports
 
 
 def names(protocols: tuple[Protocol, ...]) -> list[str]:
@@ -41,10 +44,20 @@ def test_what_a_protocol_declares_is_its_own(protocol: Protocol) -> None:
     assert protocol.title
     for cls in protocol.messages:
         assert issubclass(cls, Message)
-        assert cls in OWNERS
+        assert owner_of(cls) is not None
         assert cls.__doc__, f"{cls.__name__} says nothing of itself"
 
 
 def test_of_two_that_declare_a_class_the_first_owns_it() -> None:
-    for cls, owner in OWNERS.items():
-        assert owner is next(protocol for protocol in PROTOCOLS.values() if cls in protocol.messages)
+    for cls in {cls for protocol in PROTOCOLS.values() for cls in protocol.messages}:
+        assert owner_of(cls) is next(protocol for protocol in PROTOCOLS.values() if cls in protocol.messages)
+    assert owner_of(Message) is None
+
+
+def test_only_what_is_spoken_is_loaded() -> None:
+    program = (
+        "import sys; from wiretool.protocols.registry import *; expected_on(8080); server_ports(); print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "wiretool.protocols.offramp" in loaded
+    assert not {"wiretool.protocols.pravega", "wiretool.protocols.sbp", "numpy"} & set(loaded)

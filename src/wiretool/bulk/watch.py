@@ -126,7 +126,7 @@ class BulkWatch(Watch):
     def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
         super()._speak(protocol, trial)
         assert self._conversation is not None
-        self._bulk = bulk_of(self._conversation)
+        self._bulk = bulk_of(protocol.name, self._conversation)
 
     def _may_pass(self, run: Run) -> bool:
         """Whether both sides are in step, so that nothing has to be looked for or waited for."""

@@ -23,8 +23,19 @@ Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 
 @cache
 def decoder(cls: type[Message]) -> Decoder:
-    """The fast decoder of `cls`; equal to `reference.decode(cls, ...)` in values and errors."""
-    return _Writer(cls).function()
+    """The fast decoder of `cls`; equal to `reference.decode(cls, ...)` in values and errors.
+
+    It is written when it is first called: a protocol has a hundred classes, a capture some of them.
+    """
+    written: Decoder | None = None
+
+    def decode(data: bytes, at: int, end: int) -> tuple[Any, int]:
+        nonlocal written
+        if written is None:
+            written = _Writer(cls).function()
+        return written(data, at, end)
+
+    return decode
 
 
 def _fixed_tail(fields: Sequence[Field]) -> Sequence[Field]:

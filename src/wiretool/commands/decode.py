@@ -261,7 +261,7 @@ def write_columns(
     """Write the records of files that are read as columns."""
     from wiretool.dissect import annotate
     from wiretool.sinks.arrow.filter import BatchFilter
-    from wiretool.sinks.choose import batch_sink_for
+    from wiretool.sinks.lines.choose import batch_sink_for
     from wiretool.sinks.output import open_output
     from wiretool.where import Clock, columns_of, names_for
 

@@ -1,6 +1,6 @@
 """Which protocol a connection speaks: by its port, then by what only one of them can say."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def recognise(
     *,
     from_start: bool,
     expected: Sequence[Protocol],
-    every: Sequence[Protocol],
+    every: Collection[Protocol],
     final: bool,
 ) -> Verdict | None:
     """What the connection speaks, or None while more bytes may tell (never when `final`)."""
@@ -89,7 +89,7 @@ def recognise(
 def _unexpected(
     chunks: Sequence[Chunk],
     expected: Sequence[Protocol],
-    every: Sequence[Protocol],
+    every: Collection[Protocol],
     foreign: str,
     poor: Evidence,
     *,

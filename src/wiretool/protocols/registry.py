@@ -1,29 +1,53 @@
 """Every protocol by name. Newer before older: where two fit alike, the first is taken."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
 
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
-from wiretool.protocols import offramp, pravega, pravega_controller, pravega_draft, sbp, sbp_0_1
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 
-PROTOCOLS: Mapping[str, Protocol] = {
-    protocol.name: protocol
-    for protocol in (
-        pravega.PROTOCOL,
-        pravega_controller.PROTOCOL,
-        pravega_draft.PROTOCOL,
-        sbp.PROTOCOL,
-        sbp_0_1.PROTOCOL,
-        offramp.PROTOCOL,
-    )
-}
 
-#: Which protocol declares a class; a structure of several belongs to the first.
-OWNERS: Mapping[type[Message], Protocol] = {
-    cls: protocol for protocol in reversed(tuple(PROTOCOLS.values())) for cls in protocol.messages
-}
+class _Protocols(Mapping[str, Protocol]):
+    """The protocols, each loaded when it is first asked for: most captures speak one or two."""
+
+    def __getitem__(self, name: str) -> Protocol:
+        if name not in PORTS:
+            raise KeyError(name)
+        return _loaded(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(PORTS)
+
+    def __len__(self) -> int:
+        return len(PORTS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in PORTS
+
+
+@cache
+def _loaded(name: str) -> Protocol:
+    """A protocol stands in the package of its name."""
+    folder = name.replace("-", "_").replace(".", "_")
+    protocol: Protocol = import_module(f"wiretool.protocols.{folder}").PROTOCOL
+    return protocol
+
+
+PROTOCOLS: Mapping[str, Protocol] = _Protocols()
+
+
+@cache
+def _owners() -> Mapping[type[Message], Protocol]:
+    return {cls: protocol for protocol in reversed(tuple(PROTOCOLS.values())) for cls in protocol.messages}
+
+
+def owner_of(cls: type[Message]) -> Protocol | None:
+    """Which protocol declares a class; a structure of several belongs to the first. None for what is no message."""
+    return _owners().get(cls)
 
 
 def protocol_named(name: str) -> Protocol:
@@ -36,9 +60,9 @@ def protocol_named(name: str) -> Protocol:
 
 def expected_on(port: int) -> tuple[Protocol, ...]:
     """The protocols whose servers listen on `port`, newest first."""
-    return tuple(protocol for protocol in PROTOCOLS.values() if port in protocol.ports)
+    return tuple(PROTOCOLS[name] for name, ports in PORTS.items() if port in ports)
 
 
 def server_ports() -> frozenset[int]:
     """Every port on which a server of ours is expected."""
-    return frozenset(port for protocol in PROTOCOLS.values() for port in protocol.ports)
+    return frozenset(port for ports in PORTS.values() for port in ports)

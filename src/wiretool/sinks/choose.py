@@ -7,7 +7,6 @@ from typing import Any
 
 from wiretool.errors import UsageError
 from wiretool.records import Record
-from wiretool.sinks.batch_sink import BatchSink, RowByRow
 from wiretool.sinks.csv import CsvSink
 from wiretool.sinks.ndjson import JsonSink, NdjsonSink
 from wiretool.sinks.output import Output
@@ -37,20 +36,6 @@ def sink_for(
         raise UsageError(f"-v and -x are for people; --format {form} has every field anyway")
     sinks: dict[str, Callable[..., Sink]] = {"ndjson": NdjsonSink, "json": JsonSink, "csv": CsvSink}
     return sinks[form](output, chosen)
-
-
-def batch_sink_for(
-    form: str, output: Output, *, columns: Pairs | None, annotate: Annotate, tree: bool = False, dump: bool = False
-) -> BatchSink:
-    """The sink of batches that writes `form`, the very same as `sink_for` would."""
-    if form in ("ndjson", "json", "csv") and not (tree or dump or output.at_once):
-        from wiretool.sinks.lines.sink import lines_sink_for
-
-        chosen = None if columns is None else [Column(name, value_in) for name, value_in in columns]
-        lines = lines_sink_for(form, output, chosen)
-        if lines is not None:
-            return lines
-    return RowByRow(sink_for(form, output, columns=columns, annotate=annotate, tree=tree, dump=dump))
 
 
 def is_coloured(output: Output) -> bool:

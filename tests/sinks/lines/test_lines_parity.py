@@ -23,8 +23,9 @@ from wiretool.errors import CaptureError
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.batch_sink import RowByRow
-from wiretool.sinks.choose import batch_sink_for, sink_for
+from wiretool.sinks.choose import sink_for
 from wiretool.sinks.lines import parts
+from wiretool.sinks.lines.choose import batch_sink_for
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.output import Output
 from wiretool.where import Clock, columns_of, names_for

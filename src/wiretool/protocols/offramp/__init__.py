@@ -11,6 +11,7 @@ from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.handshake import completed
 from wiretool.protocols.offramp.http import begins_head
 from wiretool.protocols.offramp.messages import MESSAGES, message_named
+from wiretool.protocols.ports import PORTS
 
 
 def _open(from_start: bool) -> Connection:
@@ -24,7 +25,7 @@ def _from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
 PROTOCOL = Protocol(
     name="offramp",
     title="Data Highway Offramp v2 (JSON events in WebSocket messages)",
-    ports=(8080,),
+    ports=PORTS["offramp"],
     open=_open,
     messages=MESSAGES,
     encode=encode,

@@ -7,6 +7,7 @@ from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega.commands import MESSAGES, enum_name
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Unknown
@@ -30,7 +31,7 @@ def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
 PROTOCOL = Protocol(
     name="pravega",
     title="Pravega segment store, wire version 17",
-    ports=(12345, 12346),
+    ports=PORTS["pravega"],
     open=PravegaConversation,
     messages=MESSAGES,
     encode=encode,

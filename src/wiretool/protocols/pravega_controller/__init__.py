@@ -7,6 +7,7 @@ from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.encoding import encode
@@ -29,7 +30,7 @@ def _from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
 PROTOCOL = Protocol(
     name="pravega-controller",
     title="Pravega controller (gRPC over HTTP/2)",
-    ports=(9090,),
+    ports=PORTS["pravega-controller"],
     open=_open,
     messages=(*FRAMES, *(said.declared for said in CALLS.values())),
     encode=encode,

@@ -8,6 +8,7 @@ from wiretool.codec.jsonform import fields_from_json, nearest
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_draft import framing
 from wiretool.protocols.pravega_draft.messages import MESSAGES, BeginAppendBlock, EndAppendBlock, Unknown
 from wiretool.protocols.pravega_draft.session import DraftConversation
@@ -40,7 +41,7 @@ def encode(message: Message, side: Side) -> bytes:
 PROTOCOL = Protocol(
     name="pravega-draft",
     title="Streaming Service Wire Protocol, draft of 2017",
-    ports=(12345,),
+    ports=PORTS["pravega-draft"],
     open=DraftConversation,
     messages=MESSAGES,
     encode=encode,

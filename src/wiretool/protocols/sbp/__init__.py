@@ -5,6 +5,7 @@ from typing import Any
 
 from wiretool.codec.message import Side
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
@@ -28,7 +29,7 @@ def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> SbpFrame:
 PROTOCOL = Protocol(
     name="sbp",
     title="Streaming Batch Protocol, newest schema",
-    ports=(10911, 12378),
+    ports=PORTS["sbp"],
     open=open_conversation,
     messages=(SbpFrame, *LATEST.tables, *UNCARRIED, AppendEntry),
     encode=encode_frame,

@@ -6,6 +6,7 @@ from typing import Any
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.ports import PORTS
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
@@ -32,7 +33,7 @@ def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> SbpFrame:
 PROTOCOL = Protocol(
     name="sbp-0.1",
     title="Streaming Batch Protocol v0.1",
-    ports=(10911, 12378),
+    ports=PORTS["sbp-0.1"],
     open=BatchConversation,
     messages=(SbpFrame, *S1.tables, BatchS1, *S2.tables, tables_s2.SystemErrorResponse, BatchS2),
     encode=encode_frame,
