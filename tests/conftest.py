@@ -39,17 +39,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
         found = vectors_below(folders(metafunc.config, "--vectors", HERE / "vectors", SHARED / "vectors"))
         metafunc.parametrize("vector", found, ids=[str(vector) for vector in found])
+    own = HERE.parent / "captures"
     if "capture" in metafunc.fixturenames:
-        from tests.helpers.truth import captures_below
+        parametrize_captures(metafunc, "capture", folders(metafunc.config, "--captures", own, SHARED / "captures"))
+    if "own_capture" in metafunc.fixturenames:  # for what looks at all of them once more, in another way
+        parametrize_captures(metafunc, "own_capture", [own])
 
-        own = HERE.parent / "captures"
-        paths = [
-            (path, truth)
-            for folder in folders(metafunc.config, "--captures", own, SHARED / "captures")
-            for path, truth in captures_below(folder)
-        ]
-        names = ["/".join(path.parts[-3:]) for path, _ in paths]
-        metafunc.parametrize("capture", paths, ids=names)
+
+def parametrize_captures(metafunc: pytest.Metafunc, name: str, folders: list[Path]) -> None:
+    """Once with each capture in the folders, and its truth where it has one."""
+    from tests.helpers.truth import captures_below
+
+    paths = [(path, truth) for folder in folders for path, truth in captures_below(folder)]
+    metafunc.parametrize(name, paths, ids=["/".join(path.parts[-3:]) for path, _ in paths])
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

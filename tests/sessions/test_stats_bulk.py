@@ -19,15 +19,13 @@ from wiretool.sessions.stats import OTHERS, Stats
 
 #: Packets of a table: one for a whole capture, and so few that most requests and replies are in several.
 MANY, FEW = 65_536, 50
-#: Captures that take long in small tables.
-LARGE_BYTES = 1_000_000
 
 
-def test_captures(capture: tuple[Path, Path | None], monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = by_rows(capture[0])
-    for count in (MANY, FEW) if capture[0].stat().st_size < LARGE_BYTES else (MANY,):
+def test_captures(own_capture: tuple[Path, Path | None], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = by_rows(own_capture[0])
+    for count in (MANY, FEW):
         monkeypatch.setattr(tables, "TABLE_PACKETS", count)
-        assert by_columns(capture[0]) == rows
+        assert by_columns(own_capture[0]) == rows
 
 
 @pytest.mark.parametrize("count", [MANY, 1000, FEW])

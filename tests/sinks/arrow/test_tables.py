@@ -75,8 +75,8 @@ def in_chunks(records: list[Record], size: int) -> Iterator[Batch]:
         yield batch_of(records[at : at + size])
 
 
-def test_both_engines_make_the_same_tables(capture: tuple[Path, Path]) -> None:
-    path, _ = capture
+def test_both_engines_make_the_same_tables(own_capture: tuple[Path, Path]) -> None:
+    path, _ = own_capture
     records, failure = rows_in(path)
     by_rows, _ = gathered(in_chunks(records, 700))
     by_columns, told = gathered(read_batches(path))

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bulk.made import SPOKEN, Spoken, files_of, packets_made
-from tests.bulk.vectors import capture_of
 from tests.helpers.records import Paper
-from tests.helpers.vectors import Vector
 
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
@@ -118,19 +116,11 @@ def fields_in(batches: Sequence[Batch]) -> str:
 
 
 @pytest.mark.usefixtures("all_rows")
-def test_captures(capture: tuple[Path, Path | None]) -> None:
-    batches = batches_of(capture[0])
-    chance = Random(capture[0].name)
+def test_captures(own_capture: tuple[Path, Path | None]) -> None:
+    batches = batches_of(own_capture[0])
+    chance = Random(own_capture[0].name)
     check(batches, "", chance.choice(CHOICES[1:]), forms=("ndjson", "csv"))
     check([thinned(batch, chance) for batch in batches], fields_in(batches), forms=("ndjson", "csv"))
-
-
-@pytest.mark.usefixtures("all_rows")
-def test_vectors(vector: Vector) -> None:
-    """The bytes of each vector, said by either side in the midst of a conversation in good order."""
-    protocol, raw = capture_of(vector)
-    batches = batches_of(BytesIO(raw), protocol)
-    check(batches, "", forms=("ndjson", "csv"))
 
 
 @pytest.mark.usefixtures("sizes")
