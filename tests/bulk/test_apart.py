@@ -62,6 +62,22 @@ def test_the_process_ends_with_who_takes_its_items() -> None:
     assert not multiprocessing.active_children()
 
 
+def test_a_process_that_waits_for_input_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE_S", 0.05)
+    waiting, silent = os.pipe()
+
+    def reading() -> Iterator[bytes]:
+        yield b""
+        yield os.read(waiting, 1)
+
+    items = apart(lambda: apart(reading))
+    next(items)
+    items.close()
+    assert not multiprocessing.active_children()
+    os.close(silent)
+    os.close(waiting)
+
+
 def test_where_nothing_can_be_forked_all_happens_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "may_run_apart", lambda: False)
     assert set(apart(lambda: iter([os.getpid()]))) == {os.getpid()}

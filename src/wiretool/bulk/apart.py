@@ -9,7 +9,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import accumulate
 from mmap import mmap
 from multiprocessing.connection import Connection, Pipe
@@ -23,6 +23,8 @@ T = TypeVar("T")
 #: Shared blocks, and bytes of each: a table of a capture with all its columns, or the batch that is made of it. What is
 #: larger crosses in the pipe.
 BLOCKS, BLOCK_BYTES = 3, 48 * 1024 * 1024
+#: Seconds that the other process is given to end by itself.
+PATIENCE_S = 1.0
 #: What crosses the pipe in front of the items: an item, the end, what ended it early.
 _ITEM, _END, _ERROR = "item", "end", "error"
 
@@ -43,7 +45,8 @@ def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     blocks = [mmap(-1, BLOCK_BYTES) for _ in range(BLOCKS)]
     (items, sent), (freed, free) = Pipe(duplex=False), Pipe(duplex=False)
     process = ForkContext().Process(target=_run, args=(make, (items, free), _Sender(sent, freed, blocks)))
-    process.start()
+    with _no_interrupts():  # it is born deaf to them
+        process.start()
     sent.close()
     freed.close()
     try:
@@ -51,9 +54,22 @@ def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     finally:
         items.close()
         free.close()
-        process.join()
+        process.join(PATIENCE_S)
+        if process.is_alive():  # it waits for input that may never come
+            process.terminate()
+            process.join()
         for block in blocks:
             block.close()
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _received(items: Connection, free: Connection, blocks: list[mmap], process: ForkProcess) -> Iterator[Any]:
@@ -92,6 +108,7 @@ def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender
     for other in others:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))  # so that a process of its own ends as well
     with suppress(BrokenPipeError, EOFError):  # nobody takes them any more
         try:
             for item in make():

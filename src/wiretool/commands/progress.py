@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, TypeVar, cast
+from typing import BinaryIO, TypeGuard, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -20,6 +20,8 @@ QUICK_S = 0.5
 def counted(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[list[Path | BinaryIO], list[io.FileIO]]]:
     """The sources with their files opened, and these. What cannot be opened stays a path: its reader says why.
 
+    So does what is no file, a pipe say: nobody knows how much will come out of it.
+
     A file tells how much of it was read, also by another process.
     """
     with ExitStack() as stack:
@@ -27,7 +29,7 @@ def counted(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[list[Path | Bi
         files: list[io.FileIO] = []
         for source in sources:
             try:
-                file = stack.enter_context(io.FileIO(source, "rb")) if isinstance(source, Path) else None
+                file = stack.enter_context(io.FileIO(source, "rb")) if _is_counted(source) else None
             except OSError:
                 file = None
             if file is None:
@@ -36,6 +38,10 @@ def counted(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[list[Path | Bi
                 files.append(file)
                 out.append(cast(BinaryIO, file))  # a raw file has all of one that is used
         yield out, files
+
+
+def _is_counted(source: Path | BinaryIO) -> TypeGuard[Path]:
+    return isinstance(source, Path) and is_file(source)
 
 
 def is_file(path: Path) -> bool:
