@@ -156,8 +156,14 @@ def test_the_options_in_the_readme_exist(line: str) -> None:
         assert used <= known, line
 
 
-@pytest.mark.parametrize("script", [block for heading, block in blocks("python") if heading not in server_sections()])
-def test_the_example_in_python_runs(script: str, desk: Path) -> None:
+@pytest.mark.parametrize(
+    ("heading", "script"), [(heading, block) for heading, block in blocks("python") if heading not in server_sections()]
+)
+def test_the_example_in_python_runs(heading: str, script: str, desk: Path) -> None:
+    """After the first command of its section, if that has one: it reads what that has written."""
+    for line in lines_under(heading)[:1]:
+        ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
+        assert ended.returncode == 0, ended.stderr
     ended = run([sys.executable, "-W", "error", "-c", script], desk)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout

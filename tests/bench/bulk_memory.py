@@ -19,6 +19,8 @@ from tests.bench.decode import ToolFailed
 from tests.bench.pravega_appends import make_capture
 
 MARK_BYTES = 300_000_000
+#: How much of what is freed the allocator keeps differs between machines.
+MARK_QUICK_BYTES = 400_000_000
 #: Appends of 1,000 bytes, six in a packet: bytes of file for each packet, the acks between them included.
 EVENT_BYTES, FRAMES = 1_000, 6
 PACKET_BYTES = 3_420
@@ -32,39 +34,40 @@ COMMANDS = {"stats": ("stats",), "Parquet": ("decode", "--format", "parquet", "-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="the largest resident size of reading in bulk")
-    parser.add_argument("--quick", action="store_true", help="small captures")
+    parser.add_argument("--quick", action="store_true", help="small captures, a higher mark")
     is_quick = parser.parse_args().quick
     try:
         with tempfile.TemporaryDirectory(prefix="bench-memory-") as folder:
-            peaks = list(measure(Path(folder), is_quick))
+            verdicts = list(measure(Path(folder), is_quick))
     except ToolFailed as failure:
         print(f"\n{failure}", file=sys.stderr)
         return 2
-    return 0 if max(peaks) <= MARK_BYTES else 1
+    return 0 if all(verdicts) else 1
 
 
-def measure(folder: Path, is_quick: bool) -> Iterator[int]:
-    """The peaks in bytes; prints a line for each capture."""
+def measure(folder: Path, is_quick: bool) -> Iterator[bool]:
+    """Whether the peaks are within the mark; prints a line for each capture."""
+    mark = MARK_QUICK_BYTES if is_quick else MARK_BYTES
     capture = folder / "capture.pcap"
     for size in SIZES_QUICK if is_quick else SIZES:
         make_capture(capture, packets=size // PACKET_BYTES, frames_per_packet=FRAMES, event_bytes=EVENT_BYTES)
-        yield from peaks_on(capture, "one connection")
+        yield from are_within(mark, capture, "one connection")
     flows = FLOWS_QUICK if is_quick else FLOWS
     make_capture(capture, packets=flows * FLOW_PACKETS, frames_per_packet=FRAMES, connections=flows)
-    yield from peaks_on(capture, f"{flows:,} connections open at once")
+    yield from are_within(mark, capture, f"{flows:,} connections open at once")
 
 
-def peaks_on(capture: Path, what: str) -> Iterator[int]:
-    """What each command holds at most."""
+def are_within(mark: int, capture: Path, what: str) -> Iterator[bool]:
+    """Whether what each command holds at most is within the mark."""
     print(f"{capture.stat().st_size:,} bytes, {what}:", end="", flush=True)
     for name, words in COMMANDS.items():
         out = capture.with_suffix(".out")
         more = [str(out)] if words[-1] == "-o" else []
         peak = peak_of([sys.executable, "-m", "wiretool", words[0], str(capture), *words[1:], *more])
         remove(out)
-        said = "within" if peak <= MARK_BYTES else "ABOVE"
-        print(f" {name} {peak / 1e6:.0f} MB ({said} {MARK_BYTES / 1e6:.0f})", end="", flush=True)
-        yield peak
+        said = "within" if peak <= mark else "ABOVE"
+        print(f" {name} {peak / 1e6:.0f} MB ({said} {mark / 1e6:.0f})", end="", flush=True)
+        yield peak <= mark
     print()
 
 

@@ -1,18 +1,21 @@
 """Several captures as tables, in the very order of the packets read one by one."""
 
+import gzip
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers.captures import packets_of, pcap_bytes
 
 from wiretool.capture import tables
 from wiretool.capture.files import read_packets
-from wiretool.capture.merging import merged_tables
+from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
-from wiretool.capture.tables import read_packet_tables
 from wiretool.errors import CaptureError
 
 
@@ -27,27 +30,65 @@ def record(time: int, mark: int, place: int) -> bytes:
     return struct.pack("<IIII", time // 10**9, time % 10**9, len(data), 9) + data
 
 
-def by_tables(captures: list[bytes]) -> list[Packet]:
-    sources = [read_packet_tables([BytesIO(capture)]) for capture in captures]
-    return [table.packet(row) for table in merged_tables(sources) for row in range(len(table.starts))]
+def both(sources: Callable[[], Sequence[Path | BinaryIO]]) -> tuple[list[Packet | str], list[Packet | str]]:
+    """The packets by tables, and one by one, each with the damage behind them."""
+    by_table = (table.packet(row) for table in read_packet_tables(sources()) for row in range(len(table.starts)))
+    return outcome(by_table), outcome(read_packets(sources()))
 
 
-@given(st.lists(st.lists(st.integers(0, 6), max_size=12), min_size=1, max_size=4), st.integers(1, 5))
-def test_tables_come_in_the_order_of_packets(times: list[list[int]], size: int) -> None:
+def streams(captures: Iterable[bytes]) -> list[BytesIO]:
+    return [BytesIO(each) for each in captures]
+
+
+def outcome(packets: Iterable[Packet]) -> list[Packet | str]:
+    found: list[Packet | str] = []
+    try:
+        found.extend(packets)
+    except CaptureError as err:
+        found.append(str(err))
+    return found
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=4),
+    st.lists(st.integers(0, 20), min_size=4, max_size=4),
+    st.integers(1, 5),
+)
+def test_tables_come_in_the_order_of_packets(times: list[list[int]], cuts: list[int], size: int) -> None:
+    """Of damaged captures, too, of which the first to end is told."""
     captures = [pcap(each, mark) for mark, each in enumerate(times)]
+    captures = [each[: len(each) - cut] for each, cut in zip(captures, cuts, strict=False)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "TABLE_PACKETS", size)
-        assert by_tables(captures) == list(read_packets([BytesIO(each) for each in [*captures, pcap([], 0)]]))
+        found, expected = both(lambda: streams(captures))
+    assert found == expected
 
 
 def test_a_damaged_capture_gives_what_is_good_of_it() -> None:
     captures = [pcap([1, 5], 0)[:-1], pcap([2, 9], 1)]
-    found: list[int] = []
-    with pytest.raises(CaptureError, match="packet 2 ends early"):
-        found.extend(times_of(captures))
-    assert found == [1, 2, 9]
+    found, expected = both(lambda: streams(captures))
+    assert found == expected
+    assert [each.time_ns for each in found if isinstance(each, Packet)] == [1, 2, 9]
+    assert "packet 2 ends early" in str(found[-1])
 
 
-def times_of(captures: list[bytes]) -> Iterator[int]:
-    for table in merged_tables([read_packet_tables([BytesIO(each)]) for each in captures]):
-        yield from table.times.tolist()
+def test_captures_of_every_form_that_are_not_there_too(tmp_path: Path) -> None:
+    there = tmp_path / "there.pcap"
+    there.write_bytes(pcap([1, 2], 0))
+
+    def sources() -> list[Path | BinaryIO]:
+        return [tmp_path / "missing.pcap", there, *streams([b"no capture", gzip.compress(pcap([0, 9], 1))])]
+
+    found, expected = both(sources)
+    assert found == expected
+    assert len(found) == 5
+    assert "cannot be opened" in str(found[-1])
+
+
+def test_several_share_the_bytes_that_a_table_takes_in() -> None:
+    """What waits of each capture is a part of what one by itself has."""
+    captures = [pcap_bytes(packets_of([bytes(1000)] * 9000)) for _ in range(2)]
+    [one, *_] = [len(table.data) for table in read_packet_tables([BytesIO(captures[0])])]
+    of_two = [len(table.data) for table in read_packet_tables(streams(captures))]
+    assert one >= tables.TABLE_BYTES
+    assert max(of_two) < 1.2 * one

@@ -53,6 +53,14 @@ def test_a_clock_is_microseconds_unless_told_and_may_be_shifted() -> None:
     assert read(raw + packet_block(">", 0, 200_000_007, b"x"))[0].time_ns == 100_000_007_000
 
 
+@pytest.mark.parametrize(
+    ("offset_s", "time_ns"), [(2**62, 2**63 - 1), (-(2**62), -(2**63)), (9_223_372_036, 2**63 - 1)]
+)
+def test_a_time_that_64_bits_do_not_hold_is_the_first_or_the_last_that_they_do(offset_s: int, time_ns: int) -> None:
+    raw = section() + interface(options=[(14, pack("<q", offset_s))]) + packet_block("<", 0, 999_999, b"x")
+    assert read(raw)[0].time_ns == time_ns
+
+
 def test_sections_have_their_own_byte_order_and_interfaces() -> None:
     raw = START + interface("<", 113) + packet_block("<", 1, 5, b"a") + section(">") + interface(">", 101)
     found = read(raw + packet_block(">", 0, 6, b"b"))

@@ -1,66 +1,35 @@
-"""Runs and fed segments give the items of `Streams`, in the order of each connection."""
+"""Runs tell the items that they stand for."""
 
-from collections import defaultdict
-from collections.abc import Sequence
 from io import BytesIO
 
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.bulk.engines import table_packets
-from tests.bulk.made import HARMS, TROUBLES, Spoken, packets_made
+from tests.bulk.made import Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
 
 from wiretool.capture.files import read_packets
-from wiretool.capture.items import Data, Item
+from wiretool.capture.items import Data
 from wiretool.capture.layers import read_segments
-from wiretool.capture.runs import BulkStreams, RecentRuns, Run, run_of
-from wiretool.capture.segments import read_segment_tables
+from wiretool.capture.runs import run_of
 from wiretool.capture.streams import Streams
-from wiretool.capture.tables import read_packet_tables
-
-Told = dict[int, list[tuple[object, ...]]]
 
 
-def by_connection(items: Sequence[Item]) -> Told:
-    told: Told = defaultdict(list)
-    for item in items:
-        told[item.connection.id].append((type(item), *item[1:]))
-    return told
-
-
-def items_of_runs(raw: bytes) -> list[Item]:
-    recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent)
-    out: list[Item] = []
-    for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
-        for part in streams.read(table):
-            out += [item for _, item in part.told_items()] if isinstance(part, Run) else part[1]
-    return out + streams.end()
-
-
-def items_one_by_one(raw: bytes) -> list[Item]:
+def told() -> list[tuple[int, Data]]:
+    """The data of a capture, each told five packets after its own."""
+    raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     streams = Streams((12345,))
-    out = [item for segment in read_segments(read_packets([BytesIO(raw)])) for item in streams.feed(segment)]
-    return out + streams.end()
-
-
-@given(
-    st.frozensets(st.sampled_from(TROUBLES), max_size=4),
-    st.frozensets(st.sampled_from(HARMS), max_size=2),
-    st.integers(0, 1000),
-    st.sampled_from([29, 65_536]),
-)
-def test_items_of_any_segments(troubles: frozenset[str], harms: frozenset[str], seed: int, count: int) -> None:
-    spoken = [Spoken("pravega", troubles=troubles), Spoken("foreign", acks=True, troubles=troubles, wraps=True)]
-    raw = pcap_bytes(packets_made(spoken, harms, seed))
-    with table_packets(count):
-        assert by_connection(items_of_runs(raw)) == by_connection(items_one_by_one(raw))
+    items = [item for segment in read_segments(read_packets([BytesIO(raw)])) for item in streams.feed(segment)]
+    return [(item.packet + 5, item) for item in items if isinstance(item, Data)]
 
 
 def test_items_that_were_given_out_as_a_run() -> None:
-    items = items_one_by_one(pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1)))
-    told = [(item.packet + 5, item) for item in items if isinstance(item, Data)]
-    run = run_of(told)
-    assert [item for _, item in run.told_items()] == [item for _, item in told]
-    assert [int(run.told_at(row)) for row, _ in run.told_items()] == [number for number, _ in told]
+    items = told()
+    run = run_of(items)
+    assert [item for _, item in run.told_items()] == [item for _, item in items]
+    assert [int(run.told_at(row)) for row, _ in run.told_items()] == [number for number, _ in items]
     assert not run.only("client").server.size
+
+
+def test_what_is_behind_a_row() -> None:
+    items = told()
+    run = run_of(items)
+    for row in range(-1, len(items)):
+        assert [item for _, item in run.behind(row).told_items()] == [item for _, item in items[row + 1 :]]

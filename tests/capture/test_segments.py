@@ -10,8 +10,8 @@ from tests.helpers.captures import pcap_bytes, tcp_packets
 
 from wiretool.capture.files import read_packets
 from wiretool.capture.layers import read_segments
-from wiretool.capture.segments import SegmentTable, read_segment_tables
-from wiretool.capture.tables import read_packet_tables
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.segments import FEW_FLOWS, SegmentTable, _few_of, read_segment_tables
 
 
 def tables_of(raw: bytes) -> list[SegmentTable]:
@@ -34,3 +34,14 @@ def test_payloads_that_are_alike_are_copied_as_one(sizes: list[int], times: int)
     rows = np.flatnonzero(table.lengths > 0)
     assert b"".join(table.payloads(rows)) == b"".join(data for _, data in said)
     assert table.payloads(rows[:0]) == []
+
+
+@given(st.lists(st.integers(0, 2 * FEW_FLOWS), min_size=1))
+def test_a_few_flows_are_told_apart(values: list[int]) -> None:
+    found, known = _few_of(np.array(values, np.uint64)), list(dict.fromkeys(values))
+    if len(known) > FEW_FLOWS:
+        assert found is None
+    else:
+        assert found is not None
+        assert [values[row] for row in found[0].tolist()] == known
+        assert [known[index] for index in found[1].tolist()] == values

@@ -11,8 +11,8 @@ from tests.helpers.captures import packets_of, pcap_bytes
 
 from wiretool.capture import tables
 from wiretool.capture.files import read_packets
+from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
-from wiretool.capture.tables import read_packet_tables
 from wiretool.errors import CaptureError
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.strategies import messages
 from wiretool.batches.rows import values_of
-from wiretool.codec.columns import gathered, has_columns, has_high_bytes, read_columns
+from wiretool.codec.columns import begins_of, gathered, has_columns, has_high_bytes, read_columns
 from wiretool.codec.message import Message
 from wiretool.codec.reference import decode, encode
 from wiretool.errors import DecodeError
@@ -89,3 +89,9 @@ def test_high_bytes(data: bytes, spans: list[tuple[int, int]]) -> None:
         for start, length in spans
     ]
     assert has_high_bytes(np.frombuffer(data, np.uint8), starts, lengths).tolist() == expected
+
+
+@given(st.lists(st.integers(-1, 1)))
+def test_stretches_of_equal_values(values: list[int]) -> None:
+    expected = [at for at, value in enumerate(values) if not at or value != values[at - 1]]
+    assert begins_of(np.array(values, np.int64)).tolist() == expected

@@ -87,3 +87,9 @@ def test_frames_longer_than_packets(step: int) -> None:
     assert len(found.starts) == 59
     assert found.need == len(frame)
     assert len(range(0, len(data), step)) >= ABREAST_MIN
+
+
+def test_guesses_that_come_again_are_one() -> None:
+    data = b"\0\0\0\1a" * 4
+    found = hop(data, 0, len(data), Prefix(4, 0, 4, 0, 9), np.array([5] * 40, np.int64))
+    assert found.starts.tolist() == [0, 5, 10, 15]

@@ -1,11 +1,12 @@
 """Numbers for records that are not told in their order: provisional ones first, the final ones once a table is done."""
 
 import zlib
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Integers, begins_of
 
 #: A provisional number is the packet at which a record is told, its rank there, and its place behind a frame: the
 #: defects of one stand behind it. They grow in the order of the final ones.
@@ -56,13 +57,17 @@ class Numbers:
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:
         """The first of the final numbers of all records of a table, and the number of each."""
-        first, order = self._count + 1, np.argsort(provisional, kind="stable")
-        numbers = np.empty(len(provisional), np.int64)
-        numbers[order] = np.arange(first, first + len(provisional))
+        first = self._count + 1
+        numbers = np.arange(first, first + len(provisional))
+        if (provisional[1:] < provisional[:-1]).any():
+            order, in_order = np.argsort(provisional, kind="stable"), numbers
+            numbers = np.empty(len(provisional), np.int64)
+            numbers[order] = in_order
+            provisional = provisional[order]
         self._count += len(provisional)
         if len(provisional):
-            self._firsts.append(int(provisional[order[0]]))
-            self._tables.append(_Table(provisional[order], first))
+            self._firsts.append(int(provisional[0]))
+            self._tables.append(_Table(provisional, first))
             for table in self._tables[-TABLES_OPEN - 1 : -TABLES_OPEN]:
                 table.pack()
         return first, numbers
@@ -72,10 +77,14 @@ class Numbers:
         out = np.zeros(len(provisional), np.int64)
         if not len(provisional):
             return out
-        table_of = np.searchsorted(np.array(self._firsts), provisional, "right") - 1
-        for table in np.unique(table_of).tolist():
-            mine = table_of == table
-            out[mine] = self._tables[table].final(provisional[mine])
+        oldest, latest = bisect_right(self._firsts, provisional.min()), bisect_right(self._firsts, provisional.max())
+        if oldest == latest:
+            return self._tables[latest - 1].final(provisional)
+        table_of = np.searchsorted(np.array(self._firsts), provisional, "right")
+        for table in range(oldest, latest + 1):
+            mine = np.flatnonzero(table_of == table)
+            if len(mine):
+                out[mine] = self._tables[table - 1].final(provisional[mine])
         return out
 
 
@@ -84,15 +93,13 @@ class _Table:
 
     def __init__(self, provisional: Integers, first: int) -> None:
         packets = provisional >> PACKET_SHIFT
-        starts = np.flatnonzero(np.diff(packets, prepend=-1))
-        rank = np.arange(len(provisional)) - np.repeat(starts, np.diff(starts, append=len(provisional)))
-        is_odd = (provisional & (1 << PACKET_SHIFT) - 1) != rank << RANK_SHIFT
-        self._arrays: Sequence[Integers] | None = (
-            packets[starts],
-            first + starts,
-            provisional[is_odd],
-            first + np.flatnonzero(is_odd),
-        )
+        starts = begins_of(packets)
+        packets = packets[starts]
+        base = (packets << PACKET_SHIFT) - (starts << RANK_SHIFT)
+        plain = np.repeat(base, np.diff(starts, append=len(provisional)))
+        plain += np.arange(0, len(provisional) << RANK_SHIFT, 1 << RANK_SHIFT)
+        odd = np.flatnonzero(provisional != plain)
+        self._arrays: Sequence[Integers] | None = (packets, first + starts, provisional[odd], first + odd)
         self._packed: Sequence[bytes] = ()
 
     def pack(self) -> None:

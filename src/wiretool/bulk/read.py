@@ -16,11 +16,13 @@ from msgspec.structs import force_setattr
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.watch import BulkWatch, Told
+from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.items import Connection, Data, Item
-from wiretool.capture.runs import BulkStreams, RecentRuns, Run
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.recent import RecentRuns
+from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.tables import read_packet_tables
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, paths_of
 from wiretool.errors import CaptureError
@@ -101,6 +103,11 @@ class BulkDissector:
             watch.put_off(number, items)
             self._behind[watch] = None
             return
+        if len(items) == 1:  # as nearly always: nothing to put together
+            watch.catch_up(told)
+            self._numbers.at_packet(number)
+            told.records.extend(watch.take(items[0]))
+            return
         for item in items:
             self._watch(item.connection).catch_up(told)
         self._numbers.at_packet(number)
@@ -125,24 +132,29 @@ class BulkDissector:
         notes, self._notes = sorted(self._notes, key=itemgetter(0)), []
         for _, text in notes:
             self._tell(text)
-        rows = [np.sort(np.concatenate([group.rows for group in run.groups])) for run in told.runs]
+        rows = [_rows_of(run) for run in told.runs]
         single = np.array([record.n for record in told.records], np.int64)
         parts = [single, *(run.frames.numbers[mine] for run, mine in zip(told.runs, rows, strict=True))]
         first, numbers = self._numbers.settle(np.concatenate(parts))
         of_run = np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
-        runs = [self._final(run, *each) for run, *each in zip(told.runs, rows, of_run[1:], strict=True)]
+        runs = [self._final(*each) for each in zip(told.runs, rows, of_run[1:], strict=True)]
         return Batch(first, len(numbers), runs, self._final_records(told.records, of_run[0]))
 
-    def _final(self, run: FrameRun, rows: Integers, numbers: Integers) -> FrameRun:
-        every = run.frames.numbers.copy()
-        every[rows] = numbers
+    def _final(self, run: FrameRun, rows: Integers | slice, numbers: Integers) -> FrameRun:
+        every = numbers
+        if len(numbers) < len(run.frames.numbers):
+            every = run.frames.numbers.copy()
+            every[rows] = numbers
         groups = [replace(group, reply_to=self._answered(group.reply_to)) for group in run.groups]
         return replace(run, frames=replace(run.frames, numbers=every), groups=groups)
 
     def _answered(self, reply_to: Integers | None) -> Integers | None:
         if reply_to is None:
             return None
-        final, is_reply = reply_to.copy(), reply_to != NO_REPLY
+        is_reply = reply_to != NO_REPLY
+        if is_reply.all():
+            return self._numbers.final(reply_to)
+        final = reply_to.copy()
         final[is_reply] = self._numbers.final(reply_to[is_reply])
         return final
 
@@ -156,6 +168,13 @@ class BulkDissector:
             force_setattr(record, "n", n)
         records.sort(key=attrgetter("n"))
         return records
+
+
+def _rows_of(run: FrameRun) -> Integers | slice:
+    """The frames of a run that are in columns, in order."""
+    if sum(len(group.rows) for group in run.groups) == len(run.frames.starts):
+        return slice(None)
+    return np.sort(np.concatenate([group.rows for group in run.groups]))
 
 
 def _head(items: Sequence[Item]) -> int:

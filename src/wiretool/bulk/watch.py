@@ -15,7 +15,7 @@ from wiretool.batches.batch import FrameRun
 from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
 from wiretool.capture.items import Data, Item
 from wiretool.capture.runs import RUN_SEGMENTS_MIN, Run, run_of
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Flags, Integers, begins_of, items_of
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.hops import Hops
 from wiretool.codec.message import Side, other_side
@@ -48,6 +48,30 @@ class SideFrames(NamedTuple):
     times: Integers
     #: The packet at which each piece is told, if it completes a frame.
     told: Integers
+
+    @property
+    def ends(self) -> Integers:
+        """Where each frame ends."""
+        return np.append(self.hops.starts[1:], self.hops.end)[: len(self.hops.starts)]
+
+
+class Brought(NamedTuple):
+    """The pieces of one side that completed frames: a row each, for the frames `first_frames[i]` and those behind it.
+
+    Where the first of these began in an earlier piece, `low` and `high` packet and `latest` time are of all its pieces.
+    """
+
+    is_server: Flags
+    #: What is to be added to a place in the data for the stream offset.
+    base: Integers
+    first_frames: Integers
+    counts: Integers
+    told: Integers
+    packets: Integers
+    times: Integers
+    low: Integers
+    high: Integers
+    latest: Integers
 
 
 class PlacedFrames(NamedTuple):
@@ -96,6 +120,8 @@ class BulkWatch(Watch):
 
     def catch_up(self, told: Told) -> None:
         """Add what the items give that were put off."""
+        if not self._put_off:
+            return
         items, self._put_off = self._put_off, []
         if len(items) >= RUN_SEGMENTS_MIN:
             self.take_run(run_of(items), told)
@@ -225,9 +251,11 @@ class BulkWatch(Watch):
 
         groups = [late.without(group) for group in self._bulk.read(frames, read_one) if len(group.rows)]
         sizes = frames.ends - frames.starts
-        for group in groups:
-            self._account.frames += len(group.rows)
-            self._account.frame_bytes += int(sizes[group.rows].sum())
+        count = sum(len(group.rows) for group in groups)
+        self._account.frames += count
+        is_every = count == len(sizes)
+        parts = [sizes] if is_every else [sizes[group.rows] for group in groups]
+        self._account.frame_bytes += sum(int(part.sum()) for part in parts)
         self._latest_packet = late.catch_up(len(offsets))
         if groups:
             connection = self._connection
@@ -306,44 +334,66 @@ class _Late:
 
 def _merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFrames:
     """The frames of both sides, with the numbers that follow on those that were taken."""
-    starts = np.concatenate([each.hops.starts for each in sides])
-    ends = np.concatenate([np.append(each.hops.starts[1:], each.hops.end)[: len(each.hops.starts)] for each in sides])
-    offsets = np.concatenate([each.hops.starts - each.start + each.offset for each in sides])
     counts = [len(each.hops.starts) for each in sides]
-    is_server = np.repeat([each.side == "server" for each in sides], counts)
-    told, first, last, times, pieces = (
-        np.concatenate(same) for same in zip(*(_brought_by(each) for each in sides), strict=True)
-    )
-    order = np.argsort(told, kind="stable")
-    told = told[order]
-    begins = np.flatnonzero(np.diff(told, prepend=-1))
-    rank = np.arange(len(told)) - np.repeat(begins, np.diff(begins, append=len(told)))
-    numbers = told << PACKET_SHIFT | rank << RANK_SHIFT
-    if len(numbers):
-        numbers[: int(np.searchsorted(told, told[0], "right"))] += taken.first_free(int(told[0])) - int(numbers[0])
-        taken.used_to(int(numbers[-1]))
-    stretches = np.flatnonzero(np.diff(pieces[order] * 2 + is_server[order], prepend=-1))
-    frames = Frames(data, starts[order], ends[order], is_server[order], numbers)
-    return PlacedFrames(frames, offsets[order], first[order], last[order], times[order], stretches)
+    brought = [_brought_by(each, before) for each, before in zip(sides, np.cumsum([0, *counts]).tolist(), strict=False)]
+    pieces = Brought._make(np.concatenate(same) for same in zip(*brought, strict=True))
+    # What a piece completed is told together, so it is enough to put these in order.
+    order = np.argsort(pieces.told, kind="stable")
+    pieces = Brought._make(column[order] for column in pieces)
+    stretches = np.cumsum(pieces.counts) - pieces.counts
+    frames = items_of(pieces.first_frames, pieces.counts)
+    starts = np.concatenate([each.hops.starts for each in sides])[frames]
+    ends = np.concatenate([each.ends for each in sides])[frames]
+    offsets = np.repeat(pieces.base, pieces.counts) + starts
+    is_server, times = np.repeat(pieces.is_server, pieces.counts), np.repeat(pieces.times, pieces.counts)
+    first = last = np.repeat(pieces.packets, pieces.counts)
+    if (pieces.low != pieces.packets).any() or (pieces.high != pieces.packets).any():
+        first = last.copy()
+        first[stretches], last[stretches] = pieces.low, pieces.high
+    times[stretches] = pieces.latest
+    numbers = _numbers_of(pieces, stretches, taken)
+    return PlacedFrames(Frames(data, starts, ends, is_server, numbers), offsets, first, last, times, stretches)
 
 
-def _brought_by(each: SideFrames) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Of each frame the packet at which it is told, its first and last packet, its latest time, and its last piece."""
-    starts = each.hops.starts
-    ends = np.append(starts[1:], each.hops.end)[: len(starts)]
-    first = np.searchsorted(each.piece_ends, starts, "right")
-    last = np.searchsorted(each.piece_ends, ends, "left")
-    low, times = each.packets[last], each.times[last]
-    high = low
-    several = np.flatnonzero(first != last)
+def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
+    """The numbers of frames in order: those that are told at one packet have a rank each."""
+    if not len(pieces.told):
+        return _NONE
+    begins = begins_of(pieces.told)
+    counts = np.diff(begins, append=len(stretches))
+    base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
+    packet = int(pieces.told[0])
+    base[: counts[0]] += taken.first_free(packet) - (packet << PACKET_SHIFT)
+    numbers = np.repeat(base, pieces.counts)
+    numbers += np.arange(len(numbers)) << RANK_SHIFT
+    taken.used_to(int(numbers[-1]))
+    return numbers
+
+
+def _brought_by(each: SideFrames, before: int) -> Brought:
+    """The pieces that completed frames; `before` those of this side are so many others."""
+    done = np.searchsorted(each.ends, each.piece_ends, "right")
+    counts = np.diff(done, prepend=0)
+    rows = np.flatnonzero(counts)
+    counts = counts[rows]
+    frames = done[rows] - counts
+    packets, times = each.packets[rows], each.times[rows]
+    low, high, latest = packets, packets, times
+    began = np.searchsorted(each.piece_ends, each.hops.starts[frames], "right")
+    several = np.flatnonzero(began != rows)
     if len(several):
         # Every other stretch is that of a frame: from its first piece to behind its last.
-        bounds = np.stack((first[several], last[several] + 1), 1).reshape(-1)
-        low, high, times = low.copy(), low.copy(), times.copy()
+        bounds = np.stack((began[several], rows[several] + 1), 1).reshape(-1)
+        low, high, latest = low.copy(), low.copy(), times.copy()
         low[several] = _each_other(np.minimum, each.packets, bounds)
         high[several] = _each_other(np.maximum, each.packets, bounds)
-        times[several] = _each_other(np.maximum, each.times, bounds)
-    return each.told[last], low, high, times, last
+        latest[several] = _each_other(np.maximum, each.times, bounds)
+    is_server = np.full(len(rows), each.side == "server")
+    base = np.full(len(rows), each.offset - each.start)
+    return Brought(is_server, base, frames + before, counts, each.told[rows], packets, times, low, high, latest)
+
+
+_NONE = np.zeros(0, np.int64)
 
 
 def _parts(held: bytes, run: Run, side: Side) -> list[bytes | memoryview]:

@@ -7,8 +7,8 @@ from typing import Any
 from wiretool.batches.batch import Batch
 from wiretool.bulk.apart import apart
 from wiretool.bulk.read import BulkDissector, read_batches
+from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.segments import SegmentTable, read_segment_tables
-from wiretool.capture.tables import read_packet_tables
 from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger

@@ -1,12 +1,45 @@
-"""Packet tables of several captures as those of one, in time order."""
+"""Packet tables of capture files and streams: of one in its own order, of several merged by time."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from wiretool.capture.tables import PacketTable
+from wiretool.capture.files import opened, recognised
+from wiretool.capture.pcap import VARIANTS
+from wiretool.capture.pcapng import SECTION
+from wiretool.capture.pcapng_tables import read_pcapng_tables
+from wiretool.capture.source import CHUNK_BYTES, open_source
+from wiretool.capture.tables import TABLE_BYTES, PacketTable, read_pcap_tables, tables_of
 from wiretool.codec.columns import Integers
 from wiretool.errors import CaptureError
+
+
+def read_packet_tables(sources: Sequence[Path | BinaryIO]) -> Iterator[PacketTable]:
+    """The packets of all sources, numbered from 1, in the order of `files.read_packets`.
+
+    A source that is damaged gives what is good of it; CaptureError comes after the last table (with several sources,
+    the first such error).
+    """
+    if len(sources) == 1:
+        return _tables_of(sources[0], TABLE_BYTES)
+    # A table of each is held at once: they share what one may take in.
+    share = max(TABLE_BYTES // max(len(sources), 1), CHUNK_BYTES)
+    return merged_tables([_tables_of(source, share) for source in sources])
+
+
+def _tables_of(capture: Path | BinaryIO, table_bytes: int) -> Iterator[PacketTable]:
+    with ExitStack() as stack:
+        source = open_source(*opened(capture, stack))
+        source.fill(4)
+        if source.buffer[:4] in VARIANTS:
+            yield from read_pcap_tables(source, table_bytes)
+        elif source.buffer[:4] == SECTION:
+            yield from read_pcapng_tables(source, table_bytes)
+        else:
+            yield from tables_of(recognised(source), table_bytes)
 
 
 class _Head:
@@ -69,11 +102,13 @@ def _merged(heads: Sequence[_Head], ends: Sequence[int], number: int) -> PacketT
         table, at = head.table, head.at
         if table is None or at == end:
             continue
-        low, high = int(table.starts[at]), int((table.starts + table.lengths)[at:end].max())
-        parts.append(table.data[low:high])
         every = (table.lengths, table.wire_lengths, table.times, table.links, head.turns)
+        low, high = int(table.starts[at:end].min()), int((table.starts + table.lengths)[at:end].max())
+        parts.append(table.data[low:high])
         columns.append((table.starts[at:end] - low + base, *(column[at:end] for column in every)))
         base += high - low
+    if len(parts) == 1:  # nothing comes between
+        return PacketTable(number, parts[0], *columns[0][:-1])
     joined = [np.concatenate(same) for same in zip(*columns, strict=True)]
     order = np.argsort(joined.pop(), kind="stable")
     return PacketTable(number, b"".join(parts), *(column[order] for column in joined))

@@ -4,14 +4,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wiretool.capture.fragments import Fragments
 from wiretool.capture.layers import TCP, PacketCounts, Segment, segment_of
 from wiretool.capture.tables import PacketTable
-from wiretool.codec.columns import Bytes, Integers, windows
+from wiretool.codec.columns import Bytes, Integers, begins_of, gathered
 
 #: Payloads of one size behind one another that are worth an array.
 ALIKE_MIN = 16
+#: So many flows in a table are told apart one after another.
+FEW_FLOWS = 8
 #: How many bytes IPv4 and IPv6 have in front of a TCP header, and with the part of that which is read here.
 IPV4_BYTES, IPV4_TCP_BYTES = 20, 34
 IPV6_BYTES, IPV6_TCP_BYTES = 40, 54
@@ -85,7 +88,7 @@ class SegmentTable:
     def payloads(self, rows: Integers) -> list[bytes | memoryview]:
         """The payloads of some in their order, to be joined: each by itself, or many that are alike as one."""
         starts, lengths = self.starts[rows], self.lengths[rows]
-        firsts = np.flatnonzero(np.diff(lengths, prepend=-1))
+        firsts = begins_of(lengths)
         lasts = np.append(firsts[1:], len(rows))
         is_long = lasts - firsts >= ALIKE_MIN
         out: list[bytes | memoryview] = []
@@ -125,11 +128,11 @@ class _Part:
 
 def _segments(table: PacketTable, fragments: Fragments, counts: PacketCounts) -> SegmentTable:
     view = np.frombuffer(table.data, np.uint8)
-    at = _ip_starts(table, view)
+    at = _ip_starts(table)
     rows4, rows6 = _rows_of(table, view, at)
     parts = [
-        _plain_part(table, view, at, rows4, IPV4_TCP, IPV4_FLOW, IPV4_BYTES, 0),
-        _plain_part(table, view, at, rows6, IPV6_TCP, IPV6_FLOW, IPV6_BYTES, IPV6_BYTES),
+        _plain_part(table, at, rows4, IPV4_TCP, IPV4_FLOW, IPV4_BYTES, 0),
+        _plain_part(table, at, rows6, IPV6_TCP, IPV6_FLOW, IPV6_BYTES, IPV6_BYTES),
     ]
     is_plain = np.zeros(len(table.starts), np.bool_)
     for part in parts:
@@ -138,15 +141,16 @@ def _segments(table: PacketTable, fragments: Fragments, counts: PacketCounts) ->
     return _joined(table, [*parts, odd], extra)
 
 
-def _ip_starts(table: PacketTable, view: Bytes) -> Integers:
+def _ip_starts(table: PacketTable) -> Integers:
     """Where IP begins in each packet, -1 where its link layer is not of the plainest form or cuts it short."""
     at = np.full(len(table.starts), -1, np.int64)
-    for link in np.unique(table.links).tolist():
+    is_alike = bool((table.links == table.links[:1]).all())
+    for link in table.links[:1].tolist() if is_alike else np.unique(table.links).tolist():
         rows = np.flatnonzero((table.links == link) & (table.lengths > _IP_AT.get(link, 0) + IPV4_BYTES))
         starts = table.starts[rows]
         if link in _TYPE_AT and len(rows):
-            kind = windows(view, 2)[starts + _TYPE_AT[link]]
-            is_ip = ((kind[:, 0] == 0x08) & (kind[:, 1] == 0x00)) | ((kind[:, 0] == 0x86) & (kind[:, 1] == 0xDD))
+            kind = gathered(table.data, starts + _TYPE_AT[link], ">u2")
+            is_ip = (kind == 0x0800) | (kind == 0x86DD)
             rows, starts = rows[is_ip], starts[is_ip]
         if link in _IP_AT:
             at[rows] = starts + _IP_AT[link]
@@ -168,7 +172,6 @@ def _rows_of(table: PacketTable, view: Bytes, at: Integers) -> tuple[Integers, I
 
 def _plain_part(
     table: PacketTable,
-    view: Bytes,
     at: Integers,
     rows: Integers,
     form: np.dtype[np.void],
@@ -179,34 +182,53 @@ def _plain_part(
     """The plain TCP segments among `rows`; `before_total`: the IP header's bytes that its length does not count."""
     if not len(rows):
         return _Part(rows, [rows] * 8, rows, [])
-    raw = windows(view, form.itemsize)[at[rows]]
-    heads = raw.view(form)[:, 0]
+    begin = at[rows]
+    heads = gathered(table.data, begin, form)
     header = heads["header"].astype(np.int64)
-    start = at[rows] + ip_bytes + (header >> 4) * 4
-    end = at[rows] + before_total + heads["total"]
+    start = begin + ip_bytes + (header >> 4) * 4
+    end = begin + before_total + heads["total"]
     fragment = heads["fragment"] if not before_total else np.zeros(len(rows), np.uint16)
     plain = (heads["protocol"] == TCP) & (fragment & 0x3FFF == 0) & (header >= 0x50) & (start <= end)
-    rows, heads, start, end, raw = rows[plain], heads[plain], start[plain], end[plain], raw[plain]
+    if not plain.all():
+        rows, start, end = rows[plain], start[plain], end[plain]
+        # As plain bytes: of a structure only the fields would be taken, and not what is between them.
+        heads = heads.view(f"V{form.itemsize}")[plain].view(form)
     captured_end = table.starts[rows] + table.lengths[rows]
     length = np.maximum(np.minimum(end, captured_end) - start, 0)
     numbers = [heads[name].astype(np.int64) for name in ("seq", "ack", "flags")]
-    flows, keys = _flows_of(np.ascontiguousarray(raw[:, flow]))
+    raw = heads.view(np.uint8).reshape(-1, form.itemsize)[:, flow]
+    flows, keys = _flows_of(np.ascontiguousarray(raw).view("<u4"))
     columns = [table.first_number + rows, table.times[rows], *numbers, start, length, end - start - length]
     return _Part(rows, columns, flows, keys)
 
 
-def _flows_of(raw: Bytes) -> tuple[Integers, list[bytes]]:
-    """The keys among rows of bytes, and for each row the index of its key."""
-    if not len(raw):
+def _flows_of(words: NDArray[np.uint32]) -> tuple[Integers, list[bytes]]:
+    """The keys among rows of words, and for each row the index of its key."""
+    if not len(words):
         return np.zeros(0, np.int64), []
-    words = raw.view("<u4").astype(np.uint64)
-    mixed = (words * _SPREAD[: words.shape[1]]).sum(1, dtype=np.uint64)
+    mixed = np.zeros(len(words), np.uint64)
+    for column, factor in zip(words.T, _SPREAD, strict=False):
+        mixed += column * factor
     mixed ^= mixed >> np.uint64(29)
-    _, first, index = np.unique(mixed, return_index=True, return_inverse=True)
-    if (raw[first[index]] != raw).any():  # two keys spread alike: compare whole ones
-        _, first, index = np.unique(raw, axis=0, return_index=True, return_inverse=True)
+    first, index = _few_of(mixed) or np.unique(mixed, return_index=True, return_inverse=True)[1:]
+    if (words[first[index]] != words).any():  # two keys spread alike: compare whole ones
+        _, first, index = np.unique(words, axis=0, return_index=True, return_inverse=True)
         index = index.reshape(-1)
-    return index.astype(np.int64), [raw[row].tobytes() for row in first.tolist()]
+    return index.astype(np.int64), [words[row].tobytes() for row in first.tolist()]
+
+
+def _few_of(values: NDArray[np.uint64]) -> tuple[Integers, Integers] | None:
+    """Where each value comes first, and for each row which of them it is; None where there are more than a few."""
+    index, firsts = np.zeros(len(values), np.int64), [0]
+    rest = values != values[0]
+    while len(firsts) <= FEW_FLOWS:
+        first = int(rest.argmax())
+        if not rest[first]:
+            return np.array(firsts, np.int64), index
+        index[rest] = len(firsts)
+        firsts.append(first)
+        rest &= values != values[first]
+    return None
 
 
 def _odd_part(table: PacketTable, rows: Integers, fragments: Fragments, counts: PacketCounts) -> tuple[_Part, bytes]:
@@ -246,9 +268,16 @@ def _joined(table: PacketTable, parts: Sequence[_Part], extra: bytes) -> Segment
     for part in parts:
         codes = np.array([known.setdefault(key, len(known)) for key in part.keys], np.int64)
         flows.append(codes[part.flows] if len(codes) else part.flows)
+    if len(parts) == 1:
+        return _in_order(table, parts[0].columns, flows[0], list(known), extra)
     order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
     columns = [np.concatenate(same)[order] for same in zip(*(part.columns for part in parts), strict=True)]
+    return _in_order(table, columns, np.concatenate(flows)[order], list(known), extra)
+
+
+def _in_order(
+    table: PacketTable, columns: Sequence[Integers], flows: Integers, keys: Sequence[bytes], extra: bytes
+) -> SegmentTable:
     number, time_ns, seq, ack, flags, start, length, cut = columns
     data = table.data + extra if extra else table.data
-    flow = np.concatenate(flows)[order]
-    return SegmentTable(data, number, time_ns, flow, list(known), seq, ack, flags, start, length, cut)
+    return SegmentTable(data, number, time_ns, flows, keys, seq, ack, flags, start, length, cut)

@@ -1,19 +1,15 @@
 """Packets of captures as arrays: a table for every few mebibytes of file, so that memory does not grow with it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
-from wiretool.capture.files import opened, read_packets, recognised
 from wiretool.capture.packets import Packet
-from wiretool.capture.pcap import VARIANTS, Variant, read_head, read_records
-from wiretool.capture.source import Source, open_source
-from wiretool.codec.columns import Integers, windows
+from wiretool.capture.pcap import Variant, read_head, read_records
+from wiretool.capture.source import Source
+from wiretool.codec.columns import Integers, gathered
 from wiretool.codec.hops import Prefix, hop
 from wiretool.errors import CaptureError
 
@@ -51,22 +47,8 @@ class PacketTable:
         return Packet(number, time_ns, link, self.data[start : start + length], int(self.wire_lengths[row]))
 
 
-def read_packet_tables(sources: Sequence[Path | BinaryIO]) -> Iterator[PacketTable]:
-    """The packets of all sources, as `read_packets` gives them; CaptureError comes after the last table, as there."""
-    if len(sources) > 1:
-        yield from tables_of(read_packets(sources))
-        return
-    with ExitStack() as stack:
-        source = open_source(*opened(sources[0], stack))
-        source.fill(4)
-        if source.buffer[:4] in VARIANTS:
-            yield from _read_pcap(source)
-        else:
-            yield from tables_of(recognised(source))
-
-
-def tables_of(packets: Iterable[Packet]) -> Iterator[PacketTable]:
-    """Packets that were read one by one, as tables."""
+def tables_of(packets: Iterable[Packet], table_bytes: int = TABLE_BYTES) -> Iterator[PacketTable]:
+    """Packets that were read one by one, as tables; CaptureError comes after the last table."""
     packets = iter(packets)
     failure: CaptureError | None = None
     while failure is None:
@@ -76,7 +58,7 @@ def tables_of(packets: Iterable[Packet]) -> Iterator[PacketTable]:
             for packet in islice(packets, TABLE_PACKETS):
                 chunk.append(packet)
                 size += len(packet.data)
-                if size >= TABLE_BYTES:
+                if size >= table_bytes:
                     break
         except CaptureError as err:
             failure = err
@@ -103,12 +85,12 @@ def _table_of(packets: Sequence[Packet]) -> PacketTable:
 # -- pcap --------------------------------------------------------------------------------------------------------------
 
 
-def _read_pcap(source: Source) -> Iterator[PacketTable]:
-    """The records of a pcap file. What is larger than a table, and the end, is read one by one."""
+def read_pcap_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterator[PacketTable]:
+    """The records of a pcap file, as `read_pcap`. What is larger than a table, and the end, is read one by one."""
     variant, link_type = read_head(source)
     number, failure = 1, None
     while failure is None:
-        failure = _filled(source)
+        failure = filled(source, table_bytes)
         starts = _hop(source, variant)
         if not len(starts):
             break
@@ -116,13 +98,13 @@ def _read_pcap(source: Source) -> Iterator[PacketTable]:
         number += len(starts)
     if failure is not None:
         raise failure
-    yield from tables_of(read_records(source, variant, link_type, number))
+    yield from tables_of(read_records(source, variant, link_type, number), table_bytes)
 
 
-def _filled(source: Source) -> CaptureError | None:
+def filled(source: Source, table_bytes: int) -> CaptureError | None:
     """Widen the window to a table; the damage that ends it."""
     try:
-        source.fill(TABLE_BYTES)
+        source.fill(table_bytes)
     except CaptureError as err:
         return err
     return None
@@ -164,10 +146,8 @@ def _is_likely(data: bytes, at: int, variant: Variant) -> bool:
 
 def _pcap_table(data: bytes, starts: Integers, variant: Variant, link_type: int, number: int) -> PacketTable:
     header_bytes = variant.record.size
-    heads = windows(np.frombuffer(data, np.uint8), header_bytes)[starts - header_bytes]
-    seconds, fraction, captured, length = (
-        np.ascontiguousarray(heads[:, :16]).view(variant.order + "u4").T.astype(np.int64)
-    )
+    heads = gathered(data, starts - header_bytes, "V16").view(variant.order + "u4").reshape(-1, 4)
+    seconds, fraction, captured, length = heads.T.astype(np.int64)
     times = seconds * 1_000_000_000 + fraction * variant.fraction_ns
     links = np.full(len(starts), link_type, np.int64)
     return PacketTable(number, data, starts, captured, np.maximum(length, captured), times, links)

@@ -153,6 +153,12 @@ class Decoded:
     is_read: Flags
 
 
+def begins_of(values: NDArray[Any]) -> Integers:
+    """Where each stretch of equal values begins."""
+    behind = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return np.concatenate(([0], behind)) if len(values) else behind
+
+
 def windows(view: Bytes, size: int) -> NDArray[Any]:
     """Row i is `view[i : i + size]`: index it with offsets to gather that many bytes from each of them."""
     return np.lib.stride_tricks.sliding_window_view(view, size)

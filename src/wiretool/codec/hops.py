@@ -42,10 +42,14 @@ def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) ->
 
     `guesses` are places where one is likely to begin, ascending: where packets begin. A wrong one only costs time.
     """
-    guesses = np.unique(np.append(guesses[(guesses > start) & (guesses < end)], start))
-    if len(guesses) < ABREAST_MIN:
+    guesses = guesses[(guesses > start) & (guesses < end)]
+    if len(guesses) + 1 < ABREAST_MIN:
         return _walk(data, start, end, prefix)
-    blocks = np.append(guesses, end)
+    blocks = np.concatenate(([start], guesses, [end]))
+    if (blocks[1:] <= blocks[:-1]).any():
+        blocks = np.unique(blocks)
+        if len(blocks) <= ABREAST_MIN:
+            return _walk(data, start, end, prefix)
     starts, block_of, finals = _abreast(data, end, prefix, blocks)
     return _chained(data, end, prefix, blocks, starts, block_of, finals)
 
@@ -75,21 +79,28 @@ def _walk(data: bytes, at: int, end: int, prefix: Prefix, stops: set[int] | None
 
 def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[Integers, Integers, Integers]:
     """Walk through all blocks side by side, as if a frame began with each: frames, their blocks, where each ends."""
-    finals, block_ends = blocks[:-1].copy(), blocks[1:]
+    finals, active, at = blocks[:-1].copy(), np.arange(len(blocks) - 1), blocks[:-1]
+    # A block is done where no header begins in it any more.
+    limit = np.minimum(blocks[1:], end - prefix.header_bytes + 1)
     found: list[Integers] = []
     found_in: list[Integers] = []
-    active = np.arange(len(finals))
     while len(active) >= ABREAST_MIN:
-        at = finals[active]
-        fits = (at < block_ends[active]) & (at + prefix.header_bytes <= end)
-        active, at = active[fits], at[fits]
+        goes_on = at < limit
+        if not goes_on.all():
+            finals[active] = at
+            active, at, limit = active[goes_on], at[goes_on], limit[goes_on]
         length = gathered(data, at + prefix.length_at, prefix.order + "u4").astype(np.int64)
-        stop = at + prefix.counted_from + length
-        fits = (length >= prefix.length_min) & (length <= prefix.length_max) & (stop <= end)
-        active = active[fits]
-        found.append(at[fits])
+        stop = at + (length + prefix.counted_from)
+        fits = stop <= np.minimum(end, at + (prefix.counted_from + prefix.length_max))
+        if prefix.length_min:
+            fits &= length >= prefix.length_min
+        if not fits.all():
+            finals[active] = at
+            active, at, limit, stop = active[fits], at[fits], limit[fits], stop[fits]
+        found.append(at)
         found_in.append(active)
-        finals[active] = stop[fits]
+        at = stop
+    finals[active] = at
     # What is left goes on from its `finals` one by one; a block that is done begins behind its end there.
     return np.concatenate(found), np.concatenate(found_in), finals
 
@@ -118,7 +129,7 @@ def _chained(
         if hops.end not in stops or not len(hops.starts):
             break
         block = int(np.searchsorted(blocks, hops.end))
-    true = np.concatenate([starts[is_true[block_of]], *walked])
+    true = np.concatenate([starts if is_true.all() else starts[is_true[block_of]], *walked])
     true.sort()
     return hops._replace(starts=true)
 

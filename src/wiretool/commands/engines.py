@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +75,13 @@ def batches_of(records: "Iterable[Record]") -> "Iterator[Batch]":
 def begun(batches: "Iterator[Batch]") -> "Iterator[Batch]":
     """The batches, the first of which is read now: other processes that read begin before this one has threads."""
     first = next(batches, None)
-    return batches if first is None else chain((first,), batches)
+    return batches if first is None else _again([first], batches)
+
+
+def _again(front: "list[Batch]", behind: "Iterator[Batch]") -> "Iterator[Batch]":
+    """The one batch in front, which is not held any longer than the others, and those behind it."""
+    yield front.pop()
+    yield from behind
 
 
 def records_in(batches: "Iterable[Batch]") -> "Iterator[Record]":

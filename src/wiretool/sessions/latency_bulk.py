@@ -7,6 +7,8 @@ import numpy as np
 from wiretool.codec.columns import Integers
 from wiretool.sessions.latency import PRECISION
 
+#: So many cells are gone through one after another.
+FEW_CELLS = 8
 #: What `Latencies.add_counted` takes: the least, the greatest, and how many are in each bucket.
 Times = tuple[int, int, list[tuple[int, int]]]
 
@@ -24,6 +26,9 @@ def bounds_of(values: Integers, cell: Integers, cells: int) -> tuple[Integers, I
     """The least and the greatest of the values of each cell; every cell has one."""
     if cells == 1:
         return values.min(keepdims=True), values.max(keepdims=True)
+    if cells <= FEW_CELLS:
+        each = [values[cell == index] for index in range(cells)]
+        return np.array([one.min() for one in each]), np.array([one.max() for one in each])
     least, most = np.full(cells, np.iinfo(np.int64).max), np.full(cells, np.iinfo(np.int64).min)
     np.minimum.at(least, cell, values)
     np.maximum.at(most, cell, values)

@@ -8,12 +8,15 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool.batches.batch import Batch, FrameRun
+from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.layers import PacketCounts, segment_of
-from wiretool.capture.runs import BulkStreams, RecentRuns, Run
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.recent import RecentRuns
+from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.tables import PacketTable, read_packet_tables
+from wiretool.capture.tables import PacketTable
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side
 from wiretool.errors import CaptureError

@@ -65,7 +65,7 @@ class _Reading:
         found = CATALOGUE.kinds_of(frames)
         self._joins = join_blocks(found)
         self._kinds, self._codes = found
-        self._walk = Walk(found, self._step, read_one)
+        self._walk = Walk(found, read_one)
         blocks = np.zeros(0, np.int64) if self._joins is None else self._joins.blocks
         self._stage = Stage(talk, self._walk.give_back, blocks)
 
@@ -76,10 +76,10 @@ class _Reading:
         """Read all of the frames."""
         at, is_append = 0, _IS_APPEND[self._codes]
         for start, stop in _stretches(_IS_QUIET[self._codes], is_append):
-            self._walk.go(np.arange(at, start))
+            self._walk.go(np.arange(at, start), self._step)
             self._pass(start, stop, is_append)
             at = stop
-        self._walk.go(np.arange(at, len(self._codes)))
+        self._walk.go(np.arange(at, len(self._codes)), self._step)
         return [group for code, kind in self._kinds.items() if len((group := self._group(code, kind)).rows)]
 
     # -- as arrays -----------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class _Reading:
             if end == at:
                 end = min(stop, at + retry)
                 retry *= 2
-                self._walk.go(np.arange(at, end))
+                self._walk.go(np.arange(at, end), self._step)
             at = end
 
     def _settle(self, start: int, stop: int, is_append: Flags) -> int:
@@ -102,7 +102,7 @@ class _Reading:
             return start
         if not settle_appends(self._talk, self._kinds, start, stop, self._stage.segments, STRETCH_MIN):
             return start
-        self._walk.go(np.flatnonzero(~is_append[start:stop]) + start)
+        self._walk.go(np.flatnonzero(~is_append[start:stop]) + start, self._step)
         return stop
 
     # -- what they said ------------------------------------------------------------------------------------------------
@@ -155,6 +155,8 @@ def _no_events(data: Column) -> Events:
 
 def _stretches(is_quiet: Flags, is_append: Flags) -> list[tuple[int, int]]:
     """The stretches in which everything is quiet and enough is an append or an ack."""
+    if is_quiet.all():
+        return [(0, len(is_quiet))] if np.count_nonzero(is_append) >= STRETCH_MIN else []
     bounds = np.flatnonzero(np.diff(is_quiet, prepend=False, append=False)).reshape(-1, 2)
     counts = np.append(0, np.cumsum(is_append))
     is_long = counts[bounds[:, 1]] - counts[bounds[:, 0]] >= STRETCH_MIN

@@ -1,7 +1,7 @@
 """Appends and acks of a stretch as arrays: which ack answers which append, and what waits on."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _NONE = np.zeros(0, np.int64)
 class _Half:
     """The appends, or the acks, of one writer in a stretch: their places among the frames of their kind."""
 
-    def __init__(self, kind: Kind | None, places: Integers, number: str) -> None:
+    def __init__(self, kind: Kind | None, places: Integers | slice, number: str) -> None:
         self.kind = kind
         self.places = places
         self.numbers = _NONE if kind is None else kind.numbers(number)[places]
@@ -58,15 +58,19 @@ class _Exchange:
         return (
             writer is not None
             and (not len(appends) or int(appends[0]) >= writer.last)
-            and bool((np.diff(self._numbers) > 0).all())
-            and bool((np.diff(self._acks.numbers) > 0).all())
+            and _do_grow(self._numbers)
+            and _do_grow(self._acks.numbers)
         )
 
     def replies(self) -> Integers:
         """For each ack the record of the append with its number, if that was sent before it. Both only grow."""
         acks = self._acks
-        if not len(self._numbers):
+        if not len(self._numbers) or not len(acks.numbers):
             return np.full(len(acks.numbers), NO_REPLY, np.int64)
+        first = int(np.searchsorted(self._numbers, acks.numbers[0]))
+        same = slice(first, first + len(acks.numbers))
+        if np.array_equal(self._numbers[same], acks.numbers):  # one ack for each append, as is usual
+            return np.where(self._rows[same] < acks.rows, self._records[same], NO_REPLY)
         at = np.minimum(np.searchsorted(self._numbers, acks.numbers), len(self._numbers) - 1)
         is_sent = (self._numbers[at] == acks.numbers) & (self._rows[at] < acks.rows)
         return np.where(is_sent, self._records[at], NO_REPLY)
@@ -80,8 +84,9 @@ class _Exchange:
             self._writer.last = int(self._numbers[-1])
         first = 0
         if len(self._acks.numbers):
-            waits = (self._numbers > self._acks.numbers[-1]) | (self._rows > self._acks.rows[-1])
-            first = len(waits) - int(waits.sum())  # both grow: what waits is at the end
+            # Both grow: what waits is at the end.
+            answered = np.searchsorted(self._numbers, self._acks.numbers[-1], "right")
+            first = int(min(answered, np.searchsorted(self._rows, self._acks.rows[-1], "right")))
         acks.leave_waiting(self._writer_id, OrderedDict(self._left(first)))
 
     def _left(self, first: int) -> Iterator[tuple[int, tuple[int, int]]]:
@@ -89,9 +94,9 @@ class _Exchange:
         earlier = list(self._waited.items())
         yield from earlier[first:]
         begin = max(first - len(earlier), 0)
-        kind, places = self._appends.kind, self._appends.places[begin:]
+        kind = self._appends.kind
         if kind is not None:
-            ids = kind.numbers("request_id")[places].tolist()
+            ids = kind.numbers("request_id")[self._appends.places][begin:].tolist()
             sent = zip(self._appends.records[begin:].tolist(), ids, strict=True)
             yield from zip(self._appends.numbers[begin:].tolist(), sent, strict=True)
 
@@ -112,14 +117,18 @@ def settle_appends(
     first, last = (0, 0) if end is None else end.between(start, stop)
     first_ack, last_ack = (0, 0) if ack is None else ack.between(start, stop)
     ids = [kind.ids()[a:b] for kind, a, b in ((end, first, last), (ack, first_ack, last_ack)) if kind is not None]
-    parts = _by_writer(np.concatenate(ids), writer_frames) if ids else None
+    parts = _by_writer(ids, writer_frames) if ids else None
     if parts is None:
         return False
     exchanges = []
     for writer_id, places in parts:
-        count = int(np.searchsorted(places, last - first))
-        appends = _Half(end, places[:count] + first, "last_event_number")
-        acks = _Half(ack, places[count:] - (last - first) + first_ack, "event_number")
+        mine: Integers | slice = slice(first, last)
+        its_acks: Integers | slice = slice(first_ack, last_ack)
+        if places is not None:
+            count = int(np.searchsorted(places, last - first))
+            mine, its_acks = places[:count] + first, places[count:] - (last - first) + first_ack
+        appends = _Half(end, mine, "last_event_number")
+        acks = _Half(ack, its_acks, "event_number")
         exchanges.append(_Exchange(talk, writer_id, appends, acks))
         if not exchanges[-1].is_plain():
             return False
@@ -128,12 +137,22 @@ def settle_appends(
     return True
 
 
-def _by_writer(ids: Integers, frames_min: int) -> list[tuple[str, Integers]] | None:
-    """The writers, and where each has its frames; None if that is fewer than `frames_min` for each."""
-    if not len(ids):
+def _do_grow(numbers: Integers) -> bool:
+    return bool((numbers[1:] > numbers[:-1]).all())
+
+
+def _by_writer(parts: Sequence[Integers], frames_min: int) -> Sequence[tuple[str, Integers | None]] | None:
+    """The writers, and where each has its frames in all parts; one alone has every place, so there are none.
+
+    None if that is fewer than `frames_min` for each.
+    """
+    parts = [part for part in parts if len(part)]
+    if not parts:
         return None
-    if (ids == ids[0]).all():
-        return [(texts_of(ids[:1])[0], np.arange(len(ids)))]
+    first = parts[0][:1]
+    if all((part == first).all() for part in parts):
+        return [(texts_of(first)[0], None)]
+    ids = np.concatenate(parts)
     kinds, codes = np.unique(np.ascontiguousarray(ids).view("V16")[:, 0], return_inverse=True)
     if len(kinds) * frames_min > len(ids):
         return None

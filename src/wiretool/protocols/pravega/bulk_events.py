@@ -53,6 +53,8 @@ class Appended:
 
     def take(self, kept: Flags) -> "Appended":
         """Those that are kept."""
+        if kept.all():
+            return self
         mine = kept[self.cut]
         cut = (np.cumsum(kept) - 1)[self.cut[mine]]
         return Appended(self.spans.take(kept), cut, self.begun.take(mine), self.ended.take(mine))

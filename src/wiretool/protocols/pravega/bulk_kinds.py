@@ -155,8 +155,9 @@ class Catalogue:
     def kinds_of(self, frames: Frames) -> Kinds:
         """The frames by class. SLOW: no such class, too few of it, a field that is not plain, bytes left over."""
         types = gathered(frames.data, frames.starts, ">i4").astype(np.int64) - _TYPE_MIN
-        is_known = (types >= 0) & (types < _TYPES)
-        codes = self._lookup[np.where(is_known, types, _TYPES) + frames.is_server * (_TYPES + 1)]
+        # What is below 0 is very large without its sign: one comparison finds all that are out of reach.
+        known = np.minimum(types.view(np.uint64), np.uint64(_TYPES)).view(np.int64)
+        codes = self._lookup[known + frames.is_server * (_TYPES + 1)]
         counts = np.bincount(codes + 1, minlength=len(self.classes) + 1)[1:]
         found = Kinds({}, codes)
         for code in np.flatnonzero(counts).tolist():
@@ -172,28 +173,25 @@ class Catalogue:
 
 
 class Walk:
-    """Goes through frames in turn, a step for each.
+    """Goes through frames in turn, a step for each. It keeps no step: those that hold it back would make a circle.
 
     A step is a generator over the frames of a class, made of a part of them. Each `next` does what the session does
     with the next frame, in the same state, and gives what it adds to the columns; REFUSED where anything is out of the
     ordinary: then nothing has changed, and the session reads the frame itself.
     """
 
-    def __init__(
-        self, found: Kinds, step: Callable[[int, Part], Iterator[int]], read_one: Callable[[int], None]
-    ) -> None:
+    def __init__(self, found: Kinds, read_one: Callable[[int], None]) -> None:
         self._kinds, self._codes = found
-        self._step = step
         self._read_one = read_one
 
-    def go(self, rows: Integers) -> None:
+    def go(self, rows: Integers, step: Callable[[int, Part], Iterator[int]]) -> None:
         """Read these frames. Of each kind that is among them, all from the first to the last are."""
         if not len(rows):
             return
         codes = self._codes[rows]
-        present = [code for code in np.unique(codes).tolist() if code != SLOW]
+        present = np.flatnonzero(np.bincount(codes + 1)[1:]).tolist()
         parts = {code: self._kinds[code].part(int(rows[0]), int(rows[-1]) + 1) for code in present}
-        steps = {code: self._step(code, part) for code, part in parts.items()}
+        steps = {code: step(code, part) for code, part in parts.items()}
         added: dict[int, list[int]] = {code: [] for code in present}
         for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
             if code == SLOW:

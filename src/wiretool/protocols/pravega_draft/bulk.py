@@ -49,7 +49,7 @@ class DraftBulk(BulkConversation):
         def step(code: int, part: Part) -> Iterator[int]:
             return STEPS[code](stage, part)
 
-        Walk(found, step, read_one).go(np.arange(len(found.codes)))
+        Walk(found, read_one).go(np.arange(len(found.codes)), step)
         groups = (_group(stage, code, kind, found.codes[kind.rows] != SLOW) for code, kind in found.kinds.items())
         return [group for group in groups if len(group.rows)]
 

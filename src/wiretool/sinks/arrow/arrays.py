@@ -54,8 +54,9 @@ def coded_of(codes: NDArray[Any], values: Sequence[str | None]) -> pa.Array:
     mask = codes < 0
     if none.any():
         mask |= none[codes]
-    indices = pa.array(codes.astype(np.int32), mask=mask if mask.any() else None)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(["" if value is None else value for value in values]))
+    indices = pa.array(codes.astype(np.int32, copy=False), pa.int32(), mask=mask if mask.any() else None)
+    words = pa.array(["" if value is None else value for value in values], pa.string())
+    return pa.DictionaryArray.from_arrays(indices, words)
 
 
 def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind: pa.DataType) -> pa.Array:

@@ -18,11 +18,11 @@ from wiretool.sinks.arrow.leaves import CODED
 
 #: Rows of a row group, and bytes of its columns before they are packed; whichever comes first.
 GROUP_ROWS = 262_144
-GROUP_BYTES = 16 * 1024 * 1024
+GROUP_BYTES = 8 * 1024 * 1024
+#: Rows that are made into what readers of Arrow IPC see at a time: each text that is coded here is written out there.
+IPC_ROWS = 16_384
 #: How hard zstd tries: more costs time and saves little.
 ZSTD_LEVEL = 1
-
-
 #: Row groups that may wait for the one that is being written.
 GROUPS_WAITING_MAX = 2
 
@@ -87,9 +87,12 @@ class TableFile(ABC):
             return
         self._is_broken = True
         with refused(self.path):
-            self._write(pa.concat_tables(tables).unify_dictionaries())
+            table = pa.concat_tables(tables).unify_dictionaries()
+            tables.clear()  # their coded columns are in the whole anew
+            self._write(table)
         self._is_broken = False
-        tables.clear()
+        del table
+        pa.default_memory_pool().release_unused()  # or it keeps what the largest groups took, in each thread
 
     def close(self) -> None:
         """Write what a reader needs to find its way; the rows have been written by then."""
@@ -145,7 +148,8 @@ class ArrowFile(TableFile):
         self._writer = pa.ipc.new_file(file, self._schema, options=options)
 
     def _write(self, table: pa.Table) -> None:
-        self._writer.write_table(table.cast(self._schema).combine_chunks())
+        for start in range(0, table.num_rows, IPC_ROWS):
+            self._writer.write_table(table.slice(start, IPC_ROWS).cast(self._schema).combine_chunks())
 
     def _end(self) -> None:
         self._writer.close()

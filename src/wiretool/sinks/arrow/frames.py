@@ -87,7 +87,8 @@ class Gathered:
             ("protocol", run.protocol),
             ("message", group.name),
         ):
-            self._put_codes(name, np.full(len(rows), self._code(name, text or None), np.int32))
+            # One value for all rows: no memory is filled with it yet.
+            self._put_codes(name, np.broadcast_to(np.int32(self._code(name, text or None)), len(rows)))
         sides = np.array([self._code("side", "client"), self._code("side", "server")], np.int32)
         self._put_codes("side", sides[frames.is_server[rows].astype(np.int64)])
         if group.reply_to is not None:
@@ -186,7 +187,7 @@ class Gathered:
     def table(self) -> pa.Table:
         """All rows in the order of their numbers."""
         numbers = np.concatenate(self._numbers["n"])
-        is_sorted = bool((np.diff(numbers) > 0).all())
+        is_sorted = bool((numbers[1:] > numbers[:-1]).all())
         self._order = None if is_sorted else np.argsort(numbers, kind="stable")
         arrays = [self._array(field) for field in SCHEMA]
         return pa.Table.from_arrays(arrays, schema=SCHEMA)
@@ -198,8 +199,7 @@ class Gathered:
         if name == "left_over":
             return self._left_overs()
         if name in _CODED:
-            codes = self._spread(self._codes[name], np.full(self._count, -1, np.int32))
-            return _coded(self._ordered(codes), list(self._words[name]))
+            return _coded(self._codes_in_order(self._codes[name]), list(self._words[name]))
         if name in self._has:
             parts = [(at, values) for (at, _), values in zip(self._has[name], self._numbers[name], strict=True)]
             values = self._ordered(self._spread(parts, np.zeros(self._count, np.int64)))
@@ -209,8 +209,18 @@ class Gathered:
             return pa.array(self._ordered(np.concatenate(self._numbers[name])))
         return pa.nulls(self._count, field.type)
 
+    def _codes_in_order(self, parts: Sequence[tuple[int, Codes]]) -> Codes:
+        """The code of each row, -1 where no stretch has one."""
+        values = {int(codes[0]) if len(codes) and codes.strides == (0,) else None for _, codes in parts}
+        if not parts or (
+            None not in values and len(values) == 1 and sum(len(codes) for _, codes in parts) == self._count
+        ):
+            return np.full(self._count, values.pop() if parts else -1, np.int32)
+        ordered: Codes = self._ordered(self._spread(parts, np.full(self._count, -1, np.int32)))
+        return ordered
+
     def _ordered(self, values: Any) -> Any:
-        return values if self._order is None else values[self._order]
+        return values if self._order is None else values.take(self._order)
 
     def _spread(self, parts: Sequence[tuple[int, Any]], out: Any) -> Any:
         for at, values in parts:

@@ -1,0 +1,140 @@
+"""What was given out last, by items and by runs, for a late segment to be held against."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.capture.flows import RECENT_ITEMS, shares_bytes
+from wiretool.capture.items import Connection, Data, Side
+from wiretool.capture.runs import Run
+from wiretool.capture.segments import SegmentTable
+
+
+class _Places:
+    """How many items had been given out before each row of a table, if all segments had been fed one by one."""
+
+    def __init__(self, table: SegmentTable, first: int) -> None:
+        #: By row, the payloads before it.
+        self._before: list[int] = [0, *np.cumsum(table.lengths > 0).tolist()]
+        self._first = first
+        #: Rows that gave out more or fewer items than their own, and how many those were more in all up to there.
+        self._rows: list[int] = []
+        self._more = [0]
+
+    def note(self, row: int, more: int) -> None:
+        """The row, behind all others that were noted, gave out so many items more than a plain one."""
+        self._rows.append(row)
+        self._more.append(self._more[-1] + more)
+
+    def before(self, row: int) -> int:
+        """Of a row behind all that were noted; that of the last one counts as given out behind it."""
+        return self._first + self._more[-1] + self._before[row]
+
+    def of(self, row: int) -> int:
+        """Of a plain row with payload."""
+        return self._first + self._more[bisect_left(self._rows, row)] + self._before[row]
+
+
+class _PlacedRun(NamedTuple):
+    """A run, and the places of the rows of its table."""
+
+    run: Run
+    places: _Places
+
+    @property
+    def connection(self) -> Connection:
+        return self.run.connection
+
+    def items(self, oldest: int) -> Iterator[tuple[int, Data]]:
+        """Its items from that place on, in order, each with its place."""
+        for row, item in self.run.told_items():
+            place = self.places.of(row)
+            if place >= oldest:
+                yield place, item
+
+    def overlapping(self, side: Side, start: int, end: int, oldest: int) -> Iterator[Data]:
+        """Items of a side from that place on that share bytes with [start, end), the newest first."""
+        run, rows = self.run, self.run.side(side).rows
+        ends = run.side(side).offset + np.cumsum(run.table.lengths[rows])
+        starts = ends - run.table.lengths[rows]
+        first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end))
+        for at in range(last - 1, first - 1, -1):
+            if self.places.of(int(rows[at])) >= oldest:
+                yield run.item(int(rows[at]), side, int(starts[at]))
+
+
+class RecentRuns:
+    """What was given out last, by items and by runs; of a run items are made only where somebody looks.
+
+    Runs come behind items of later packets. So each item has the place that it had if all were fed one by one, and
+    what counts is the place.
+    """
+
+    def __init__(self) -> None:
+        #: Each with the place of its last item.
+        self._entries: list[tuple[int, Data | _PlacedRun]] = []
+        self._entries_most = 4 * RECENT_ITEMS
+        self._places: _Places | None = None
+        #: The place of the next item.
+        self._next = 0
+
+    def begin(self, table: SegmentTable) -> None:
+        """All that is given out from now on is of this table. Of those before the last one only bytes are kept."""
+        self._forget()
+        last, self._places = self._places, _Places(table, self._next)
+        kept, self._entries = self._entries, []
+        for place, entry in kept:
+            if isinstance(entry, _PlacedRun) and entry.places is not last:
+                self._entries += entry.items(self._oldest)
+            else:
+                self._entries.append((place, entry))
+
+    def at(self, row: int) -> None:
+        """What comes next is of this row, or of later ones."""
+        assert self._places is not None, "a table was begun"
+        self._next = self._places.before(row)
+
+    def fed(self, row: int, has_payload: bool) -> None:
+        """The segment of the row was fed."""
+        assert self._places is not None, "a table was begun"
+        more = self._next - self._places.before(row) - has_payload
+        if more:
+            self._places.note(row, more)
+
+    def append(self, item: Data) -> None:
+        """The next item."""
+        self._entries.append((self._next, item))
+        self._next += 1
+        if len(self._entries) > self._entries_most:
+            self._forget()
+
+    def append_run(self, run: Run) -> None:
+        """A run whose items have their places before that of the next item."""
+        assert self._places is not None, "a table was begun"
+        last = max(int(each.rows[-1]) for each in (run.client, run.server) if len(each.rows))
+        place = self._places.of(last)
+        if place >= self._oldest:
+            self._entries.append((place, _PlacedRun(run, self._places)))
+
+    def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]:
+        """Those of a stream that share bytes with [start, end), the newest first."""
+        oldest = self._oldest
+        for place, entry in reversed(self._entries):
+            if place < oldest or entry.connection is not connection:
+                continue
+            if isinstance(entry, _PlacedRun):
+                yield from entry.overlapping(side, start, end, oldest)
+            elif entry.side == side and shares_bytes(entry, start, end):
+                yield entry
+
+    @property
+    def _oldest(self) -> int:
+        """The place of the oldest item that counts."""
+        return self._next - RECENT_ITEMS
+
+    def _forget(self) -> None:
+        """Keep what counts; wait for as much again before the next time, so that this costs nothing."""
+        self._entries = [entry for entry in self._entries if entry[0] >= self._oldest]
+        self._entries_most = len(self._entries) + 4 * RECENT_ITEMS

@@ -1,0 +1,84 @@
+"""What was given out by runs and by items is what was given out by items alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wiretool.capture import flows, recent
+from wiretool.capture.flows import RecentItems
+from wiretool.capture.items import Connection, Data, Side
+from wiretool.capture.recent import RecentRuns
+from wiretool.capture.runs import NO_RUN, SIDES, Run, SideRun
+from wiretool.capture.segments import SegmentTable
+
+#: The segments of the first come as runs, those of the second are fed.
+RUNNING, FED = (Connection(number, bytes(6), bytes(6), 0) for number in range(2))
+#: Each segment: whether it is of the running connection, its side, its length, and what more it gives out if it is fed.
+Row = tuple[bool, Side, int, int]
+ROWS = st.lists(
+    st.tuples(st.booleans(), st.sampled_from(SIDES), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=12
+)
+
+
+class Both:
+    """Gives the same out in both ways, table by table."""
+
+    def __init__(self) -> None:
+        self.runs = RecentRuns()
+        self.items = RecentItems()
+        self._offsets = dict.fromkeys(((connection.id, side) for connection in (RUNNING, FED) for side in SIDES), 0)
+
+    def take(self, rows: list[Row]) -> None:
+        """One table, whose run is told behind all that is fed."""
+        table = table_of(rows)
+        self.runs.begin(table)
+        client, server = (self._side_run(table, rows, side) for side in SIDES)
+        run = Run(RUNNING, table, client, server)
+        for at, (is_running, side, length, more) in enumerate(rows):
+            if is_running:
+                self.items.extend([self._item(RUNNING, side, table, at)] if length else [])
+            else:
+                self._feed([self._item(FED, side, table, at) for _ in range((length > 0) + more)], at, length > 0)
+        self.runs.at(len(rows))
+        if run.client.size or run.server.size:
+            self.runs.append_run(run)
+
+    def _side_run(self, table: SegmentTable, rows: list[Row], side: Side) -> SideRun:
+        own = [at for at, row in enumerate(rows) if row[:2] == (True, side) and row[2]]
+        if not own:
+            return NO_RUN
+        return SideRun(np.array(own, np.int64), self._offsets[RUNNING.id, side], int(table.lengths[own].sum()))
+
+    def _item(self, connection: Connection, side: Side, table: SegmentTable, at: int) -> Data:
+        offset, data = self._offsets[connection.id, side], table.payload(at)
+        self._offsets[connection.id, side] += len(data)
+        return Data(connection, side, offset, data, int(table.times[at]), int(table.numbers[at]))
+
+    def _feed(self, items: list[Data], at: int, has_payload: bool) -> None:
+        self.runs.at(at)
+        for item in items:
+            self.items.append(item)
+            self.runs.append(item)
+        self.runs.fed(at, has_payload)
+
+
+def table_of(rows: list[Row]) -> SegmentTable:
+    lengths, every = np.array([row[2] for row in rows], np.int64), np.arange(len(rows))
+    none = np.zeros(0, np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return SegmentTable(bytes(range(len(rows) * 3)), every, every, none, (), none, none, none, starts, lengths, none)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 20), st.integers(0, 60), st.integers(1, 9))
+def test_what_shares_bytes_is_found_in_both(tables: list[list[Row]], most: int, start: int, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(flows, "RECENT_ITEMS", most)
+        patch.setattr(recent, "RECENT_ITEMS", most)
+        both = Both()
+        for rows in tables:
+            both.take(rows)
+            for connection in (RUNNING, FED):
+                for side in SIDES:
+                    wanted = connection, side, start, start + size
+                    assert list(both.runs.overlapping(*wanted)) == list(both.items.overlapping(*wanted))
