@@ -1,6 +1,6 @@
 import pytest
-from tests.helpers.records import Paper, a_record
 
+from tests.helpers.records import Paper, a_record
 from wiretool.errors import UsageError
 from wiretool.sinks.choose import is_coloured, sink_for
 from wiretool.sinks.csv import CsvSink

@@ -3,7 +3,6 @@ import io
 import json
 
 from tests.helpers.records import Paper, a_gap, a_record
-
 from wiretool.records import Record
 from wiretool.sinks.csv import NAMES, CsvSink
 from wiretool.sinks.sink import Column, Columns

@@ -3,8 +3,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.records import Paper, a_gap, a_problem, a_record, an_other
 
+from tests.helpers.records import Paper, a_gap, a_problem, a_record, an_other
 from wiretool.codec.json_text import json_text
 from wiretool.records import Record
 from wiretool.sinks.ndjson import HEADS_MAX, JsonSink, NdjsonSink, RecordText, json_record

@@ -1,6 +1,6 @@
 import pytest
-from tests.helpers.records import Paper
 
+from tests.helpers.records import Paper
 from wiretool.errors import UsageError
 from wiretool.records import Record
 from wiretool.sessions.script import Sent

@@ -2,8 +2,8 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.helpers.tools import run_tool
 
+from tests.helpers.tools import run_tool
 from wiretool.capture.files import read_packets
 from wiretool.capture.layers import read_segments
 from wiretool.dissect import read

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, pcapng_bytes, tcp_packets
 
+from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, pcapng_bytes, tcp_packets
 from wiretool.batches.rows import batch_of
 from wiretool.capture import tables
 from wiretool.capture.files import read_packets

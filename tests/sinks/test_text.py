@@ -2,8 +2,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.helpers.records import START_NS, Pair, Paper, Sample, a_gap, a_problem, a_record, an_other
 
+from tests.helpers.records import START_NS, Pair, Paper, Sample, a_gap, a_problem, a_record, an_other
 from wiretool.codec.cursor import Span
 from wiretool.codec.reference import annotate, encode
 from wiretool.records import Record

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.records import START_NS, a_gap, a_problem, a_record
 
+from tests.helpers.records import START_NS, a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches

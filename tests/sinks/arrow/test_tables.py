@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.records import a_gap, a_problem, a_record
 
+from tests.helpers.records import a_gap, a_problem, a_record
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of, records_of
 from wiretool.bulk.read import read_batches

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.records import Paper, Sample, a_gap
 
+from tests.helpers.records import Paper, Sample, a_gap
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids

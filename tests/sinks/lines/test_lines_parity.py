@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.bulk.made import SPOKEN, Spoken, files_of, packets_made
 from tests.helpers.records import Paper
-
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
