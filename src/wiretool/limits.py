@@ -59,6 +59,11 @@ LINE_CHARACTERS_MAX = 160 * 1024 * 1024
 WAITING_ITEMS_MAX = 1_024
 #: Dissect: stretches of a connection of which is remembered when they were told; a reply told late looks them up.
 REMEMBERED_STRETCHES_MAX = 1_024
+#: Bulk reading: records read one by one that make up a batch, at one to two KiB each; bytes that packed messages may
+#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together.
+BATCH_RECORDS_MAX = 8_192
+BATCH_BYTES_MAX = 64 * 1024 * 1024
+BATCH_ITEMS_MAX = 1_024
 #: Sessions: requests of one connection that may wait for their reply; the oldest is forgotten first.
 REQUESTS_OPEN_MAX = 65_536
 #: Sessions: writers that one connection may set up.

@@ -9,7 +9,7 @@ from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side, other_side
 from wiretool.ledger import ConnectionAccount
-from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.conversation import Conversation, Protocol, let_go
 from wiretool.protocols.recognise import Chunk, recognise
 from wiretool.records import Record
 
@@ -214,6 +214,7 @@ class Watch:
             )  # fmt: skip
             if defects:
                 out += [self._problem(side, piece, 0, defect.kind, defect.reason) for defect in defects]
+                let_go(defects)
         account.frames += frames
         account.frame_bytes += frame_bytes
         self._latest_packet = latest

@@ -12,21 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.bench.pravega_appends import (
-    ACK,
-    CLIENT_IP,
-    CLIENT_MAC,
-    CLIENT_PORT_FIRST,
-    FIN,
-    PACKET_INTERVAL_US,
-    PSH,
-    SERVER_IP,
-    SERVER_MAC,
-    START_TIME_S,
-    SYN,
-    End,
-    segment,
-)
+from tests.bench.segments import ACK, FIN, PSH, ends_of, handshake, segment, write_pcap
 
 SERVER_PORT = 8080
 TARGET = "/offramp/v2/roads/bookings/streams/bench/messages?defaultOffset=EARLIEST"
@@ -58,12 +44,7 @@ def make_capture(path: Path, messages: int = 50_000, messages_per_packet: int = 
     `deflate`: "" for none, "takeover" with one context for all messages, "resets" with a new one for each.
     """
     stream = Stream(deflate)
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
-        for index, packet in enumerate(stream.packets(messages, messages_per_packet)):
-            seconds, micros = divmod(index * PACKET_INTERVAL_US, 1_000_000)
-            file.write(struct.pack("<IIII", START_TIME_S + seconds, micros, len(packet), len(packet)))
-            file.write(packet)
+    write_pcap(path, stream.packets(messages, messages_per_packet))
     return stream.frames
 
 
@@ -72,8 +53,7 @@ class Stream:
 
     def __init__(self, deflate: str) -> None:
         self.frames = 0
-        self._client = End(CLIENT_MAC, CLIENT_IP, CLIENT_PORT_FIRST, seq=1_000_000)
-        self._server = End(SERVER_MAC, SERVER_IP, SERVER_PORT, seq=2_000_000_000)
+        self._client, self._server = ends_of(0, SERVER_PORT)
         self._random = random.Random(8080)
         self._deflate = deflate
         self._deflaters = {"client": _deflater(), "server": _deflater()}
@@ -90,9 +70,7 @@ class Stream:
 
     def _opened(self) -> Iterator[bytes]:
         client, server = self._client, self._server
-        yield segment(client, server, SYN)
-        yield segment(server, client, SYN | ACK)
-        yield segment(client, server, ACK)
+        yield from handshake(client, server)
         yield segment(client, server, PSH | ACK, self._request())
         yield segment(server, client, PSH | ACK, self._response())
         yield self._sent("server", {"type": "CONNECTION", "agentName": "offramp-0"})

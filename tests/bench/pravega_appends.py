@@ -10,34 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SERVER_PORT = 12345
-CLIENT_PORT_FIRST = 40000
-CONNECTIONS_MAX = 20_000
-CLIENT_IP = bytes((10, 0, 0, 1))
-SERVER_IP = bytes((10, 0, 0, 2))
-CLIENT_MAC = bytes.fromhex("02000a000001")
-SERVER_MAC = bytes.fromhex("02000a000002")
+from tests.bench.segments import ACK, FIN, PSH, End, check_connections, ends_of, handshake, segment, write_pcap
 
-#: What fits in an IPv4 packet beside a 20-byte IP header and a 32-byte TCP header.
-SEGMENT_BYTES_MAX = 65_535 - 20 - 32
+SERVER_PORT = 12345
 SEGMENT_NAME = b"sc/st/0.#epoch.0"
 NO_EVENT_YET = -(2**63)
-
-START_TIME_S = 1_700_000_000
-PACKET_INTERVAL_US = 25
-
-SYN, ACK, PSH, FIN = 0x02, 0x10, 0x08, 0x01
-
-
-@dataclass
-class End:
-    """One end of a TCP connection: its addresses and its counters."""
-
-    mac: bytes
-    ip: bytes
-    port: int
-    seq: int
-    packet_id: int = 0
 
 
 @dataclass
@@ -55,8 +32,7 @@ class Connection:
     unanswered: list[tuple[int, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.client = End(CLIENT_MAC, CLIENT_IP, CLIENT_PORT_FIRST + self.index, seq=1_000_000 + self.index)
-        self.server = End(SERVER_MAC, SERVER_IP, SERVER_PORT, seq=2_000_000_000 + self.index)
+        self.client, self.server = ends_of(self.index, SERVER_PORT)
         self.writer_id = struct.pack(">QQ", 0x1874A6D0D80A4AE4, 0xA7EF7BF603FD0000 + self.index)
 
 
@@ -72,27 +48,19 @@ def make_capture(
 
     Each connection sends `frames_per_packet` AppendBlockEnd in one packet, and gets as many DataAppended in the next.
     """
-    if not 1 <= connections <= CONNECTIONS_MAX:
-        raise ValueError(f"connections is {connections}, wants 1 to {CONNECTIONS_MAX}")
+    check_connections(connections)
     peers = [Connection(index) for index in range(connections)]
     opened = itertools.chain.from_iterable(open_connection(peer) for peer in peers)
     data = append_packets(peers, packets, frames_per_packet, event_bytes, events_per_append)
     closed = itertools.chain.from_iterable(close_connection(peer) for peer in peers)
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
-        for index, packet in enumerate(itertools.chain(opened, data, closed)):
-            seconds, micros = divmod(index * PACKET_INTERVAL_US, 1_000_000)
-            file.write(struct.pack("<IIII", START_TIME_S + seconds, micros, len(packet), len(packet)))
-            file.write(packet)
+    write_pcap(path, itertools.chain(opened, data, closed))
     return 4 * connections + packets * frames_per_packet
 
 
 def open_connection(peer: Connection) -> Iterator[bytes]:
     """The TCP handshake, HELLO both ways, SetupAppend and AppendSetup."""
     client, server = peer.client, peer.server
-    yield segment(client, server, SYN)
-    yield segment(server, client, SYN | ACK)
-    yield segment(client, server, ACK)
+    yield from handshake(client, server)
     yield segment(client, server, PSH | ACK, hello(15))
     yield segment(server, client, PSH | ACK, hello(17))
     yield segment(client, server, PSH | ACK, setup_append(peer))
@@ -164,36 +132,3 @@ def string(text: bytes) -> bytes:
 
 def frame(type_id: int, payload: bytes) -> bytes:
     return struct.pack(">ii", type_id, len(payload)) + payload
-
-
-def segment(source: End, target: End, flags: int, payload: bytes = b"") -> bytes:
-    """An Ethernet packet with one TCP segment, which acknowledges all that the target has sent."""
-    if len(payload) > SEGMENT_BYTES_MAX:
-        raise ValueError(f"{len(payload)} bytes of frames in one packet, wants {SEGMENT_BYTES_MAX} at most")
-    source.packet_id += 1
-    segment_bytes = tcp(source, target, flags, payload)
-    source.seq = (source.seq + len(payload) + (1 if flags & (SYN | FIN) else 0)) % 2**32
-    return target.mac + source.mac + b"\x08\x00" + ipv4(source, target, len(segment_bytes)) + segment_bytes
-
-
-def tcp(source: End, target: End, flags: int, payload: bytes) -> bytes:
-    """A TCP header with the options of a Linux host, and the payload after it; its clock counts packets."""
-    stamps = struct.pack(">BBII", 8, 10, source.packet_id, target.packet_id if flags & ACK else 0)
-    options = b"\x02\x04\xff\xd7\x04\x02" + stamps + b"\x01\x03\x03\x0a" if flags & SYN else b"\x01\x01" + stamps
-    ack = target.seq if flags & ACK else 0
-    data_offset = (20 + len(options)) // 4 << 4
-    head = struct.pack(">HHIIBBH", source.port, target.port, source.seq, ack, data_offset, flags, 512)
-    pseudo = source.ip + target.ip + struct.pack(">HH", 6, 20 + len(options) + len(payload))
-    body = options + payload
-    return head + struct.pack(">HH", checksum(pseudo + head + body), 0) + body
-
-
-def ipv4(source: End, target: End, payload_bytes: int) -> bytes:
-    head = struct.pack(">BBHHHBB", 0x45, 0, 20 + payload_bytes, source.packet_id % 2**16, 0x4000, 64, 6)
-    addresses = source.ip + target.ip
-    return head + struct.pack(">H", checksum(head + addresses)) + addresses
-
-
-def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071): a one's complement sum is a remainder modulo 2**16 - 1."""
-    return -int.from_bytes(data + b"\0" * (len(data) % 2)) % 0xFFFF

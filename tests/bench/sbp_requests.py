@@ -11,20 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.bench.pravega_appends import (
+from tests.bench.segments import (
     ACK,
-    CLIENT_IP,
-    CLIENT_MAC,
-    CLIENT_PORT_FIRST,
-    CONNECTIONS_MAX,
-    PACKET_INTERVAL_US,
     PSH,
-    SERVER_IP,
-    SERVER_MAC,
     START_TIME_S,
-    SYN,
     End,
+    check_connections,
+    ends_of,
+    handshake,
     segment,
+    write_pcap,
 )
 
 SERVER_PORT = 10911
@@ -68,8 +64,7 @@ class Connection:
     unanswered: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.client = End(CLIENT_MAC, CLIENT_IP, CLIENT_PORT_FIRST + self.index, seq=1_000_000 + self.index)
-        self.server = End(SERVER_MAC, SERVER_IP, SERVER_PORT, seq=2_000_000_000 + self.index)
+        self.client, self.server = ends_of(self.index, SERVER_PORT)
 
 
 def make_capture(
@@ -80,26 +75,18 @@ def make_capture(
     Each connection sends `frames_per_packet` requests in one packet, APPEND and FETCH in turn, and gets as many
     responses in the next. A batch holds one event of `event_bytes`.
     """
-    if not 1 <= connections <= CONNECTIONS_MAX:
-        raise ValueError(f"connections is {connections}, wants 1 to {CONNECTIONS_MAX}")
+    check_connections(connections)
     peers = [Connection(index) for index in range(connections)]
     opened = itertools.chain.from_iterable(open_connection(peer) for peer in peers)
     data = request_packets(peers, packets, frames_per_packet, event_bytes)
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1))
-        for index, packet in enumerate(itertools.chain(opened, data)):
-            seconds, micros = divmod(index * PACKET_INTERVAL_US, 1_000_000)
-            file.write(struct.pack("<IIII", START_TIME_S + seconds, micros, len(packet), len(packet)))
-            file.write(packet)
+    write_pcap(path, itertools.chain(opened, data))
     return 2 * connections + packets * frames_per_packet
 
 
 def open_connection(peer: Connection) -> Iterator[bytes]:
     """The TCP handshake, and a heartbeat with its answer."""
     client, server = peer.client, peer.server
-    yield segment(client, server, SYN)
-    yield segment(server, client, SYN | ACK)
-    yield segment(client, server, ACK)
+    yield from handshake(client, server)
     yield segment(client, server, PSH | ACK, frame(HEARTBEAT, REQUEST, 0, heartbeat_request(peer)))
     yield segment(server, client, PSH | ACK, frame(HEARTBEAT, WHOLE_RESPONSE, 0, heartbeat_response()))
 

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import pytest
 
+from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
@@ -79,4 +80,13 @@ def table_packets(count: int) -> Iterator[None]:
     """Tables of so many packets at most."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "TABLE_PACKETS", count)
+        yield
+
+
+@contextmanager
+def small_batches() -> Iterator[None]:
+    """Batches that end at the first record read by itself, or message that is packed, wherever they can."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, most in (("BATCH_RECORDS_MAX", 2), ("BATCH_ITEMS_MAX", 2), ("BATCH_BYTES_MAX", 40_000)):
+            patch.setattr(limits, name, most)
         yield

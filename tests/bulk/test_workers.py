@@ -1,5 +1,6 @@
 """Several processes read what one does."""
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,21 @@ def appends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def test_without_forks_one_process_reads(appends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wiretool.bulk.workers.may_run_apart", lambda: False)
+    alone = read_by(1, appends)
+    assert read_by(2, appends) == read_by(3, appends) == alone
+
+
+def test_two_processes_read_packets_apart_and_three_frames_as_well(appends: Path) -> None:
+    for workers, others in ((1, 0), (2, 1), (3, 1)):
+        batches = read_batches_by(workers, appends)
+        next(batches)
+        assert len(multiprocessing.active_children()) == others
+        batches.close()
+        assert not multiprocessing.active_children()
+
+
 @pytest.mark.parametrize("workers", [2, 3, 8])
 def test_any_number_of_processes_gives_the_same(appends: Path, workers: int) -> None:
     assert read_by(workers, appends) == read_by(1, appends)
@@ -45,7 +61,8 @@ def test_a_damaged_capture_gives_what_is_good_of_it(appends: Path, workers: int)
 
 
 def test_the_ledger_is_that_of_the_batches_so_far(appends: Path) -> None:
-    ledger = Ledger()
-    batches = read_batches_by(2, appends, ledger=ledger)
-    assert next(batches).count == ledger.total.frames
-    batches.close()
+    for workers in (2, 3):
+        ledger = Ledger()
+        batches = read_batches_by(workers, appends, ledger=ledger)
+        assert next(batches).count == ledger.total.frames
+        batches.close()

@@ -1,16 +1,19 @@
 """Runs and fed segments give the items of `Streams`, in the order of each connection."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
+from itertools import cycle, repeat
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bulk.engines import table_packets
 from tests.bulk.made import HARMS, TROUBLES, Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
 
-from wiretool.capture.bulk_streams import BulkStreams
+from wiretool import limits
+from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause
 from wiretool.capture.files import read_packets
 from wiretool.capture.items import Item
 from wiretool.capture.layers import read_segments
@@ -30,13 +33,23 @@ def by_connection(items: Sequence[Item]) -> Told:
     return told
 
 
-def items_of_runs(raw: bytes) -> list[Item]:
+def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
+    """Of all tables, read with a pause after so many rows each; at a pause, no row behind it was given out."""
     recent = RecentRuns()
     streams = BulkStreams(Streams((12345,), recent), recent)
     out: list[Item] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
+        streams.pause = next(pauses, NEVER)
         for part in streams.read(table):
-            out += [item for _, item in part.told_items()] if isinstance(part, Run) else part[1]
+            if isinstance(part, Pause):
+                assert all(item.packet < table.numbers[part.row] for item in out)
+                streams.pause = part.row + next(pauses, NEVER)
+            elif isinstance(part, Run):
+                out += [item for _, item in part.told_items()]
+            else:
+                for item in part.items:
+                    item.connection.is_understood = True
+                out += part.items
     return out + streams.end()
 
 
@@ -56,4 +69,37 @@ def test_items_of_any_segments(troubles: frozenset[str], harms: frozenset[str], 
     spoken = [Spoken("pravega", troubles=troubles), Spoken("foreign", acks=True, troubles=troubles, wraps=True)]
     raw = pcap_bytes(packets_made(spoken, harms, seed))
     with table_packets(count):
-        assert by_connection(items_of_runs(raw)) == by_connection(items_one_by_one(raw))
+        told = by_connection(items_of_runs(raw, repeat(NEVER)))
+        assert told == by_connection(items_one_by_one(raw))
+        assert told == by_connection(items_of_runs(raw, cycle([1, 40, 7])))
+
+
+def test_there_is_a_pause_in_front_of_very_many_items_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BATCH_ITEMS_MAX", 10)
+    packets = packets_made([Spoken("pravega", each=3)], frozenset(), 1, 3_000)
+    recent = RecentRuns()
+    streams = BulkStreams(Streams((12345,), recent), recent)
+    last: Run | Fed | Pause | None = None
+    large = 0
+    for table in read_segment_tables(read_packet_tables([BytesIO(pcap_bytes(packets[:40] + packets[41:]))])):
+        for part in streams.read(table):
+            if isinstance(part, Fed) and len(part.items) > 10:
+                assert last == Pause(part.row)
+                large += 1
+            last = part
+    assert large == 1
+
+
+def test_segments_between_those_that_come_again_are_fed() -> None:
+    """Runs of a few segments would cost more."""
+    raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
+    recent = RecentRuns()
+    streams, runs = BulkStreams(Streams((12345,), recent), recent), []
+    for table in read_segment_tables(read_packet_tables([BytesIO(raw), BytesIO(raw)])):
+        for part in streams.read(table):
+            if isinstance(part, Run):
+                runs.append(part)
+            elif isinstance(part, Fed):
+                for item in part.items:
+                    item.connection.is_understood = True
+    assert len(runs) <= 2

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers.captures import packets_of, pcap_bytes
 
-from wiretool.capture import tables
+from wiretool.capture import merging, tables
 from wiretool.capture.files import read_packets
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
@@ -26,7 +26,7 @@ def pcap(times: list[int], mark: int) -> bytes:
 
 
 def record(time: int, mark: int, place: int) -> bytes:
-    data = bytes((mark, place, 0, 0))[: 2 + place % 3]
+    data = bytes((mark, place % 256, 0, 0))[: 2 + place % 3]
     return struct.pack("<IIII", time // 10**9, time % 10**9, len(data), 9) + data
 
 
@@ -50,8 +50,8 @@ def outcome(packets: Iterable[Packet]) -> list[Packet | str]:
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 6), max_size=12), max_size=4),
-    st.lists(st.integers(0, 20), min_size=4, max_size=4),
+    st.lists(st.lists(st.one_of(st.integers(0, 6), st.integers(0, 10**6)), max_size=12), max_size=6),
+    st.lists(st.integers(0, 20), min_size=6, max_size=6),
     st.integers(1, 5),
 )
 def test_tables_come_in_the_order_of_packets(times: list[list[int]], cuts: list[int], size: int) -> None:
@@ -92,3 +92,34 @@ def test_several_share_the_bytes_that_a_table_takes_in() -> None:
     of_two = [len(table.data) for table in read_packet_tables(streams(captures))]
     assert one >= tables.TABLE_BYTES
     assert max(of_two) < 1.2 * one
+
+
+def test_of_many_captures_at_once_a_table_takes_in_no_more_than_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though they come in bursts."""
+    captures = [
+        pcap([second * 10**9 + at * (mark + 1) for second in (0, 50, 51) for at in range(250)], mark)
+        for mark in range(30)
+    ]
+    monkeypatch.setattr(merging, "TABLE_BYTES", 20_000)
+    found, expected = both(lambda: streams(captures))
+    assert found == expected
+    every = list(read_packet_tables(streams(captures)))
+    assert max(len(table.data) for table in every) <= 2 * 20_000
+    assert len(every) < 120
+
+
+def test_captures_one_after_another_are_not_looked_at_before_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    captures = [pcap([(40 * mark + at) * 1000 for at in range(40)], mark) for mark in range(50)]
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 10)
+    looked = []
+    size = merging._Capture.size
+
+    def noted(capture: merging._Capture, bound: merging._Turn) -> float:
+        looked.append(capture.place)
+        return size(capture, bound)
+
+    monkeypatch.setattr(merging._Capture, "size", noted)
+    found, expected = both(lambda: streams(captures))
+    assert found == expected
+    assert looked == sorted(looked)
+    assert len(looked) <= 50 * 4

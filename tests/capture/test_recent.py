@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from wiretool.capture import flows, recent
 from wiretool.capture.flows import RecentItems
 from wiretool.capture.items import Connection, Data, Side
-from wiretool.capture.recent import RecentRuns
+from wiretool.capture.recent import RecentRuns, _PlacedRun
 from wiretool.capture.runs import NO_RUN, SIDES, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 
@@ -70,9 +70,18 @@ def table_of(rows: list[Row]) -> SegmentTable:
     return SegmentTable(bytes(range(len(rows) * 3)), every, every, none, (), none, none, none, starts, lengths, none)
 
 
-@given(st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 20), st.integers(0, 60), st.integers(1, 9))
-def test_what_shares_bytes_is_found_in_both(tables: list[list[Row]], most: int, start: int, size: int) -> None:
+@given(
+    st.lists(ROWS, min_size=1, max_size=5),
+    st.integers(1, 20),
+    st.integers(0, 60),
+    st.integers(1, 9),
+    st.sampled_from([0, 2 * recent.ROW_BYTES, recent.IDLE_BYTES_MAX]),
+)
+def test_what_shares_bytes_is_found_in_both(
+    tables: list[list[Row]], most: int, start: int, size: int, idle: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recent, "IDLE_BYTES_MAX", idle)
         patch.setattr(flows, "RECENT_ITEMS", most)
         patch.setattr(recent, "RECENT_ITEMS", most)
         both = Both()
@@ -82,3 +91,40 @@ def test_what_shares_bytes_is_found_in_both(tables: list[list[Row]], most: int, 
                 for side in SIDES:
                     wanted = connection, side, start, start + size
                     assert list(both.runs.overlapping(*wanted)) == list(both.items.overlapping(*wanted))
+
+
+def tables_kept(runs: RecentRuns) -> int:
+    """How many tables runs are kept of."""
+    return len({id(entry.run.table) for _, entry in runs._entries if isinstance(entry, _PlacedRun)})
+
+
+def fed_with(tables: int, table_bytes: int, payload_bytes: int) -> RecentRuns:
+    """What is kept after so many tables, each with a run of two payloads."""
+    runs = RecentRuns()
+    for at in range(tables):
+        every, none = np.arange(2), np.zeros(0, np.int64)
+        columns = every * payload_bytes, np.full(2, payload_bytes)
+        table = SegmentTable(bytes(table_bytes), every, every, none, (), none, none, none, *columns, none)
+        runs.begin(table)
+        runs.at(2)
+        runs.append_run(Run(RUNNING, table, SideRun(every, 2 * payload_bytes * at, 2 * payload_bytes), NO_RUN))
+    return runs
+
+
+def test_tables_are_kept_as_long_as_they_are_full_of_what_counts() -> None:
+    mib = 1 << 20
+    full = fed_with(40, 2 * mib, mib - 200)
+    assert tables_kept(full) == 40
+    assert [item.offset for item in full.overlapping(RUNNING, "client", 0, 5)] == [0]
+
+
+def test_of_sparse_tables_items_are_kept() -> None:
+    """Beside the last two tables as many as hold at most so many bytes in vain."""
+    mib = 1 << 20
+    sparse = fed_with(40, 2 * mib, 10)
+    assert tables_kept(sparse) == 2 + recent.IDLE_BYTES_MAX // (2 * mib + 2 * recent.ROW_BYTES - 20)
+    for at in (0, 20, 39):
+        assert [item.offset for item in sparse.overlapping(RUNNING, "client", 20 * at, 20 * at + 15)] == [
+            20 * at + 10,
+            20 * at,
+        ]

@@ -3,15 +3,17 @@
 from io import BytesIO
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bulk.made import HARMS, Spoken, packets_made
 from tests.helpers.captures import pcap_bytes, tcp_packets
 
 from wiretool.capture.files import read_packets
+from wiretool.capture.items import Side
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.segments import FEW_FLOWS, SegmentTable, _few_of, read_segment_tables
+from wiretool.capture.segments import FEW_FLOWS, VIEW_BYTES_MIN, SegmentTable, _few_of, read_segment_tables
 
 
 def tables_of(raw: bytes) -> list[SegmentTable]:
@@ -27,13 +29,24 @@ def test_segments_of_any_packets(harms: frozenset[str], ipv6: bool, seed: int) -
     assert [each for table in tables_of(raw) for each in table.segments(np.arange(len(table)))] == expected
 
 
-@given(st.lists(st.sampled_from([1, 2, 700]), min_size=1, max_size=12), st.integers(1, 60))
+@given(st.lists(st.sampled_from([1, 2, 700, VIEW_BYTES_MIN, 5000]), min_size=1, max_size=12), st.integers(1, 60))
 def test_payloads_that_are_alike_are_copied_as_one(sizes: list[int], times: int) -> None:
-    said = [("client", bytes([number % 251]) * size) for number, size in enumerate(sizes) for _ in range(times)]
-    (table,) = tables_of(pcap_bytes(tcp_packets(said, acks=False)))  # type: ignore[arg-type]
+    said: list[tuple[Side, bytes]] = [
+        ("client", bytes([number % 251]) * size) for number, size in enumerate(sizes) for _ in range(times)
+    ]
+    (table,) = tables_of(pcap_bytes(tcp_packets(said, acks=False, mtu=5000)))
     rows = np.flatnonzero(table.lengths > 0)
     assert b"".join(table.payloads(rows)) == b"".join(data for _, data in said)
     assert table.payloads(rows[:0]) == []
+
+
+@pytest.mark.parametrize("sizes", [[9000] * 40, [9000, 8000] * 20])
+def test_long_payloads_are_not_copied(sizes: list[int]) -> None:
+    said: list[tuple[Side, bytes]] = [("client", bytes(size)) for size in sizes]
+    (table,) = tables_of(pcap_bytes(tcp_packets(said, acks=False, mtu=9000)))
+    payloads = table.payloads(np.flatnonzero(table.lengths > 0))
+    assert [len(each) for each in payloads] == sizes
+    assert all(isinstance(each, memoryview) and each.obj is table.data for each in payloads)
 
 
 @given(st.lists(st.integers(0, 2 * FEW_FLOWS), min_size=1))

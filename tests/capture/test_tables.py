@@ -1,18 +1,21 @@
 """Packets as arrays are the packets that are read one by one."""
 
 import gzip
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.captures import packets_of, pcap_bytes
+from tests.helpers.captures import packets_of, pcap_bytes, pcapng_bytes
 
 from wiretool.capture import tables
 from wiretool.capture.files import read_packets
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
+from wiretool.capture.source import open_source
+from wiretool.capture.tables import PacketTable
 from wiretool.errors import CaptureError
 
 
@@ -26,6 +29,13 @@ def both(raw: bytes) -> tuple[list[Packet | str], list[Packet | str]]:
         except CaptureError as err:
             found.append(str(err))
     return out[0], out[1]
+
+
+class Trickle(BytesIO):
+    """A file that never gives more than a few bytes at once."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return super().read(64)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -56,3 +66,49 @@ def test_a_table_takes_so_many_packets_and_bytes_at_most(monkeypatch: pytest.Mon
     packed = gzip.compress(raw)
     assert sum(len(each.starts) for each in read_packet_tables([BytesIO(packed)])) == 100
     assert list(chain(read_packet_tables([BytesIO(b"")]))) == []
+
+
+@pytest.mark.parametrize("make", [pcap_bytes, pcapng_bytes])
+def test_before_a_damage_there_may_be_more_than_a_table(make: Callable[[list[Packet]], bytes]) -> None:
+    """Of packed data that ends early everything is read that can be, though a table takes but a few packets."""
+    packed = gzip.compress(make(packets_of([bytes(20)] * 1000)))[:-40]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "TABLE_PACKETS", 7)
+        found, expected = both(packed)
+    assert found == expected
+    assert len(found) > 100
+    assert "gzip" in str(found[-1])
+
+
+@pytest.mark.parametrize("place", [0, 20, 39])
+def test_behind_a_packet_that_is_larger_than_a_table_it_goes_on_as_arrays(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames = [bytes(60)] * 40
+    frames[place] = bytes(3000)
+    singles: list[Packet] = []
+    table_of = tables._table_of
+
+    def noted(packets: Sequence[Packet]) -> PacketTable:
+        singles.extend(packets)
+        return table_of(packets)
+
+    monkeypatch.setattr(tables, "_table_of", noted)
+    every = list(tables.read_pcap_tables(open_source("made", Trickle(pcap_bytes(packets_of(frames)))), 1000))
+    assert [table.packet(row) for table in every for row in range(len(table.starts))] == packets_of(frames)
+    assert [each.number for each in singles] == [place + 1]
+
+
+def test_a_damage_behind_a_large_packet() -> None:
+    raw = pcap_bytes(packets_of([bytes(tables.TABLE_BYTES + 9), b"behind it", bytes(tables.TABLE_BYTES + 9)]))
+    for cut in (raw, raw[:-1], raw[: tables.TABLE_BYTES + 80]):
+        found, expected = both(cut)
+        assert found == expected
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_packets_that_become_long_and_short_again(order: str) -> None:
+    """Only short ones are looked for by guesses."""
+    packets = packets_of([bytes(size) for size in (100, 9000, 100) for _ in range(1_000_000 // size)])
+    every = tables.read_pcap_tables(open_source("made", BytesIO(pcap_bytes(packets, order=order))), 600_000)
+    assert [table.packet(row) for table in every for row in range(len(table.starts))] == packets

@@ -18,7 +18,7 @@ import pytest
 from tests.helpers.captures import pcap_bytes, tcp_packets
 
 from wiretool.commands.decode import decode
-from wiretool.commands.engines import held_interrupts, takes_columns
+from wiretool.commands.engines import takes_columns
 from wiretool.commands.options import DecodeFormat, Engine
 from wiretool.errors import CaptureError, DecodeError, UsageError
 
@@ -51,6 +51,7 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
         (DecodeFormat.TEXT, "new", {}, True),
         (DecodeFormat.TEXT, None, {}, False),
         (DecodeFormat.NDJSON, "/dev/null", {}, False),
+        (DecodeFormat.NDJSON, "-", {}, False),
         (DecodeFormat.NDJSON, "new", {"is_for_people": True}, False),
         (DecodeFormat.NDJSON, "new", {"only_rows": "--live"}, False),
     ],
@@ -58,7 +59,7 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
 def test_left_to_choose_files_out_of_files_take_columns(
     form: DecodeFormat, output: str | None, options: dict[str, Any], expected: bool, tmp_path: Path
 ) -> None:
-    path = None if output is None else tmp_path / output
+    path = None if output is None else Path("-") if output == "-" else tmp_path / output
     for engine, wanted in ((Engine.AUTO, expected), (Engine.ROWS, False)):
         assert takes_columns(engine, form, captures=[WRITES], output=path, **options) is wanted
 
@@ -236,26 +237,6 @@ def test_ctrl_c_leaves_whole_tables(engine: str, long: Path, tmp_path: Path) -> 
     frames = tables["frames.parquet"]
     assert messages == frames["kind"].to_pylist().count("frame") > 0
     assert json.loads((out / "ledger.json").read_text())["total"]["frames"] >= messages
-
-
-def interrupted(done: list[int], times: int) -> None:
-    with held_interrupts():
-        for _ in range(times):
-            signal.raise_signal(signal.SIGINT)
-        with held_interrupts():
-            done.append(times)
-
-
-def test_ctrl_c_waits_for_what_must_not_be_cut() -> None:
-    done: list[int] = []
-    interrupted(done, 0)
-    with pytest.raises(KeyboardInterrupt):
-        interrupted(done, 1)
-    assert done == [0, 1]
-    with pytest.raises(KeyboardInterrupt):  # the second time it means it
-        interrupted(done, 2)
-    assert done == [0, 1]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # -- progress --------------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """`wiretool slice`: packets out of captures, as other programs and we ourselves read them again."""
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.bench.pravega_appends import make_capture
 from tests.helpers.tools import run_tool
 
 from wiretool.dissect import read
@@ -74,6 +77,14 @@ def test_one_connection_needs_no_expression(tmp_path: Path) -> None:
     seen = records(out, "n > 0")
     assert seen
     assert len(seen) == len(records(WRITE, "connection == 1"))
+
+
+def test_a_capture_of_many_tables_is_cut_to_its_end(tmp_path: Path) -> None:
+    many, out = tmp_path / "many.pcap", tmp_path / "out.pcapng"
+    make_capture(many, packets=20_000, frames_per_packet=2, event_bytes=500)
+    ended = run("slice", many, "--where", 'message == "AppendBlockEnd" and fields.last_event_number > 5', "-o", out)
+    assert ended.stderr == b"wiretool: 19,995 matching records, 9,998 packets written\n"
+    assert len(records(out, 'message == "AppendBlockEnd"')) == 19_996
 
 
 def test_a_protocol_and_a_port_are_heeded(tmp_path: Path) -> None:
@@ -156,3 +167,35 @@ def test_a_capture_is_not_cut_into_itself(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert b"it cannot be written at the same time" in ended.stderr
     assert path.read_bytes() == WRITE.read_bytes()
+
+
+def test_a_bar_is_shown_for_both_readings_on_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    code = "from wiretool.commands import progress; from wiretool.cli import main; progress.QUICK_S = 0; main()"
+    words = ["slice", str(WRITE), "--where", "n > 5", "-o", str(tmp_path / "out.pcapng")]
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=theirs, env={**os.environ, "COLUMNS": "90"})
+    os.close(theirs)
+    seen = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+    assert process.wait(60) == 0
+    finding, cutting = seen.index(b"finding"), seen.index(b"cutting")
+    assert finding < cutting < seen.index(b"wiretool: 2,")
+    assert b"%" in seen
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # Linux says EIO once the other end is closed
+        return b""
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_what_cannot_be_cut_leaves_no_file(engine: str, tmp_path: Path) -> None:
+    text, out = tmp_path / "text", tmp_path / "out.pcapng"
+    text.write_bytes(b"no capture")
+    ended = run("slice", text, "--where", "n > 0", "-o", out, "--engine", engine)
+    assert ended.returncode == 3
+    assert ended.stderr.startswith(b"wiretool: %s: byte 0: neither pcap nor pcapng" % bytes(text))
+    assert ended.stderr.count(b"\n") == 1
+    assert not out.exists()

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.sessions.latency import Latencies, bucket_of
-from wiretool.sessions.latency_bulk import buckets_of, counts_of, spread
+from wiretool.sessions.latency_bulk import FEW_CELLS, buckets_of, counts_of, firsts_of, spread
 
 TIMES = st.integers(-(10**6), 10**13) | st.sampled_from([0, 2047, 2048, 4095, 4096, 2**52 - 1, 2**53 + 1, 2**62])
 
@@ -32,3 +32,10 @@ def test_codes_are_counted(codes: list[int], size: int) -> None:
     found, counts = counts_of(np.array(codes, np.int64), size)
     assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == {code: codes.count(code) for code in codes}
     assert found.tolist() == sorted(set(codes))
+
+
+@given(st.lists(st.integers(0, 11), max_size=60), st.sampled_from([12, FEW_CELLS, 3]))
+def test_firsts_are_where_a_cell_comes_first(cells: list[int], count: int) -> None:
+    cells = [each for each in [0, *cells] if each < count]
+    found = firsts_of(np.array(cells, np.int64), count)
+    assert [found[each] for each in cells] == [cells.index(each) for each in cells]

@@ -1,28 +1,35 @@
 """Iterators that run in a process of their own, some items ahead of whoever takes them.
 
-Each item crosses as a pickle whose arrays lie in memory that both processes share. Where processes cannot be forked
-(Windows), everything happens in one: the items are the same.
+Each item crosses as a pickle in memory that both processes share. Its arrays stay there: who takes the item looks at
+them in place, and the memory is used again once nobody does. Where processes cannot be forked (Windows), everything
+happens in one: the items are the same.
 """
 
 import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from mmap import mmap
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.context import ForkContext, ForkProcess
 from typing import Any, TypeVar
+
+import numpy as np
 
 from wiretool.errors import WiretoolError
 
 T = TypeVar("T")
 
 #: Shared blocks, and bytes of each: a table of a capture with all its columns, or the batch that is made of it. What is
-#: larger crosses in the pipe.
-BLOCKS, BLOCK_BYTES = 3, 48 * 1024 * 1024
+#: larger crosses in the pipe. Of a block only what an item filled takes memory.
+BLOCKS, BLOCK_BYTES = 5, 48 * 1024 * 1024
+#: Blocks that are left to the other process whatever happens: one is filled while the other one crosses.
+BLOCKS_MOVING = 2
+#: Where arrays begin: at a multiple of this.
+ALIGNED_BYTES = 64
 #: Seconds that the other process is given to end by itself.
 PATIENCE_S = 1.0
 #: What crosses the pipe in front of the items: an item, the end, what ended it early.
@@ -37,7 +44,7 @@ def may_run_apart() -> bool:
 def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     """The items of `make()`, which is called in another process; its WiretoolError is raised here, in its turn.
 
-    The other process ends with this iterator, whichever way that ends.
+    The other process ends with this iterator, whichever way that ends. Items stay as they are after it.
     """
     if not may_run_apart():
         yield from make()
@@ -50,16 +57,16 @@ def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     sent.close()
     freed.close()
     try:
-        yield from _received(items, free, blocks, process)
+        yield from _received(items, _Blocks(blocks, free), process)
     finally:
         items.close()
         free.close()
-        process.join(PATIENCE_S)
-        if process.is_alive():  # it waits for input that may never come
-            process.terminate()
-            process.join()
-        for block in blocks:
-            block.close()
+        try:
+            process.join(PATIENCE_S)
+        finally:  # also where this process is told to end meanwhile
+            if process.is_alive():  # it waits for input that may never come
+                process.terminate()
+                process.join()
 
 
 @contextmanager
@@ -72,32 +79,96 @@ def _no_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _received(items: Connection, free: Connection, blocks: list[mmap], process: ForkProcess) -> Iterator[Any]:
+class _Page:
+    """A block as a file that is read or written once, from its beginning on."""
+
+    def __init__(self, block: mmap) -> None:
+        self._view = memoryview(block)
+        self.at = 0
+
+    def write(self, data: Any) -> None:
+        """Add bytes; _Full where there is no room for them."""
+        with memoryview(data) as raw:
+            start, self.at = self.at, self.at + raw.nbytes
+            if self.at > len(self._view):
+                raise _Full
+            self._view[start : self.at] = raw
+
+    def align(self) -> None:
+        """Go on where an array may begin."""
+        self.at += -self.at % ALIGNED_BYTES
+
+    def readinto(self, out: Any) -> int:
+        """Fill `out` with the next bytes."""
+        start, self.at = self.at, self.at + len(out)
+        out[:] = self._view[start : self.at]
+        return len(out)
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        start, self.at = self.at, self.at + size
+        return bytes(self._view[start : self.at])
+
+    def readline(self) -> bytes:
+        """The next line: what a pickle of this form has none of."""
+        raise pickle.UnpicklingError("a line in a pickle of protocol 5")
+
+
+class _Full(Exception):
+    """A block has no room for an item."""
+
+
+# -- this process ------------------------------------------------------------------------------------------------------
+
+
+def _received(items: Connection, blocks: "_Blocks", process: ForkProcess) -> Iterator[Any]:
     while True:
         try:
-            kind, place, sizes = items.recv()
-            pickled, *arrays = _taken(items, blocks, place, sizes)
+            kind, place, spans = items.recv()
+            item = blocks.item(place, spans) if place >= 0 else pickle.loads(items.recv_bytes())
         except EOFError:
             process.join()
             raise RuntimeError(f"the reading process ended with {process.exitcode}") from None
-        if place >= 0:
-            with suppress(BrokenPipeError):  # it has sent all it had
-                free.send(place)
-        item = pickle.loads(pickled, buffers=arrays)
         if kind == _END:
             return
         if kind == _ERROR:
             raise item
         yield item
+        del item  # or its block would be in use until the next one is there
 
 
-def _taken(items: Connection, blocks: list[mmap], place: int, sizes: list[int]) -> list[bytearray]:
-    """Copies of what stands in a block, or what comes behind in the pipe."""
-    if place < 0:
-        return [bytearray(items.recv_bytes()) for _ in sizes]
-    with memoryview(blocks[place]) as block:
-        ends = list(accumulate(sizes))
-        return [bytearray(block[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+class _Blocks:
+    """The items in blocks; a block goes back once nobody looks at what was in it."""
+
+    def __init__(self, blocks: Sequence[mmap], free: Connection) -> None:
+        self._blocks = blocks
+        self._free = free
+        #: Blocks that somebody looks at.
+        self._held: set[int] = set()
+
+    def item(self, place: int, spans: Sequence[tuple[int, int]]) -> Any:
+        """The item in a block, the arrays of which begin and end there."""
+        block = self._blocks[place]
+        if len(self._held) + BLOCKS_MOVING >= len(self._blocks):  # its arrays may be looked at for long
+            with memoryview(block) as view:
+                item = _loaded(block, [bytearray(view[start:end]) for start, end in spans])
+            self._give_back(place)
+            return item
+        whole = np.frombuffer(block, np.uint8)
+        self._held.add(place)
+        weakref.finalize(whole, self._give_back, place).atexit = False
+        arrays = whole.data  # whatever is made of it keeps the whole
+        return _loaded(block, [arrays[start:end] for start, end in spans])
+
+    def _give_back(self, place: int) -> None:
+        """In whichever thread drops the last array of a block."""
+        self._held.discard(place)
+        with suppress(OSError):  # the other process has sent all it had, or is not wanted any more
+            self._free.send(place)
+
+
+def _loaded(block: mmap, arrays: Sequence[bytearray | memoryview]) -> Any:
+    return pickle.Unpickler(_Page(block), buffers=arrays).load()
 
 
 # -- the other process -------------------------------------------------------------------------------------------------
@@ -108,8 +179,10 @@ def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender
     for other in others:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))  # so that a process of its own ends as well
-    with suppress(BrokenPipeError, EOFError):  # nobody takes them any more
+    # Nobody takes them any more. What is suppressed lets go of iterators that it passed: with one of them a process of
+    # its own ends, which is waited for before this one ends.
+    with suppress(BrokenPipeError, EOFError, _Ended):
+        signal.signal(signal.SIGTERM, _end)
         try:
             for item in make():
                 sender.send(_ITEM, item)
@@ -119,36 +192,50 @@ def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender
             sender.send(_END, None)
 
 
+class _Ended(SystemExit):
+    """This process has been told to end."""
+
+
+def _end(number: int, frame: object) -> None:
+    raise _Ended
+
+
 class _Sender:
     """Puts items into blocks, and says so; takes blocks back."""
 
-    def __init__(self, sent: Connection, freed: Connection, blocks: list[mmap]) -> None:
+    def __init__(self, sent: Connection, freed: Connection, blocks: Sequence[mmap]) -> None:
         self._sent = sent
         self._freed = freed
         self._blocks = blocks
         self._free = list(range(len(blocks)))
 
     def send(self, kind: str, item: object) -> None:
-        buffers: list[pickle.PickleBuffer] = []
-        pickled = pickle.dumps(item, protocol=5, buffer_callback=buffers.append)
-        parts = [memoryview(pickled), *(buffer.raw() for buffer in buffers)]
-        sizes = [part.nbytes for part in parts]
-        place = self._block() if sum(sizes) <= BLOCK_BYTES else -1
-        if place >= 0:
-            self._fill(place, parts)
-        self._sent.send((kind, place, sizes))
-        if place < 0:
-            for part in parts:
-                self._sent.send_bytes(part)
+        place = self._block()
+        try:
+            spans = _put(_Page(self._blocks[place]), item)
+        except _Full:
+            self._free.append(place)
+            self._sent.send((kind, -1, ()))
+            self._sent.send_bytes(pickle.dumps(item, protocol=5))
+        else:
+            self._sent.send((kind, place, spans))
 
     def _block(self) -> int:
-        """A block that is free, once there is one."""
+        """A block that is free, once there is one; the one that was used last, whose memory is there already."""
         while not self._free or self._freed.poll():
             self._free.append(self._freed.recv())
         return self._free.pop()
 
-    def _fill(self, place: int, parts: list[memoryview]) -> None:
-        at = 0
-        for part in parts:
-            self._blocks[place][at : at + part.nbytes] = part
-            at += part.nbytes
+
+def _put(page: _Page, item: object) -> list[tuple[int, int]]:
+    """Write an item; where each of its arrays begins and ends."""
+    buffers: list[pickle.PickleBuffer] = []
+    pickle.Pickler(page, protocol=5, buffer_callback=buffers.append).dump(item)
+    spans = []
+    for buffer in buffers:
+        page.align()
+        start = page.at
+        with buffer.raw() as raw:
+            page.write(raw)
+        spans.append((start, page.at))
+    return spans

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import force_setattr
 
+from wiretool import limits
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import Numbers
+from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.watch import BulkWatch, Told
-from wiretool.capture.bulk_streams import BulkStreams
+from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.recent import RecentRuns
@@ -52,72 +54,117 @@ class BulkDissector:
 
     def __init__(self, *, notes: Callable[[str], None] | None = None, **options: Any) -> None:
         self._numbers = Numbers()
-        #: What was noted in this table, and where among its records.
+        self._pace = Pace()
+        #: What was told since the last batch; and what was noted, and where among its records.
+        self._told = Told([], [])
         self._notes: list[tuple[int, str]] = []
         self._tell = notes or (lambda text: None)
-        kind = partial(BulkWatch, self._numbers)
+        kind = partial(BulkWatch, self._numbers, self._pace)
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         recent = RecentRuns()
-        self._streams = BulkStreams(Streams(self._connections.ports, recent), recent)
+        self._flows = Streams(self._connections.ports, recent)
+        self._streams = BulkStreams(self._flows, recent)
         self._last_packet = 0
-        #: Watches with items that they put off.
+        #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
 
     def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
-        """The batches of segments, one for each table and one for the end."""
+        """The batches of segments: one for each table, or more where much comes of it, and those of the end."""
         failure: CaptureError | None = None
         try:
             for table in tables:
-                if len(table):
-                    yield self._batch(table)
+                yield from self._read(table)
         except CaptureError as err:
             failure = err
-        told = Told([], [])
         self._numbers.at_packet(self._last_packet + 1)
-        self._take(self._streams.end(), told)
+        for items in in_parts(self._streams.end(), self._pace.growth):
+            self._take(items)
+            if self._is_full:
+                yield self._batch()
         self._connections.close()
-        yield self._settled(told)
+        yield self._batch()
         if failure is not None:
             raise failure
 
-    def _batch(self, table: SegmentTable) -> Batch:
-        told = Told([], [])
+    # -- a table -----------------------------------------------------------------------------------------------------
+
+    def _read(self, table: SegmentTable) -> Iterator[Batch]:
+        if not len(table):
+            return
+        done, growth = 0, self._pace.growth
+        self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
             if isinstance(part, Run):
-                self._watch(part.connection).take_run(part, told)
+                self._put_off_run(part)
+            elif isinstance(part, Pause):
+                yield self._all_told(table, done, part.row)
+                done = part.row
+                self._streams.pause = self._pace.pause(table, done, self._growth)
+            elif len(part.items) > limits.BATCH_ITEMS_MAX:
+                yield from self._take_in_parts(table, part)
             else:
-                row, items = part
-                self._take_at(int(table.numbers[row]), items, told)
-        for watch in self._behind:
-            watch.catch_up(told)
-        self._behind.clear()
-        self._last_packet = int(table.numbers[-1])
-        return self._settled(told)
+                self._take_at(table, part)
+                if self._is_full:
+                    self._streams.pause = part.row + 1
+                elif self._pace.growth > growth:
+                    growth = self._pace.growth
+                    self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
+        yield self._all_told(table, done, len(table))
 
-    def _take_at(self, number: int, items: Sequence[Item], told: Told) -> None:
+    def _all_told(self, table: SegmentTable, start: int, stop: int) -> Batch:
+        """The batch up to a row, in front of which nothing is left to be told."""
+        self._catch_up(table)
+        self._last_packet = int(table.numbers[stop - 1])
+        self._pace.note(table, start, stop, len(self._told.records))
+        return self._batch()
+
+    def _catch_up(self, table: SegmentTable) -> None:
+        for watch in self._behind:
+            watch.catch_up(table, self._told)
+        self._behind.clear()
+
+    def _growth(self, key: bytes) -> int:
+        """How many times as many bytes the messages of a flow may come to."""
+        flow = self._flows.flow_of(key)
+        return 1 if flow is None or flow.connection.reader is None else self._watch(flow.connection).growth
+
+    def _put_off_run(self, run: Run) -> None:
+        watch = self._watch(run.connection)
+        watch.put_off_run(run)
+        self._behind[watch] = None
+
+    def _take_in_parts(self, table: SegmentTable, fed: Fed) -> Iterator[Batch]:
+        """Very many items that a packet gave, before which nothing is left to be told."""
+        for items in in_parts(fed.items, self._pace.growth):
+            self._take_at(table, Fed(fed.row, items))
+            self._catch_up(table)
+            yield self._batch()
+
+    def _take_at(self, table: SegmentTable, fed: Fed) -> None:
         """What a packet gave: at once, or where it is only more bytes of a stream later, with more of them."""
+        items = fed.items
         if not items:
             return
-        watch = self._watch(items[0].connection)
+        number, watch = int(table.numbers[fed.row]), self._watch(items[0].connection)
         if not self._streams.is_alone and watch.may_wait_with(items):
             watch.put_off(number, items)
             self._behind[watch] = None
             return
         if len(items) == 1:  # as nearly always: nothing to put together
-            watch.catch_up(told)
+            watch.catch_up(table, self._told)
             self._numbers.at_packet(number)
-            told.records.extend(watch.take(items[0]))
+            self._told.records.extend(watch.take(items[0]))
             return
         for item in items:
-            self._watch(item.connection).catch_up(told)
+            self._watch(item.connection).catch_up(table, self._told)
         self._numbers.at_packet(number)
         head = _head(items)
-        self._take(items[:head], told)
-        self._watch(items[-1].connection).take_together(number, items[head:], told)
+        self._take(items[:head])
+        self._watch(items[-1].connection).take_together(number, items[head:], table, self._told)
 
-    def _take(self, items: Sequence[Item], told: Told) -> None:
+    def _take(self, items: Sequence[Item]) -> None:
         for item in items:
-            told.records.extend(self._watch(item.connection).take(item))
+            self._told.records.extend(self._watch(item.connection).take(item))
 
     def _watch(self, connection: Connection) -> BulkWatch:
         watch = connection.reader or self._connections.watch(connection)
@@ -127,8 +174,15 @@ class BulkDissector:
     def _note(self, text: str) -> None:
         self._notes.append((self._numbers.next, text))
 
-    def _settled(self, told: Told) -> Batch:
+    # -- a batch -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._told.records) >= limits.BATCH_RECORDS_MAX
+
+    def _batch(self) -> Batch:
         """The batch of what was told, everything in it with its final number; notes are told in the same order."""
+        told, self._told = self._told, Told([], [])
         notes, self._notes = sorted(self._notes, key=itemgetter(0)), []
         for _, text in notes:
             self._tell(text)

@@ -1,11 +1,12 @@
-"""Reading in bulk by several processes: the same batches, made while others are written."""
+"""Reading in bulk by several processes: the same batches, made while packets are read and others are written."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from wiretool.batches.batch import Batch
-from wiretool.bulk.apart import apart
+from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.bulk.read import BulkDissector, read_batches
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.segments import SegmentTable, read_segment_tables
@@ -13,18 +14,8 @@ from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
 
-#: With so many processes packets are read in one of their own too.
-READING_WORKERS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A batch, and what else its reading told: notes, and each account that changed. The last step may be an error."""
-
-    batch: Batch | None
-    notes: Sequence[str]
-    accounts: Sequence[ConnectionAccount]
-    error: CaptureError | None = None
+#: With so many processes frames are read in one of their own too.
+FRAMES_WORKERS = 3
 
 
 def read_batches_by(
@@ -38,15 +29,48 @@ def read_batches_by(
 ) -> Generator[Batch]:
     """What `read_batches` gives, read by up to so many processes, that of the caller among them.
 
-    The ledger is always that of the batches given out so far.
+    With two, the other one reads packets; with more, one packets, one frames, and the caller has its own for what it
+    makes of them. The ledger is always that of the batches given out so far.
     """
-    if workers < 2:
+    if workers < 2 or not may_run_apart():
         yield from read_batches(captures, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
-        return
+    elif workers < FRAMES_WORKERS:
+        dissector = BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes)
+        with closing(_tables_apart(captures)) as tables:
+            yield from dissector.batches(tables)
+    else:
+        yield from _batches_apart(captures, ledger, notes, protocol=protocol, ports=ports)
+
+
+# -- packets -----------------------------------------------------------------------------------------------------------
+
+
+def _tables_apart(captures: Source | Sequence[Source]) -> Generator[SegmentTable]:
+    """The segments of captures, read in a process of their own."""
+    return apart(lambda: read_segment_tables(read_packet_tables(paths_of(captures))))
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A batch, and what else its reading told: notes, and each account that changed. The last step may be an error."""
+
+    batch: Batch | None
+    notes: Sequence[str]
+    accounts: Sequence[ConnectionAccount]
+    error: CaptureError | None = None
+
+
+def _batches_apart(
+    captures: Source | Sequence[Source], ledger: Ledger | None, notes: Callable[[str], None] | None, **options: Any
+) -> Iterator[Batch]:
+    """The batches, read in two processes beside this one; ledger and notes are kept up with them."""
     book = ledger if ledger is not None else Ledger()
     tell = notes or (lambda text: None)
     rows: dict[int, int] = {}
-    for step in apart(lambda: _steps(workers, captures, protocol=protocol, ports=ports)):
+    for step in apart(lambda: _steps(captures, **options)):
         for account in step.accounts:
             place = rows.setdefault(account.connection, len(book.connections))
             book.connections[place : place + 1] = [account]
@@ -56,22 +80,20 @@ def read_batches_by(
             yield step.batch
         if step.error is not None:
             raise step.error
+        del step  # what it holds is in memory that others wait for
 
 
-def _steps(workers: int, captures: Source | Sequence[Source], **options: Any) -> Iterator[_Step]:
-    """What happens in the reading process."""
-
-    def tables() -> Iterator[SegmentTable]:
-        return read_segment_tables(read_packet_tables(paths_of(captures)))
-
+def _steps(captures: Source | Sequence[Source], **options: Any) -> Iterator[_Step]:
+    """What happens in the process that reads frames."""
     notes: list[str] = []
     changes = _Changes()
     dissector = BulkDissector(**options, ledger=changes.ledger, notes=notes.append)
     failure = None
     try:
-        for batch in dissector.batches(apart(tables) if workers >= READING_WORKERS else tables()):
-            said, notes[:] = tuple(notes), ()
-            yield _Step(batch, said, changes.take())
+        with closing(_tables_apart(captures)) as tables:
+            for batch in dissector.batches(tables):
+                said, notes[:] = tuple(notes), ()
+                yield _Step(batch, said, changes.take())
     except CaptureError as err:
         failure = err
     yield _Step(None, tuple(notes), changes.take(), failure)

@@ -6,11 +6,14 @@ a Run of rows. Both are told in such an order that for each connection it is tha
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from wiretool import limits
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import Item, Side
 from wiretool.capture.layers import ACK, Segment
@@ -23,6 +26,8 @@ from wiretool.codec.columns import Flags, Integers
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
 _FLAGS = 0x17
 _NONE = np.zeros(0, np.int64)
+#: A row that no table has.
+NEVER = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +49,84 @@ class _Lane:
 
     rows: Integers
     ways: tuple[_Way, ...]
-    #: The position up to which all is told, and that of the next segment that is to be fed.
+    #: The position up to which all is told, that of the next segment that is to be fed, and up to which all are.
     at: int = 0
     stop: int = 0
+    fed_to: int = 0
+
+
+class Fed(NamedTuple):
+    """What a segment gave that was fed by itself."""
+
+    row: int
+    items: Sequence[Item]
+
+
+class Pause(NamedTuple):
+    """All that is before this row was given, and nothing that is not."""
+
+    row: int
+
+
+class _Turns:
+    """The rows of a table that are to be fed, in order, as far as that is known."""
+
+    def __init__(self, table: SegmentTable, lanes: Sequence[_Lane], lane_of: Integers) -> None:
+        self._table = table
+        self._lanes = lanes
+        self._lane_of = lane_of
+        rows = np.flatnonzero(lane_of < 0)
+        #: Rows of no lane, each of which is fed.
+        self._alone = zip(rows.tolist(), table.segments(rows), strict=True)
+        self._next_alone = next(self._alone, None)
+        self._queue = [(int(lane.rows[lane.stop]), at) for at, lane in enumerate(lanes) if lane.stop < len(lane.rows)]
+        heapify(self._queue)
+        self._seen_ns = np.maximum.accumulate(table.times)
+        self._last_ns = int(self._seen_ns[-1])
+        #: A time at which to look, and the row at which that is; and the row that was fed last.
+        self._looked = (0, -1)
+        self._fed = -1
+
+    def next_row(self, look_ns: int) -> int:
+        """The row that is fed next: whatever it is, one of that time; behind the table where there is none."""
+        queue, row = self._queue, len(self._table)
+        while queue and self._is_stale(*queue[0]):
+            heappop(queue)
+        if queue:
+            row = queue[0][0]
+        if self._next_alone is not None:
+            row = min(row, self._next_alone[0])
+        return row if look_ns > self._last_ns else min(row, self._look_row(look_ns))
+
+    def take(self, row: int) -> tuple[_Lane | None, Segment]:
+        """The segment of the next row, and its lane if it has one."""
+        self._fed = row
+        if self._next_alone is not None and self._next_alone[0] == row:
+            segment, self._next_alone = self._next_alone[1], next(self._alone, None)
+            return None, segment
+        return self._lanes[self._lane_of[row]], self._table.segment(row)
+
+    def put(self, lane: _Lane) -> None:
+        """Have the segment fed at which a lane stops."""
+        if lane.stop < len(lane.rows):
+            row = int(lane.rows[lane.stop])
+            heappush(self._queue, (row, int(self._lane_of[row])))
+
+    def _is_stale(self, row: int, at: int) -> bool:
+        """Whether a row was fed before its turn, as one to look at."""
+        lane = self._lanes[at]
+        return lane.stop == len(lane.rows) or bool(lane.rows[lane.stop] != row)
+
+    def _look_row(self, look_ns: int) -> int:
+        """The next row at whose time waiting holes are to be looked at."""
+        row = int(np.searchsorted(self._seen_ns, look_ns))
+        if row > self._fed:
+            return row
+        # Times that go back: to look for the next one in all rows each time would be slow.
+        if self._looked[0] != look_ns or self._looked[1] <= self._fed:
+            later = np.flatnonzero(self._table.times[self._fed + 1 :] >= look_ns)
+            self._looked = look_ns, self._fed + 1 + int(later[0]) if len(later) else len(self._table)
+        return self._looked[1]
 
 
 class BulkStreams:
@@ -55,49 +135,53 @@ class BulkStreams:
     def __init__(self, streams: Streams, recent: RecentRuns) -> None:
         self._streams = streams
         self._recent = recent
-        #: A time at which to look, and the row of a table at which that is.
-        self._looked = (0, -1)
+        #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
+        self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
         self.is_alone = False
 
-    def read(self, table: SegmentTable) -> Iterator[Run | tuple[int, Sequence[Item]]]:
-        """What the segments of a table add: runs, and of each segment that was fed its row and items."""
+    def read(self, table: SegmentTable) -> Iterator[Run | Fed | Pause]:
+        """What the segments of a table add: runs, and what each segment gave that was fed.
+
+        A packet that gave more than `BATCH_ITEMS_MAX` items has a pause in front of it.
+        """
         if not len(table):
             return
         self._recent.begin(table)
         lanes, lane_of = self._lanes(table)
-        alone = zip((single := np.flatnonzero(lane_of < 0)).tolist(), table.segments(single), strict=True)
-        seen_ns, never = np.maximum.accumulate(table.times), len(table)
-        queue = [(int(lane.rows[lane.stop]), at) for at, lane in enumerate(lanes) if lane.stop < len(lane.rows)]
-        heapify(queue)
-        fed, self._looked, last_ns = -1, (0, -1), int(seen_ns[-1])
-        next_alone = next(alone, None)
+        turns = _Turns(table, lanes, lane_of)
         while True:
-            look = never if self._streams.look_ns > last_ns else self._look_row(table, seen_ns, fed)
-            turn = min(look, queue[0][0] if queue else never)
-            if next_alone is not None and next_alone[0] <= turn:
-                fed, self.is_alone = next_alone[0], True
-                yield fed, self._feed(*next_alone)
-                next_alone = next(alone, None)
+            row = turns.next_row(self._streams.look_ns)
+            if self.pause <= row and self.pause < len(table):
+                pause, self.pause = self.pause, NEVER
+                yield from self._paused(table, lanes, pause)
                 continue
-            if turn == never:
+            if row == len(table):
                 break
-            at = int(lane_of[turn])
-            lane, fed, self.is_alone = lanes[at], turn, False
-            if queue and queue[0][0] == turn:
-                heappop(queue)
-                if lane.stop == len(lane.rows) or lane.rows[lane.stop] != turn:
-                    continue  # it was fed before its turn
-            yield from self._passed(table, lane, int(np.searchsorted(lane.rows, turn)))
-            yield turn, self._feed(turn, table.segment(turn))
-            lane.at += 1
-            lane.stop = self._stop_of(table, lane)
-            if lane.stop < len(lane.rows):
-                heappush(queue, (int(lane.rows[lane.stop]), at))
-        self._recent.at(len(table))
-        for lane in lanes:
-            yield from self._passed(table, lane, len(lane.rows))
+            lane, segment = turns.take(row)
+            self.is_alone = lane is None
+            if lane is not None:
+                yield from self._passed(table, lane, row)
+                lane.at += 1
+            items = self._feed(row, segment)
+            if len(items) > limits.BATCH_ITEMS_MAX:
+                yield from self._paused(table, lanes, row)
+            yield Fed(row, items)
+            if lane is not None:
+                lane.stop = self._stop_of(table, lane)
+                turns.put(lane)
+        yield from self._passed_to(table, lanes, len(table))
         self._streams.pass_to(table.segment(len(table) - 1))
+
+    def _paused(self, table: SegmentTable, lanes: Sequence[_Lane], row: int) -> Iterator[Run | Pause]:
+        yield from self._passed_to(table, lanes, row)
+        yield Pause(row)
+
+    def _passed_to(self, table: SegmentTable, lanes: Sequence[_Lane], row: int) -> Iterator[Run]:
+        """The runs of all lanes up to a row."""
+        self._recent.at(row)
+        for lane in lanes:
+            yield from self._passed(table, lane, row)
 
     def _feed(self, row: int, segment: Segment) -> Sequence[Item]:
         self._recent.at(row)
@@ -134,12 +218,22 @@ class BulkStreams:
         return lanes, lane_of
 
     def _stop_of(self, table: SegmentTable, lane: _Lane) -> int:
-        """The position of the next segment that must be fed."""
-        return min(len(lane.rows), *(self._stop_on(table, lane, way) for way in lane.ways))
+        """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
+        if lane.at == len(lane.rows) or lane.at < lane.fed_to:
+            return lane.at
+        flows = [self._streams.flow_of(way.key) for way in lane.ways]
+        if not any(flow is not None and flow.is_plain for flow in flows):
+            return lane.at
+        stop = min(len(lane.rows), *map(partial(self._stop_on, table, lane), lane.ways, flows))
+        if stop in (lane.at, len(lane.rows)) or stop - lane.at >= RUN_SEGMENTS_MIN:
+            return stop
+        # Short runs would be read item by item; what is fed is put together to be read as one.
+        lane.fed_to = lane.at + RUN_SEGMENTS_MIN
+        return lane.at
 
-    def _stop_on(self, table: SegmentTable, lane: _Lane, way: _Way) -> int:
-        flow, never = self._streams.flow_of(way.key), len(lane.rows)
-        if flow is None or not flow.is_plain:
+    def _stop_on(self, table: SegmentTable, lane: _Lane, way: _Way, flow: Flow | None) -> int:
+        never = len(lane.rows)
+        if flow is None or not flow.is_plain or not flow.connection.is_understood:
             return _next(way.every, lane.at, never)
         payload = _next(way.payloads, lane.at, never)
         if payload < never and table.seqs[lane.rows[payload]] != flow.seq:
@@ -148,23 +242,12 @@ class BulkStreams:
             stop = _next(way.breaks, payload + 1, never)
         return min(stop, _next(way.odd, lane.at, never))
 
-    def _look_row(self, table: SegmentTable, seen_ns: Integers, fed: int) -> int:
-        """The next row at whose time waiting holes are to be looked at."""
-        look_ns = self._streams.look_ns
-        row = int(np.searchsorted(seen_ns, look_ns))
-        if row > fed:
-            return row
-        # Times that go back: to look for the next one in all rows each time would be slow.
-        if self._looked[0] != look_ns or self._looked[1] <= fed:
-            later = np.flatnonzero(table.times[fed + 1 :] >= look_ns)
-            self._looked = look_ns, fed + 1 + int(later[0]) if len(later) else len(table)
-        return self._looked[1]
-
-    def _passed(self, table: SegmentTable, lane: _Lane, end: int) -> Iterator[Run]:
-        """The run up to the position `end`, which nothing stands in the way of."""
-        start, lane.at = lane.at, end
-        if start == end:
+    def _passed(self, table: SegmentTable, lane: _Lane, row: int) -> Iterator[Run]:
+        """The run of a lane up to a row, which nothing stands in the way of."""
+        if lane.at == len(lane.rows) or lane.rows[lane.at] >= row:
             return
+        end = int(np.searchsorted(lane.rows, row))
+        start, lane.at = lane.at, end
         sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
         connection = None
         for way in lane.ways:

@@ -17,6 +17,7 @@ class Connection:
         "duplicate_bytes",
         "first_ns",
         "id",
+        "is_understood",
         "last_ns",
         "opened",
         "packets",
@@ -39,8 +40,9 @@ class Connection:
         self.duplicate_bytes: dict[Side, int] = {"client": 0, "server": 0}
         self.first_ns = self.last_ns = time_ns
         self.packets = 0
-        #: For whoever reads its streams.
+        #: For whoever reads its streams; and whether he can take many segments of it at once, not one by one.
         self.reader: Any = None
+        self.is_understood = False
 
     def __repr__(self) -> str:
         return f"Connection({self.id}, {self.client} -> {self.server})"

@@ -1,10 +1,11 @@
 """Packets of a pcapng file as arrays: stretches of enhanced packet blocks whole, all else through `pcapng.Reader`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wiretool.capture import tables
 from wiretool.capture.pcapng import DATA_AT, FIRST_NS, LAST_NS, Interface, Kind, Layout, Reader
@@ -32,14 +33,17 @@ def read_pcapng_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterat
     reader = Reader(source)
     rows = _Rows(source, reader)
     failure, goes_on = None, True
-    while goes_on and failure is None:
-        failure = filled(source, table_bytes)
+    while goes_on:
+        # What is sound before a damage may be more than a table.
+        failure = failure or filled(source, table_bytes)
         try:
             goes_on = rows.gather(is_damaged=failure is not None)
         except CaptureError as err:
-            failure = err
+            failure, goes_on = err, False
         if rows.count:
             yield rows.take()
+        elif failure is not None:
+            break
     if failure is not None:
         raise failure
 
@@ -188,13 +192,21 @@ def _columns(data: bytes, starts: Integers, reader: Reader) -> _Columns:
     is_sound &= (captured <= lengths - PACKET_BLOCK_BYTES_MIN) & (captured <= PACKET_BYTES_MAX)
     is_sound &= index < len(reader.interfaces)
     sound = _first_false(is_sound)
-    used, codes = np.unique(index[:sound], return_inverse=True)
+    used, codes = _used(index[:sound])
     interfaces = [reader.interfaces[each] for each in used.tolist()]
-    times, is_told = _times(high[:sound], low[:sound], interfaces, codes)
+    times, is_told = _times(high[:sound], low[:sound], np.array([_clock(each) for each in interfaces], CLOCK)[codes])
     told = _first_false(is_told)
-    links = np.array([interface.link_type for interface in interfaces], np.int64)[codes[:told]]
+    links = np.array([interface.link_type for interface in interfaces], np.int64)[codes]
+    links = np.broadcast_to(links, (sound,))[:told]
     captured = captured[:told]
     return _Columns(starts[:told] + HEAD_BYTES, captured, np.maximum(wire[:told], captured), times[:told], links)
+
+
+def _used(index: Integers) -> tuple[Integers, Integers]:
+    """The interfaces of packets, and of which each packet is; a single 0 stands for all packets of one interface."""
+    if len(index) and (index == index[0]).all():
+        return index[:1], np.zeros(1, np.int64)
+    return np.unique(index, return_inverse=True)
 
 
 def _first_false(truths: Flags) -> int:
@@ -202,11 +214,13 @@ def _first_false(truths: Flags) -> int:
     return len(truths) if truths.all() else int(truths.argmin())
 
 
-def _times(high: Integers, low: Integers, interfaces: Sequence[Interface], codes: Integers) -> tuple[Integers, Flags]:
-    """`Interface.time_ns` of each packet, whose interface its code tells; and for which of them it is right."""
-    clocks = np.array([_clock(interface) for interface in interfaces], CLOCK)[codes]
+def _times(high: Integers, low: Integers, clocks: NDArray[np.void]) -> tuple[Integers, Flags]:
+    """`Interface.time_ns` of each packet, by the clock of each or the one of all; and for which of them it is right."""
     ticks = (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
-    seconds, rest = np.divmod(ticks, clocks["per_second"])
+    per_second = clocks["per_second"]
+    # Not `divmod`: a division by one and the same number is much faster.
+    seconds = ticks // per_second
+    rest = ticks - seconds * per_second
     since_offset = seconds * np.uint64(SECOND_NS) + rest * clocks["numerator"] // clocks["denominator"]
     return since_offset.astype(np.int64) + clocks["offset_ns"], seconds < clocks["seconds_end"]
 

@@ -64,6 +64,10 @@ class Pieces:
 
     def add(self, piece: Piece) -> list[Overlap]:
         """Hold what is new of it, and tell what is not."""
+        if not self._pieces or piece.offset >= self._pieces[-1].end:  # as nearly always
+            self._pieces.append(piece)
+            self._count(len(piece.data) + PIECE_OVERHEAD_BYTES)
+            return []
         overlaps, at = [], piece.offset
         for other in self._touching(piece):
             if other.offset > at:

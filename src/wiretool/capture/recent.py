@@ -1,15 +1,21 @@
 """What was given out last, by items and by runs, for a late segment to be held against."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool.capture.flows import RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
-from wiretool.capture.runs import Run
+from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
+
+#: What tables before the last one may hold beside payloads that count, before items are made of the sparsest.
+IDLE_BYTES_MAX = 8 * 1024 * 1024
+#: What a table takes for each row beside its data.
+ROW_BYTES = 128
 
 
 class _Places:
@@ -22,6 +28,8 @@ class _Places:
         #: Rows that gave out more or fewer items than their own, and how many those were more in all up to there.
         self._rows: list[int] = []
         self._more = [0]
+        #: What the table takes.
+        self.table_bytes = len(table.data) + ROW_BYTES * len(table)
 
     def note(self, row: int, more: int) -> None:
         """The row, behind all others that were noted, gave out so many items more than a plain one."""
@@ -54,15 +62,32 @@ class _PlacedRun(NamedTuple):
             if place >= oldest:
                 yield place, item
 
+    def size(self, oldest: int) -> int:
+        """Bytes of its items from that place on."""
+        return sum(self._side_size(each, oldest) for each in (self.run.client, self.run.server) if each.size)
+
+    def _side_size(self, side: SideRun, oldest: int) -> int:
+        if self.places.of(int(side.rows[0])) >= oldest:
+            return side.size
+        first = bisect_left(side.rows, oldest, key=self.places.of)
+        return int(self.run.table.lengths[side.rows[first:]].sum())
+
     def overlapping(self, side: Side, start: int, end: int, oldest: int) -> Iterator[Data]:
         """Items of a side from that place on that share bytes with [start, end), the newest first."""
-        run, rows = self.run, self.run.side(side).rows
-        ends = run.side(side).offset + np.cumsum(run.table.lengths[rows])
-        starts = ends - run.table.lengths[rows]
+        own = self.run.side(side)
+        run_end = own.offset + own.size
+        if not own.size or end <= own.offset or run_end <= start:
+            return
+        rows = own.rows[-RECENT_ITEMS:]  # no more of them count
+        lengths = self.run.table.lengths[rows]
+        ends = np.cumsum(lengths)
+        ends += run_end - ends[-1]
+        starts = ends - lengths
         first, last = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(starts, end))
         for at in range(last - 1, first - 1, -1):
-            if self.places.of(int(rows[at])) >= oldest:
-                yield run.item(int(rows[at]), side, int(starts[at]))
+            if self.places.of(int(rows[at])) < oldest:
+                return
+            yield self.run.item(int(rows[at]), side, int(starts[at]))
 
 
 class RecentRuns:
@@ -81,15 +106,32 @@ class RecentRuns:
         self._next = 0
 
     def begin(self, table: SegmentTable) -> None:
-        """All that is given out from now on is of this table. Of those before the last one only bytes are kept."""
+        """All that is given out from now on is of this table. Of sparse ones before the last only items are kept."""
         self._forget()
         last, self._places = self._places, _Places(table, self._next)
+        sparse = self._sparse(last)
+        if not sparse:
+            return
         kept, self._entries = self._entries, []
         for place, entry in kept:
-            if isinstance(entry, _PlacedRun) and entry.places is not last:
+            if isinstance(entry, _PlacedRun) and entry.places in sparse:
                 self._entries += entry.items(self._oldest)
             else:
                 self._entries.append((place, entry))
+
+    def _sparse(self, last: _Places | None) -> Collection[_Places]:
+        """The tables before the last one that hold too much beside payloads that count: those that hold most."""
+        oldest, idle = self._oldest, dict[_Places, int]()
+        for _, entry in self._entries:
+            if isinstance(entry, _PlacedRun) and entry.places is not last:
+                places = entry.places
+                idle[places] = idle.get(places, places.table_bytes) - entry.size(oldest)
+        left, sparse = IDLE_BYTES_MAX, set()
+        for places, size in sorted(idle.items(), key=itemgetter(1)):
+            left -= size
+            if left < 0:
+                sparse.add(places)
+        return sparse
 
     def at(self, row: int) -> None:
         """What comes next is of this row, or of later ones."""
@@ -136,5 +178,6 @@ class RecentRuns:
 
     def _forget(self) -> None:
         """Keep what counts; wait for as much again before the next time, so that this costs nothing."""
-        self._entries = [entry for entry in self._entries if entry[0] >= self._oldest]
+        oldest = self._oldest
+        self._entries = [entry for entry in self._entries if entry[0] >= oldest]
         self._entries_most = len(self._entries) + 4 * RECENT_ITEMS

@@ -50,27 +50,102 @@ class Run(NamedTuple):
         return self._replace(server=NO_RUN) if side == "client" else self._replace(client=NO_RUN)
 
     def told_items(self) -> Iterator[tuple[int, Data]]:
-        """The items that `Streams.feed` would have given out, each with its row."""
+        """The items that `Streams.feed` would have given out, in that order, each with its row."""
         offsets: dict[Side, int] = {"client": self.client.offset, "server": self.server.offset}
         sides: list[tuple[int, Side]] = [(row, "client") for row in self.client.rows.tolist()]
         sides += [(row, "server") for row in self.server.rows.tolist()]
-        for row, side in sorted(sides):
+        # Of one side they stand in order; what one packet gave is of one side.
+        for row, side in sorted(sides, key=None if self.told is None else lambda each: self.told_at(each[0])):
             yield row, self.item(row, side, offsets[side])
             offsets[side] += int(self.table.lengths[row])
 
-    def behind(self, row: int) -> "Run":
-        """What of it comes after the row."""
-        return self._replace(client=self._behind(self.client, row), server=self._behind(self.server, row))
+    def behind(self, client: int, server: int) -> "Run":
+        """What of it comes after so many items of each side."""
+        return self._replace(client=self._behind(self.client, client), server=self._behind(self.server, server))
 
-    def _behind(self, run: SideRun, row: int) -> SideRun:
-        at = int(np.searchsorted(run.rows, row, "right"))
-        passed = int(self.table.lengths[run.rows[:at]].sum())
-        return SideRun(run.rows[at:], run.offset + passed, run.size - passed)
+    def _behind(self, run: SideRun, count: int) -> SideRun:
+        passed = int(self.table.lengths[run.rows[:count]].sum())
+        return SideRun(run.rows[count:], run.offset + passed, run.size - passed)
 
     def item(self, row: int, side: Side, offset: int) -> Data:
         """The item of one row."""
         table = self.table
         return Data(self.connection, side, offset, table.payload(row), int(table.times[row]), int(table.numbers[row]))
+
+
+#: What was given out of a connection: a run, or an item with the packet at which it was.
+Part = Run | tuple[int, Data]
+
+
+def joined(parts: Sequence[Part], table: SegmentTable) -> Iterator[Run]:
+    """Parts of one connection, in the order in which they were given out, as few runs.
+
+    The runs are of the table; so is an item that is the whole payload of one of its segments.
+    """
+    rows = _rows_of([part[1] for part in parts if not isinstance(part, Run)], table)
+    own: list[tuple[Part, int]] = []
+    loose: list[tuple[int, Data]] = []
+    for part in parts:
+        row = -1
+        if not isinstance(part, Run):
+            row = next(rows)
+            if row < 0:
+                if own:
+                    yield _joined(own, table)
+                    own = []
+                loose.append(part)
+                continue
+        if loose:
+            yield run_of(loose)
+            loose = []
+        own.append((part, row))
+    if own:
+        yield _joined(own, table)
+    elif loose:
+        yield run_of(loose)
+
+
+def _rows_of(items: Sequence[Data], table: SegmentTable) -> Iterator[int]:
+    """The row of the segment whose whole payload each item is, -1 where there is none."""
+    packets = np.array([item.packet for item in items], np.int64)
+    lengths = np.array([len(item.data) for item in items], np.int64)
+    rows = np.minimum(np.searchsorted(table.numbers, packets), len(table) - 1)
+    is_whole = (table.numbers[rows] == packets) & (table.lengths[rows] == lengths)
+    yield from np.where(is_whole, rows, -1).tolist()
+
+
+def _joined(parts: Sequence[tuple[Part, int]], table: SegmentTable) -> Run:
+    """Runs, and items with the rows of the table that they are, as one run."""
+    first = parts[0][0]
+    if len(parts) == 1 and isinstance(first, Run):
+        return first
+    rows: dict[Side, list[Integers]] = {side: [] for side in SIDES}
+    offsets: dict[Side, int] = {}
+    told: Integers | None = None
+    for part, row in parts:
+        if isinstance(part, Run):
+            for side in SIDES:
+                run = part.side(side)
+                if len(run.rows):
+                    rows[side].append(run.rows)
+                    offsets.setdefault(side, run.offset)
+            continue
+        number, item = part
+        rows[item.side].append(np.array([row], np.int64))
+        offsets.setdefault(item.side, item.offset)
+        if item.packet != number:
+            told = table.numbers.copy() if told is None else told
+            told[row] = number
+    sides = {side: _side_run(table, rows[side], offsets.get(side, 0)) for side in SIDES}
+    connection = first.connection if isinstance(first, Run) else first[1].connection
+    return Run(connection, table, sides["client"], sides["server"], told)
+
+
+def _side_run(table: SegmentTable, parts: Sequence[Integers], offset: int) -> SideRun:
+    if not parts:
+        return NO_RUN
+    rows = np.concatenate(parts)
+    return SideRun(rows, offset, int(table.lengths[rows].sum()))
 
 
 def run_of(items: Sequence[tuple[int, Data]]) -> Run:

@@ -13,6 +13,8 @@ from wiretool.codec.columns import Bytes, Integers, begins_of, gathered
 
 #: Payloads of one size behind one another that are worth an array.
 ALIKE_MIN = 16
+#: Payloads of so many bytes and more are not copied to be joined; for shorter ones a copy costs less than a view.
+VIEW_BYTES_MIN = 2048
 #: So many flows in a table are told apart one after another.
 FEW_FLOWS = 8
 #: How many bytes IPv4 and IPv6 have in front of a TCP header, and with the part of that which is read here.
@@ -90,17 +92,19 @@ class SegmentTable:
         starts, lengths = self.starts[rows], self.lengths[rows]
         firsts = begins_of(lengths)
         lasts = np.append(firsts[1:], len(rows))
-        is_long = lasts - firsts >= ALIKE_MIN
+        is_long = (lasts - firsts >= ALIKE_MIN) & (lengths[firsts] < VIEW_BYTES_MIN)
         out: list[bytes | memoryview] = []
         done = 0
         for first, last in zip(firsts[is_long].tolist(), lasts[is_long].tolist(), strict=True):
             out += self._each(starts[done:first], lengths[done:first])
             out.append(self._alike(starts[first:last], int(lengths[first])))
             done = last
-        return out + self._each(starts[done:], lengths[done:])
+        out += self._each(starts[done:], lengths[done:])
+        return out
 
-    def _each(self, starts: Integers, lengths: Integers) -> list[bytes]:
-        data = self.data
+    def _each(self, starts: Integers, lengths: Integers) -> Iterable[bytes | memoryview]:
+        is_long = lengths.sum() >= VIEW_BYTES_MIN * len(lengths)
+        data = memoryview(self.data) if is_long else self.data
         return [data[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
 
     def _alike(self, starts: Integers, size: int) -> memoryview:

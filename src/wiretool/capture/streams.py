@@ -227,15 +227,16 @@ class Streams:
         """Give up what waited long enough, see whether something has to wait, and whether all is in good order."""
         if flow in self._waiting:
             flow.settle(out, now)
-        if not flow.has_hole or flow.is_ended or not flow.is_started:
+        has_hole = flow.has_hole
+        if not has_hole or flow.is_ended or not flow.is_started:
             self._waiting.pop(flow, None)
         else:
             if flow not in self._waiting:
                 self._waiting[flow] = None
                 flow.watch_hole(now)
             self._look_ns = min(self._look_ns, now.time_ns + LOOK_NS)
-        flow.is_plain = flow.is_in_order and not flow.peer.has_hole
-        flow.peer.is_plain = flow.peer.is_in_order and not flow.has_hole
+        flow.is_plain = not has_hole and flow.is_in_order and not flow.peer.has_hole
+        flow.peer.is_plain = not has_hole and flow.peer.is_in_order
 
     def _look_around(self, now: Segment, out: list[Item]) -> None:
         """Time has passed, perhaps enough for a hole of some connection that is silent."""

@@ -23,6 +23,9 @@ CAPTURED_AT, ANY_LENGTH = 8, 0xFFFF_FFFF
 #: Records are guessed in stretches of so many bytes, each in so many places; none is longer in the usual captures.
 GUESS_BYTES, GUESS_TRIES = 32 * 1024, 8
 LIKELY_BYTES_MAX = 256 * 1024
+#: Records of so many bytes and more are so few that one after another takes less than to guess where they begin.
+LONG_BYTES = 2048
+_NONE = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +89,25 @@ def _table_of(packets: Sequence[Packet]) -> PacketTable:
 
 
 def read_pcap_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterator[PacketTable]:
-    """The records of a pcap file, as `read_pcap`. What is larger than a table, and the end, is read one by one."""
+    """The packets of a pcap file, as `read_pcap`. One that is larger than a table is a table by itself."""
     variant, link_type = read_head(source)
-    number, failure = 1, None
-    while failure is None:
-        failure = filled(source, table_bytes)
-        starts = _hop(source, variant)
-        if not len(starts):
-            break
-        yield _pcap_table(source.buffer, starts, variant, link_type, number)
-        number += len(starts)
-    if failure is not None:
-        raise failure
-    yield from tables_of(read_records(source, variant, link_type, number), table_bytes)
+    number, failure, is_guessed = 1, None, False
+    while True:
+        # What is sound before a damage may be more than a table.
+        failure = failure or filled(source, table_bytes)
+        start = source.at
+        starts = _hop(source, variant, is_guessed=is_guessed)
+        if len(starts):
+            is_guessed = source.at - start < LONG_BYTES * len(starts)
+            table = _pcap_table(source.buffer, starts, variant, link_type, number)
+        elif failure is not None:
+            raise failure
+        elif (packet := next(read_records(source, variant, link_type, number), None)) is not None:
+            table = _table_of([packet])
+        else:
+            return
+        yield table
+        number += len(table.starts)
 
 
 def filled(source: Source, table_bytes: int) -> CaptureError | None:
@@ -110,11 +119,14 @@ def filled(source: Source, table_bytes: int) -> CaptureError | None:
     return None
 
 
-def _hop(source: Source, variant: Variant) -> Integers:
-    """Where the data of each whole record of the window begins; the window is moved behind them."""
+def _hop(source: Source, variant: Variant, *, is_guessed: bool) -> Integers:
+    """Where the data of each whole record of the window begins; the window is moved behind them.
+
+    `is_guessed`: they are short, so that it is worth to guess where some begin.
+    """
     data, at, header_bytes = source.buffer, source.at, variant.record.size
     prefix = Prefix(header_bytes, CAPTURED_AT, header_bytes, 0, ANY_LENGTH, variant.order)
-    hops = hop(data, at, len(data), prefix, _guesses(data, at, variant))
+    hops = hop(data, at, len(data), prefix, _guesses(data, at, variant) if is_guessed else _NONE)
     starts, source.at = hops.starts, hops.end
     if len(starts) > TABLE_PACKETS:
         source.at = int(starts[TABLE_PACKETS])

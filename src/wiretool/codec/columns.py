@@ -164,15 +164,20 @@ def windows(view: Bytes, size: int) -> NDArray[Any]:
     return np.lib.stride_tricks.sliding_window_view(view, size)
 
 
+def overlaid(data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Items that lie over one another: item i is what begins at byte i, as far as one is whole."""
+    # Taken as plain bytes those with names are copied much faster.
+    kind = f"V{dtype.itemsize}" if dtype.names else dtype
+    return np.ndarray((max(len(data) + 1 - dtype.itemsize, 0),), kind, data, 0, (1,))
+
+
 def gathered(data: bytes, at: Integers, kind: str | np.dtype[Any]) -> NDArray[Any]:
     """The value of a NumPy type that begins at each place; where it would end behind the data, any value."""
     dtype = np.dtype(kind)
-    last = len(data) - dtype.itemsize
-    if last < 0:
+    every = overlaid(data, dtype)
+    if not len(every):
         return np.zeros(len(at), dtype)
-    # Items that lie over one another, one for each byte. Taken as plain bytes they are copied much faster.
-    every = np.ndarray((last + 1,), f"V{dtype.itemsize}" if dtype.names else dtype, data, 0, (1,))
-    found: NDArray[Any] = every[np.minimum(at, last)].view(dtype)
+    found: NDArray[Any] = every[np.minimum(at, len(every) - 1)].view(dtype)
     return found
 
 

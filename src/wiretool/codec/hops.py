@@ -6,10 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers, gathered
+from wiretool.codec.columns import Integers, overlaid
 
 #: Blocks that are walked through side by side; fewer are faster one after another.
 ABREAST_MIN = 16
+#: No length that a header says is greater.
+_ANY_LENGTH = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +84,24 @@ def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[I
     finals, active, at = blocks[:-1].copy(), np.arange(len(blocks) - 1), blocks[:-1]
     # A block is done where no header begins in it any more.
     limit = np.minimum(blocks[1:], end - prefix.header_bytes + 1)
+    # Each header from here on is whole, so its length can be taken as it is.
+    lengths = overlaid(data, np.dtype(prefix.order + "u4"))[prefix.length_at :]
     found: list[Integers] = []
     found_in: list[Integers] = []
     while len(active) >= ABREAST_MIN:
         goes_on = at < limit
-        if not goes_on.all():
+        if np.count_nonzero(goes_on) < len(active):
             finals[active] = at
             active, at, limit = active[goes_on], at[goes_on], limit[goes_on]
-        length = gathered(data, at + prefix.length_at, prefix.order + "u4").astype(np.int64)
-        stop = at + (length + prefix.counted_from)
-        fits = stop <= np.minimum(end, at + (prefix.counted_from + prefix.length_max))
+        length = lengths[at].astype(np.int64)
+        stop = at + length
+        stop += prefix.counted_from
+        fits = stop <= end
+        if prefix.length_max < _ANY_LENGTH:
+            fits &= length <= prefix.length_max
         if prefix.length_min:
             fits &= length >= prefix.length_min
-        if not fits.all():
+        if np.count_nonzero(fits) < len(active):
             finals[active] = at
             active, at, limit, stop = active[fits], at[fits], limit[fits], stop[fits]
         found.append(at)

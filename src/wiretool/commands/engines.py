@@ -1,13 +1,11 @@
 """The two ways through captures, rows and columns: which is taken, and what comes out of it in batches."""
 
-import signal
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wiretool.commands.options import DecodeFormat, Engine
+from wiretool.commands.interrupts import for_each, held_interrupts
+from wiretool.commands.options import DecodeFormat, Engine, is_stdout
 from wiretool.commands.progress import is_file
 from wiretool.errors import DecodeError, UsageError, WiretoolError
 
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from wiretool.batches.batch import Batch
     from wiretool.records import Record
     from wiretool.sinks.batch_sink import BatchSink
+    from wiretool.sinks.pump import Written
 
 #: Records that make up a batch where they are read one by one.
 BATCH_RECORDS = 8_192
@@ -32,7 +31,8 @@ def takes_columns(
     """Whether captures are read as columns.
 
     `only_rows` is the option, if any, with which they cannot be: UsageError where columns are asked for all the same.
-    Left to choose, files that are written from files are; what is `is_for_people`, or stops early, is not.
+    Left to choose, tables and files that are written from files are; what is `is_for_people`, which is also all that
+    stops early, is not.
     """
     if engine is Engine.COLUMNS and only_rows:
         raise UsageError(f"--engine columns reads whole captures; {only_rows} goes with rows")
@@ -40,7 +40,11 @@ def takes_columns(
         return engine is Engine.COLUMNS
     if only_rows or is_for_people or not all(map(is_file, captures or ())):
         return False
-    return form.is_tables or (output is not None and (is_file(output) or not output.exists()))
+    return form.is_tables or (output is not None and not is_stdout(output) and _is_for_a_file(output))
+
+
+def _is_for_a_file(output: Path) -> bool:
+    return is_file(output) or not output.exists()
 
 
 def check_workers(workers: int, *, is_bulk: bool) -> None:
@@ -53,7 +57,7 @@ def check_workers(workers: int, *, is_bulk: bool) -> None:
 
 
 def batches_of(records: "Iterable[Record]") -> "Iterator[Batch]":
-    """Records that are read one by one in batches; what came before an error comes before it here too."""
+    """Records that are read one by one in batches; what came before an error or Ctrl-C comes before it here too."""
     from wiretool.batches.rows import batch_of
 
     chunk: list[Record] = []
@@ -89,7 +93,10 @@ def records_in(batches: "Iterable[Batch]") -> "Iterator[Record]":
     from wiretool.batches.rows import records_of
 
     for batch in batches:
-        yield from records_of(batch)
+        records = records_of(batch)
+        del batch  # or two would be held while the next one is read
+        yield from records
+        del records
 
 
 def strictly(batches: "Iterable[Batch]") -> "Generator[Batch]":
@@ -100,6 +107,7 @@ def strictly(batches: "Iterable[Batch]") -> "Generator[Batch]":
     for batch in batches:
         if all(record.kind != "problem" for record in batch.records):
             yield batch
+            del batch  # or two would be held while the next one is read
             continue
         kept: list[Record] = []
         try:
@@ -119,65 +127,19 @@ def followed(batches: "Iterable[Batch]", done: Callable[[], None]) -> "Iterator[
 # -- writing -------------------------------------------------------------------------------------------------------
 
 
-def pump_batches(
-    batches: "Iterator[Batch]",
-    sink: "BatchSink",
-    *,
-    keep: "Callable[[Batch], Batch] | None" = None,
-    count: int | None = None,
-    may_wait: bool = False,
-) -> None:
-    """Write what `keep` leaves of the batches, `count` records at most.
+def pump_batches(batches: "Iterator[Batch]", sink: "BatchSink", *, written: "Written", may_wait: bool = False) -> None:
+    """Write batches, and note in `written` how many records that was; Ctrl-C stops as in `for_each`.
 
-    The sink is ended in any case. Ctrl-C stops between two batches, so that what is written is whole: after the
-    one that is being written, or with `may_wait`, where more input is always there, the one that is being read.
+    What has been written is whole, whatever stops it: the sink is ended in any case.
     """
-    from wiretool.batches.rows import batch_of, records_of
 
-    written = 0
+    def write(batch: "Batch") -> None:
+        sink.write(batch)
+        written.records += batch.count
+
     try:
         sink.begin()
-        while True:
-            with held_interrupts() if may_wait else nullcontext():
-                batch = next(batches, None)
-                if batch is None:
-                    break
-                with held_interrupts():
-                    kept = batch if keep is None else keep(batch)
-                    if count is not None and written + kept.count >= count:
-                        kept = batch_of(records_of(kept)[: count - written])
-                    sink.write(kept)
-                    written += kept.count
-                del batch, kept  # or two would be held while the next one is read
-                if written == count:
-                    break
+        for_each(batches, write, may_wait=may_wait)
     finally:
         with held_interrupts():
             sink.end()
-
-
-@contextmanager
-def held_interrupts() -> Iterator[None]:
-    """Ctrl-C once is heeded at the end of the block; a second one at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # nobody is to be interrupted
-        yield
-        return
-    noted = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal noted
-        if noted:
-            raise KeyboardInterrupt
-        noted = True
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if noted:
-        signal.raise_signal(signal.SIGINT)

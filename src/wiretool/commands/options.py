@@ -128,6 +128,11 @@ def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
     return [stdin() if str(path) == "-" else path for path in paths]
 
 
+def is_stdout(path: Path | None) -> bool:
+    """Whether this is where output goes if nothing is said, or `-`."""
+    return path is None or str(path) == "-"
+
+
 def stdin() -> BinaryIO:
     """Standard input as bytes; UsageError where it is closed."""
     if sys.stdin is None:

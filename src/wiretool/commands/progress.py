@@ -57,14 +57,17 @@ def is_watched() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def shown(steps: Iterable[T], files: Sequence[io.FileIO]) -> Generator[T]:
-    """The steps as they come, with a bar of how much of the files was read, at what rate, and what is left to wait."""
+def shown(steps: Iterable[T], files: Sequence[io.FileIO], name: str = "reading") -> Generator[T]:
+    """The steps as they come, with a bar of how much of the files was read, at what rate, and what is left to wait.
+
+    It is there from `QUICK_S` on, and gone when the steps are over or closed.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn, TransferSpeedColumn
 
-    columns = BarColumn(), TaskProgressColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TransferSpeedColumn(), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("", total=sum(os.fstat(file.fileno()).st_size for file in files))
+    task = bar.add_task(name, total=sum(os.fstat(file.fileno()).st_size for file in files))
     started, is_shown = time.monotonic(), False
     try:
         for step in steps:

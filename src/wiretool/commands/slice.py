@@ -1,16 +1,13 @@
 """`wiretool slice CAPTURE... --where EXPR -o OUT`: the packets behind certain records."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import Engine, PortNames, ProtocolName, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.options import Engine, PortNames, ProtocolName, ports_from, sources_from
 from wiretool.errors import UsageError
-
-if TYPE_CHECKING:
-    from wiretool.batches.batch import Batch
 
 
 def slice_(
@@ -40,32 +37,20 @@ def slice_(
 
     When nothing matches, that file is a sound capture of no packets, stderr says so, and the exit code is 0.
     """
-    from wiretool.protocols.registry import server_ports
-    from wiretool.sinks.arrow.filter import BatchFilter
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.packets import Packets
-    from wiretool.sinks.slice import Chosen, cut
-    from wiretool.where import Clock, names_for
+    from wiretool.commands.slicing import Slicing, slice_into
 
-    check_wishes(where, connection, output)
+    path = place_from(output, where, connection)
     paths, ports = files_from(captures), ports_from(port)
-    keep = BatchFilter(names_for(protocols_like(protocol)), Clock(), expression=where, connection=connection).keep
-    with open_output(output, inputs=paths) as out:
-        packets, chosen = Packets(out), Chosen(whole_connections=conversation)
-        damage = chosen.add_all(map(keep, batches_from(paths, engine, protocol, ports)))
-        damage = cut(paths, chosen, packets, server_ports() | ports.keys()) or damage
-        if packets.has_begun:
-            tell_found(chosen.records, packets.count)
-        if damage is not None:
-            raise damage
+    slice_into(path, Slicing(paths, protocol, ports, engine, where, connection, whole_connections=conversation))
 
 
-def check_wishes(where: str, connection: int | None, output: Path | None) -> None:
-    """UsageError unless it is said what is wanted, and where to."""
+def place_from(output: Path | None, where: str, connection: int | None) -> Path:
+    """Where to write to; UsageError unless that is said, and what is wanted."""
     if not where and connection is None:
         raise UsageError("nothing to look for: give --where EXPR, or --connection N")
     if output is None:
         raise UsageError("nowhere to write to: give -o FILE, or -o - for stdout")
+    return output
 
 
 def files_from(captures: Sequence[Path] | None) -> list[Path]:
@@ -76,22 +61,3 @@ def files_from(captures: Sequence[Path] | None) -> list[Path]:
             name = "stdin" if str(path) == "-" else path
             raise UsageError(f"{name} cannot be read twice, as slice must: give a file")
     return list(captures or ())
-
-
-def batches_from(paths: list[Path], engine: Engine, protocol: str, ports: Mapping[int, str]) -> "Iterator[Batch]":
-    """The records of the captures in batches."""
-    from wiretool.bulk.read import read_batches
-    from wiretool.commands.engines import batches_of
-    from wiretool.dissect import read
-
-    if engine is Engine.ROWS:
-        return batches_of(read(paths, protocol=protocol, ports=ports, notes=tell))
-    return read_batches(paths, protocol=protocol, ports=ports, notes=tell)
-
-
-def tell_found(records: int, packets: int) -> None:
-    """What became of it, for who waits for it."""
-    if records:
-        tell(f"{records:,} matching record{'s' * (records != 1)}, {packets:,} packet{'s' * (packets != 1)} written")
-    else:
-        tell("nothing matches; a capture of no packets written")

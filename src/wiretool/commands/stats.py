@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from wiretool.commands.engines import check_workers, held_interrupts
+from wiretool.commands.engines import check_workers
+from wiretool.commands.interrupts import for_each, told_when_stopped
 from wiretool.commands.options import (
     CaptureFiles,
     Engine,
@@ -50,17 +51,23 @@ def stats(
     from wiretool.sinks.stats import write_stats
 
     sources, how = sources_from(captures), {"protocol": protocol, "ports": ports_from(port), "notes": tell}
-    is_bulk = engine is Engine.COLUMNS or (engine is Engine.AUTO and all(map(is_file, captures or ())))
+    are_files = all(map(is_file, captures or ()))
+    is_bulk = engine is Engine.COLUMNS or (engine is Engine.AUTO and are_files)
     check_workers(workers, is_bulk=is_bulk)
     numbers = Stats()
-    with open_output(output, inputs=captures or ()) as out:
+    with told_when_stopped(lambda: so_far(numbers)), open_output(output, inputs=captures or ()) as out:
         try:
             if is_bulk:
-                count_columns(numbers, sources, how, workers)
+                count_columns(numbers, sources, how, workers, may_wait=are_files)
             else:
                 count_rows(numbers, sources, how)
         finally:
             write_stats(numbers, out, format_.value)
+
+
+def so_far(numbers: "Stats") -> str:
+    """What was counted, for who has stopped it."""
+    return f"the numbers are those of {numbers.total.frames:,} frame{'s' * (numbers.total.frames != 1)} so far"
 
 
 def count_rows(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any]) -> None:
@@ -70,14 +77,15 @@ def count_rows(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[s
     numbers.add_all(read(sources, **how))
 
 
-def count_columns(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any], workers: int) -> None:
-    """Count the records of captures in batches; Ctrl-C stops between two of them."""
+def count_columns(
+    numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any], workers: int, *, may_wait: bool
+) -> None:
+    """Count the records of captures in batches; Ctrl-C stops as in `for_each`."""
     from wiretool.bulk.workers import read_batches_by
 
-    with counted(sources) as (opened, files):
-        batches = read_batches_by(workers, opened, **how)
-        steps = shown(batches, files) if files and is_watched() else batches
-        with closing(batches), closing(steps):  # so that the bar is gone when the numbers are shown
-            for batch in steps:
-                with held_interrupts():
-                    numbers.add_batch(batch)
+    with counted(sources) as (opened, files), closing(read_batches_by(workers, opened, **how)) as batches:
+        if not files or not is_watched():
+            for_each(batches, numbers.add_batch, may_wait=may_wait)
+            return
+        with closing(shown(batches, files)) as steps:  # the bar is gone when the numbers are shown
+            for_each(steps, numbers.add_batch, may_wait=may_wait)

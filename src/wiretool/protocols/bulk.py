@@ -80,6 +80,11 @@ class Group:
 class BulkConversation(ABC):
     """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
 
+    @property
+    def growth(self) -> int:
+        """How many times as many bytes its messages may come to as there are on the wire, as far as is known."""
+        return 1
+
     @abstractmethod
     def is_ready(self) -> bool:
         """Whether frames can be taken in bulk now; before, all go through `Conversation.read`."""

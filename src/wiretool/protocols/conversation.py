@@ -31,6 +31,12 @@ class Reading(NamedTuple):
     left_over: bytes = b""
 
 
+def let_go(defects: Sequence[Defect]) -> None:
+    """Forget the calls in which these were raised: they hold all that is being read, and the defects besides."""
+    for defect in defects:
+        defect.__traceback__ = defect.__cause__ = defect.__context__ = None
+
+
 class Conversation(ABC):
     """One connection. It does no I/O; frames of both sides are given to `read` in the order they were captured.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from wiretool import limits
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
-from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.conversation import Conversation, Protocol, let_go
 
 #: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.
 POINTS_SURE = 2
@@ -173,7 +173,7 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
         evidence.points += points
         evidence.against += not points
         evidence.frames += 1
-        conversation.read(side, piece.data, piece.at, piece.end, evidence.frames)
+        let_go(conversation.read(side, piece.data, piece.at, piece.end, evidence.frames).defects)
 
 
 #: What shows itself in its first bytes; nothing of ours begins so.

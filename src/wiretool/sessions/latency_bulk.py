@@ -16,8 +16,9 @@ Times = tuple[int, int, list[tuple[int, int]]]
 def buckets_of(values: Integers) -> Integers:
     """The bucket of each number, none below 0; as `bucket_of`."""
     low_bits = PRECISION.bit_length() - 2
-    exponents = np.frexp((values >> low_bits).astype(np.float64))[1]
-    shift = np.maximum(exponents.astype(np.int64) + low_bits - PRECISION.bit_length(), 0)
+    # A float64 has the exponent of its leading bit, plus 1023, in front of 52 bits: as `frexp`, which takes longer.
+    lengths = ((values >> low_bits).astype(np.float64).view(np.int64) >> 52) - 1022
+    shift = np.maximum(lengths + (low_bits - PRECISION.bit_length()), 0)
     buckets: Integers = shift * (2 * PRECISION) + (values >> shift)
     return buckets
 
@@ -33,6 +34,15 @@ def bounds_of(values: Integers, cell: Integers, cells: int) -> tuple[Integers, I
     np.minimum.at(least, cell, values)
     np.maximum.at(most, cell, values)
     return least, most
+
+
+def firsts_of(cell: Integers, cells: int) -> Integers:
+    """The place of the first value of each cell, any where it has none."""
+    if cells <= FEW_CELLS:
+        return np.array([(cell == index).argmax() for index in range(cells)], np.int64)
+    firsts = np.zeros(cells, np.int64)
+    firsts[cell[::-1]] = np.arange(len(cell) - 1, -1, -1)
+    return firsts
 
 
 def spread(times_ns: Integers, cell: Integers, cells: int) -> Iterator[Times]:

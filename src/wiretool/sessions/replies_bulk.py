@@ -1,15 +1,12 @@
-"""How long many replies took, and what many records leave to be asked for; the memories are those of replies.py."""
+"""How long many replies took, and when many records were captured; the memory is that of replies.py."""
 
 from array import array
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.sessions.replies import Asked, ReplyTimes
-
-T = TypeVar("T")
+from wiretool.sessions.replies import ReplyTimes
 
 
 def latencies_of(
@@ -21,9 +18,12 @@ def latencies_of(
     those of what they answer, below 0 for what came before.
     """
     size = len(memory.numbers)
-    is_known = (asked <= replies) & (asked > replies - size)
-    then = times_ns[np.where(is_known, np.maximum(asked, 0), 0)]
-    far = np.flatnonzero(asked < 0)
+    age = replies - asked
+    is_known, is_near = (age >= 0) & (age < size), asked >= 0
+    if is_known.all() and is_near.all():
+        return times_ns[replies] - times_ns[asked], is_known
+    then = times_ns[np.where(is_known & is_near, asked, 0)]
+    far = np.flatnonzero(~is_near)
     if len(far):
         numbers = asked[far] + first_n
         is_known[far] &= _view(memory.numbers)[numbers % size] == numbers
@@ -36,13 +36,6 @@ def note_times(memory: ReplyTimes, first_n: int, times_ns: Integers) -> None:
     first_n, times_ns = _latest(first_n, times_ns, len(memory.numbers))
     _put(_view(memory.times), first_n, times_ns)
     _put(_view(memory.numbers), first_n, np.arange(first_n, first_n + len(times_ns)))
-
-
-def note_requests(memory: Asked[T], first_n: int, codes: Integers, table: NDArray[Any]) -> None:
-    """Remember `table[codes[i]]` of the record `first_n + i`; None for those that are no requests."""
-    first_n, codes = _latest(first_n, codes, len(memory.numbers))
-    _put(memory.values, first_n, table[codes].tolist())
-    _put(_view(memory.numbers), first_n, np.arange(first_n, first_n + len(codes)))
 
 
 def _latest(first_n: int, values: Integers, most: int) -> tuple[int, Integers]:

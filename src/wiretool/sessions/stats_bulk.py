@@ -6,6 +6,7 @@ key stands for would be forgotten within the batch, its records are added one by
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,8 @@ from wiretool.codec.columns import Integers
 from wiretool.protocols.bulk import NO_REPLY, Group
 from wiretool.records import Record
 from wiretool.sessions.latency import Latencies
-from wiretool.sessions.latency_bulk import bounds_of, spread
-from wiretool.sessions.replies_bulk import latencies_of, note_requests, note_times
+from wiretool.sessions.latency_bulk import FEW_CELLS, bounds_of, firsts_of, spread
+from wiretool.sessions.replies_bulk import latencies_of, note_times
 from wiretool.sessions.stats import MessageKey, Request, Stats
 from wiretool.sessions.subjects import Mention, Subject, mention_of
 from wiretool.sessions.subjects_bulk import Codes, distinct, mention_codes, resolve
@@ -81,8 +82,11 @@ class _Table:
         if line is not None:
             self.times[line], self.lengths[line] = run.times, frames.ends - frames.starts
         for group in run.groups:
-            rows, at = group.rows, places[group.rows]
-            if line is None:
+            rows = group.rows
+            if line is not None:
+                at = rows + line.start
+            else:
+                at = places[rows]
                 self.times[at], self.lengths[at] = run.times[rows], frames.ends[rows] - frames.starts[rows]
             self.source[at] = self._sources(run, group)
             self.said[at] = mention_codes(run, group, self.mentions)
@@ -136,18 +140,20 @@ class _Count:
         self._sources = table.sources.values
         self._messages: Codes[MessageKey | None] = Codes([None])
         self._message_of = self._messages.all_of(source.message for source in self._sources)
+        self._replies = np.flatnonzero(table.replies != NO_REPLY)
         #: What a request is, as a code; 0 for a reply, and for what is no frame.
-        self._request = np.where(table.replies == NO_REPLY, self._message_of[table.source], 0)
+        self._request = self._message_of[table.source]
+        self._request[self._replies] = 0
         self._about = about
         self._subjects = subjects
 
     def run(self, records: Sequence[Record]) -> None:
         """Count everything; `records` are those that are not in columns."""
-        replies = np.flatnonzero(self._table.replies != NO_REPLY)
-        at = self._table.replies[replies] - self._table.first_n
-        asked = self._follow(replies, at)
+        at = self._table.replies[self._replies] - self._table.first_n
+        asked = self._follow(self._replies, at)
         self._count_cells(records)
-        self._count_replies(replies, at, asked)
+        self._see()
+        self._count_replies(self._replies, at, asked)
         self._note()
 
     # -- frames --------------------------------------------------------------------------------------------------------
@@ -165,28 +171,37 @@ class _Count:
     def _cells(self) -> "Iterator[tuple[int, Cell]]":
         """The cells of the batch, and the place of the first frame of each."""
         table, width = self._table, len(self._subjects)
-        codes, cell = distinct(table.source * width + self._about, len(self._sources) * width)
+        size = len(self._sources) * width
+        codes, cell = np.arange(size), table.source * width + self._about
+        if size > FEW_CELLS:  # else it costs nothing that some are empty
+            codes, cell = distinct(cell, size)
         count = len(codes)
         frames = np.bincount(cell, minlength=count)
         sizes = np.bincount(cell, table.lengths, count).astype(np.int64)
-        firsts = np.empty(count, np.int64)
-        firsts[cell[::-1]] = np.arange(len(cell) - 1, -1, -1)
-        least, most = bounds_of(table.times, cell, count)
         subjects = self._subjects.values
-        columns = (codes, firsts, frames, sizes, least, most)
+        columns = (codes, firsts_of(cell, count), frames, sizes)
         for code, first, *numbers in zip(*(column.tolist() for column in columns), strict=True):
             source = self._sources[code // width]
-            if source.message is not None:
+            if source.message is not None and numbers[0]:
                 yield first, Cell(source, source.message, subjects[code % width], *numbers)
 
     def _count_cell(self, cell: "Cell") -> None:
         source, message = cell.source, cell.message
         connection = self._stats.connection_row(source.connection, source.client, source.server, message[0])
         for row in (self._stats.total, connection):
-            row.see(cell.first_ns, cell.last_ns)
             row.count_from(message[2], cell.frames, cell.bytes)
         for each in (self._stats.message_row(message), *map(self._stats.subject_row, cell.subjects)):
             each.count(cell.frames, cell.bytes)
+
+    def _see(self) -> None:
+        """Note when the records of each connection were captured; all have their rows by now."""
+        connections: Codes[int] = Codes()
+        of_source = connections.all_of(source.connection for source in self._sources)
+        place = of_source[self._table.source] if len(connections) > 1 else of_source
+        least, most = bounds_of(self._table.times, place, len(connections))
+        for number, first_ns, last_ns in zip(connections.values, least.tolist(), most.tolist(), strict=True):
+            for row in (self._stats.total, self._stats.connection_row(number, "", "", "")):
+                row.see(first_ns, last_ns)
 
     # -- replies -------------------------------------------------------------------------------------------------------
 
@@ -195,17 +210,21 @@ class _Count:
 
         What is answered has the places `at`, those before the batch below 0.
         """
-        is_near = (at >= 0) & (at < replies) & (at > replies - limits.REQUESTS_OPEN_MAX)
-        near = np.where(is_near, at, replies)
-        asked, about = self._request[near], self._about[near]
+        age = replies - at
+        is_near = (at >= 0) & (age > 0) & (age < limits.REQUESTS_OPEN_MAX)
+        near = at if is_near.all() else np.where(is_near, at, replies)
+        asked = self._request[near]
+        is_unsaid = self._about[replies] == 0
+        about = np.where(is_unsaid & (asked > 0), self._about[near], 0) if is_unsaid.any() else None
         for row in np.flatnonzero(at < 0).tolist():
             n = self._table.first_n + int(replies[row])
             request = self._stats.asked.of(n, self._table.first_n + int(at[row]))
             if request is not None:
                 asked[row] = self._messages.of(request.message)
-                about[row] = self._subjects.of(request.subjects)
-        mine = self._about[replies]
-        self._about[replies] = np.where((mine == 0) & (asked > 0), about, mine)
+                if about is not None and is_unsaid[row]:
+                    about[row] = self._subjects.of(request.subjects)
+        if about is not None:
+            self._about[replies] += about
         return asked
 
     def _count_replies(self, replies: Integers, at: Integers, asked: Integers) -> None:
@@ -234,13 +253,22 @@ class _Count:
         """Remember what later records may ask for."""
         table = self._table
         note_times(self._stats.times, table.first_n, table.times)
-        width, messages, subjects = len(self._subjects), self._messages.values, self._subjects.values
-        codes, place = distinct(self._request * width + np.where(self._request, self._about, 0), len(messages) * width)
-        requests = np.empty(len(codes), object)
-        for index, code in enumerate(codes.tolist()):
-            message = messages[code // width]
-            requests[index] = None if message is None else Request(message, subjects[code % width])
-        note_requests(self._stats.asked, table.first_n, place, requests)
+        kept = slice(-limits.REQUESTS_OPEN_MAX, None)
+        request, about = self._request[kept], self._about[kept]
+        request_at = partial(_request_at, request, self._messages.values, about, self._subjects.values)
+        self._stats.asked.note_many(table.first_n + len(table) - len(request), len(request), request_at)
+
+
+def _request_at(
+    request: Integers,
+    messages: Sequence[MessageKey | None],
+    about: Integers,
+    subjects: Sequence[tuple[Subject, ...]],
+    place: int,
+) -> Request | None:
+    """What is to be remembered of a record; None where it is no request."""
+    message = messages[request[place]]
+    return None if message is None else Request(message, subjects[about[place]])
 
 
 class Cell(NamedTuple):
@@ -251,5 +279,3 @@ class Cell(NamedTuple):
     subjects: tuple[Subject, ...]
     frames: int
     bytes: int
-    first_ns: int
-    last_ns: int

@@ -171,6 +171,9 @@ def labels_of(column: Column, data: bytes) -> Labels:
 def _uuids(raw: Bytes) -> Labels:
     """Ids that come in stretches of equal ones."""
     halves = np.ascontiguousarray(raw).view(np.int64)
+    each = halves.reshape(-1)
+    if len(halves) and (each[2:] == each[:-2]).all():  # one alone, as is usual
+        return Labels(np.zeros(1, np.int64), [uuid_text(halves[0].tobytes())])
     first, second = halves[:, 0], halves[:, 1]
     begins = np.flatnonzero((first[1:] != first[:-1]) | (second[1:] != second[:-1])) + 1
     begins = np.append(0, begins)[: len(halves)]
@@ -197,6 +200,8 @@ def distinct(codes: Integers, size: int) -> tuple[Integers, Integers]:
     found = np.flatnonzero(is_there)
     if len(found) == size:
         return found, codes
+    if len(found) == 1:
+        return found, np.zeros(len(codes), np.int64)
     return found, (np.cumsum(is_there) - 1)[codes]
 
 

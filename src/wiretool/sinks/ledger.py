@@ -44,6 +44,15 @@ def totals(book: Ledger) -> str:
     return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}"
 
 
+def no_connection(number: int, book: Ledger) -> str:
+    """Why nothing of a connection with this number was found, where all that was read has none; else nothing."""
+    numbers = [each.connection for each in book.connections]
+    if number <= max(numbers, default=-1):
+        return ""
+    there = f"there are 0 to {max(numbers)}" if len(numbers) > 1 else "there is only 0"
+    return f"no connection {number}: {there if numbers else 'there is none'}"
+
+
 def _count(number: int, name: str) -> str:
     if not number:
         return "no frames" if name == "frame" else ""

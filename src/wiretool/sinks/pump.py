@@ -1,26 +1,42 @@
 """Records from where they are made to where they are written."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from wiretool.records import Record
 from wiretool.sinks.sink import Sink
 
 
+@dataclass(slots=True)
+class Written:
+    """How many records were written so far, for whoever is asked when it is stopped."""
+
+    records: int = 0
+
+
 def pump(
-    records: Iterable[Record], sink: Sink, *, keep: Callable[[Record], bool] | None = None, count: int | None = None
+    records: Iterable[Record],
+    sink: Sink,
+    *,
+    keep: Callable[[Record], bool] | None = None,
+    count: int | None = None,
+    written: Written | None = None,
 ) -> int:
-    """Write the records that `keep` wants (all, without), `count` at most; how many there were.
+    """Write the records that `keep` wants (all, without), `count` at most; how many there were, also in `written`.
 
     What has been written is whole, whatever stops it: the sink is ended in any case.
     """
     shown = 0
     sink.begin()
     try:
-        for shown, record in enumerate(records if keep is None else _kept(records, sink, keep), 1):
+        for record in records if keep is None else _kept(records, sink, keep):
             sink.write(record)
+            shown += 1
             if shown == count:
                 break
     finally:
+        if written is not None:
+            written.records = shown
         sink.end()
     return shown
 

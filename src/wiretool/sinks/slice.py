@@ -1,19 +1,18 @@
 """Cuts packets out of captures: those that carry certain records, or the whole connections of these."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from wiretool.batches.batch import Batch, FrameRun
-from wiretool.capture.bulk_streams import BulkStreams
+from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.layers import PacketCounts, segment_of
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.recent import RecentRuns
-from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
 from wiretool.capture.tables import PacketTable
@@ -46,16 +45,6 @@ class Chosen:
         self.ways: set[bytes] = set()
         #: How many records were added.
         self.records = 0
-
-    def add_all(self, batches: Iterable[Batch]) -> CaptureError | None:
-        """Want the packets of all records in the batches; gives the damage at which they end early."""
-        try:
-            for batch in batches:
-                self.add(batch)
-                del batch  # or two would be held while the next one is read
-        except CaptureError as err:
-            return err
-        return None
 
     def add(self, batch: Batch) -> None:
         """Want the packets of all records in a batch."""
@@ -139,28 +128,33 @@ class Stretches:
         self._loose, self._loose_count = [], 0
 
 
-def cut(sources: Sequence[Path], chosen: Chosen, packets: Packets, ports: Collection[int]) -> CaptureError | None:
-    """Write the packets of the captures that are chosen; gives the damage at which a capture ends early.
+def cut(
+    sources: Sequence[Path | BinaryIO], chosen: Chosen, packets: Packets, ports: Collection[int]
+) -> Generator[None]:
+    """Write the packets of the captures that are chosen, in steps; CaptureError behind the last of a damaged capture.
 
-    `ports` are those on which a server is expected: by them the sides of a connection are told apart. Where nothing at
-    all can be read, nothing is written.
+    `ports` are those on which a server is expected: by them the sides of a connection are told apart. What is written
+    is whole once this has ended or is closed between two steps. Where nothing at all can be read, nothing is written.
     """
-    senders = _Senders(ports)
     try:
-        for table, segments in _tables(sources):
-            rows = segments.numbers - table.first_number
-            wanted = rows[chosen.among(segments.numbers, senders.of(segments))]
-            packets.write(table, np.union1d(wanted, _fragments(table, rows, chosen.ways)))
-            del table, segments
-    except CaptureError as err:
+        yield from _cut(sources, chosen, packets, _Senders(ports))
+    except (CaptureError, GeneratorExit):
         if packets.has_begun:
             packets.end()
-        return err
+        raise
     packets.end()
-    return None
 
 
-def _tables(sources: Sequence[Path]) -> Iterator[tuple[PacketTable, SegmentTable]]:
+def _cut(sources: Sequence[Path | BinaryIO], chosen: Chosen, packets: Packets, senders: "_Senders") -> Generator[None]:
+    for table, segments in _tables(sources):
+        rows = segments.numbers - table.first_number
+        wanted = rows[chosen.among(segments.numbers, senders.of(segments))]
+        packets.write(table, np.union1d(wanted, _fragments(table, rows, chosen.ways)))
+        del table, segments  # or two would be held while the next ones are read
+        yield
+
+
+def _tables(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[PacketTable, SegmentTable]]:
     """Packets, and the segments among them."""
     latest: list[PacketTable] = []
 
@@ -222,9 +216,9 @@ class _Senders:
         now = [self._sender(key) for key in table.keys]
         changes = [_Change(flow, -1, sender) for flow, sender in enumerate(now)]
         for part in self._bulk.read(table):
-            if isinstance(part, Run):
+            if not isinstance(part, Fed):
                 continue
-            row, _ = part
+            row = part.row
             for key in self._both_ways(table.keys[table.flows[row]]):
                 flow = flows.get(key)
                 if flow is not None and (sender := self._sender(key)) != now[flow]:

@@ -28,7 +28,9 @@ def by_rows(conversation: Conversation, said: Sequence[Said]) -> Told:
     }
 
 
-def by_bulk(conversation: Conversation, bulk: BulkConversation, said: Sequence[Said], cuts: Sequence[int]) -> Told:
+def by_bulk(
+    conversation: "Conversation | Counted", bulk: BulkConversation, said: Sequence[Said], cuts: Sequence[int]
+) -> Told:
     """What the column path says of the same frames, given to it in as many parts as there are `cuts` and one."""
     told: Told = {}
     bounds = [0, *sorted(cuts), len(said)]
@@ -40,6 +42,40 @@ def by_bulk(conversation: Conversation, bulk: BulkConversation, said: Sequence[S
                 assert n not in told, "a frame is told once"
                 told[n] = reading
     return told
+
+
+def slow_frames(
+    rows: Conversation,
+    columns: Conversation,
+    bulk: BulkConversation,
+    state_of: Callable[[Any], Any],
+    said: Sequence[Said],
+    cuts: Sequence[int],
+) -> int:
+    """How many of the frames the session of the column path read itself; AssertionError where the two ways differ.
+
+    `rows` and `columns` are conversations that stand alike, `bulk` is of the latter; so they have to when all is said.
+    """
+    session = Counted(columns)
+    expected, told = by_rows(rows, said), by_bulk(session, bulk, said, cuts)
+    for n, reading in expected.items():
+        assert told[n] == reading, f"frame {n // STEP}"
+    assert len(told) == len(expected)
+    assert state_of(columns) == state_of(rows)
+    return session.count
+
+
+class Counted:
+    """A session, and how often it was asked to read."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.count = 0
+        self._conversation = conversation
+
+    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
+        """What the session says of a frame."""
+        self.count += 1
+        return self._conversation.read(side, data, at, end, n)
 
 
 def frames_of(said: Sequence[Said], first: int) -> Frames:
@@ -55,7 +91,7 @@ def frames_of(said: Sequence[Said], first: int) -> Frames:
     return Frames(data, starts, ends, is_server, np.arange(len(said)) * STEP + first)
 
 
-def _reader(conversation: Conversation, frames: Frames, told: Told) -> Callable[[int], None]:
+def _reader(conversation: Conversation | Counted, frames: Frames, told: Told) -> Callable[[int], None]:
     def read_one(row: int) -> None:
         n = int(frames.numbers[row])
         assert n not in told, "a frame is read once"

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocols.pravega.bulk_readings import STEP, Said, by_bulk, by_rows, harmed
+from tests.protocols.pravega.bulk_readings import Said, by_bulk, harmed, slow_frames
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SET_UP, SETUP, SETUP_OTHER, WRITER, ack, block, end
 from wiretool import limits
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Reading
 from wiretool.protocols.pravega import PROTOCOL, bulk, bulk_kinds
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.bulk import PravegaBulk
@@ -239,28 +238,10 @@ def state_of(talk: PravegaConversation) -> Any:
     )
 
 
-class Counted(PravegaConversation):
-    """A session that counts what it reads itself."""
-
-    def __init__(self, is_whole: bool) -> None:
-        super().__init__(is_whole)
-        self.count = 0
-
-    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
-        self.count += 1
-        return super().read(side, data, at, end, n)
-
-
 def check(said: Sequence[Said], cuts: Sequence[int] = (), *, is_whole: bool = True) -> int:
     """AssertionError where the two ways differ; how many of the frames the session read itself."""
-    rows, cols = Counted(is_whole), Counted(is_whole)
-    expected = by_rows(rows, said)
-    told = by_bulk(cols, PravegaBulk(cols), said, cuts)
-    for n, reading in expected.items():
-        assert told[n] == reading, f"frame {n // STEP}"
-    assert len(told) == len(expected)
-    assert state_of(cols) == state_of(rows)
-    return cols.count
+    rows, columns = PravegaConversation(is_whole), PravegaConversation(is_whole)
+    return slow_frames(rows, columns, PravegaBulk(columns), state_of, said, cuts)
 
 
 @contextmanager

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocols.pravega.bulk_readings import STEP, Said, by_bulk, by_rows, harmed
+from tests.protocols.pravega.bulk_readings import Said, harmed, slow_frames
 from tests.protocols.pravega_draft.talk import ID, OTHER, SETUP, ack_level, begin, end, pieces
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.conversation import Reading
 from wiretool.protocols.pravega import bulk_kinds
 from wiretool.protocols.pravega_draft import bulk
 from wiretool.protocols.pravega_draft.bulk import DraftBulk
 from wiretool.protocols.pravega_draft.framing import encode
 from wiretool.protocols.pravega_draft.messages import (
+    BeginAppendBlock,
     DataAppended,
+    EndAppendBlock,
     Event,
     KeepAlive,
     NoSuchSegment,
@@ -135,7 +136,7 @@ class Speaker:
 
 def state_of(talk: DraftConversation) -> Any:
     """Everything that the session remembers, as text where it is objects of its own."""
-    return _seen({name: value for name, value in vars(talk).items() if name != "count"})
+    return _seen(vars(talk))
 
 
 def _seen(value: Any) -> Any:
@@ -149,28 +150,10 @@ def _seen(value: Any) -> Any:
     return value
 
 
-class Counted(DraftConversation):
-    """A session that counts what it reads itself."""
-
-    def __init__(self, is_whole: bool) -> None:
-        super().__init__(is_whole)
-        self.count = 0
-
-    def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
-        self.count += 1
-        return super().read(side, data, at, end, n)
-
-
 def check(said: Sequence[Said], cuts: Sequence[int] = (), *, is_whole: bool = True) -> int:
     """AssertionError where the two ways differ; how many of the frames the session read itself."""
-    rows, cols = Counted(is_whole), Counted(is_whole)
-    expected = by_rows(rows, said)
-    told = by_bulk(cols, DraftBulk(cols), said, cuts)
-    for n, reading in expected.items():
-        assert told[n] == reading, f"frame {n // STEP}"
-    assert len(told) == len(expected)
-    assert state_of(cols) == state_of(rows)
-    return cols.count
+    rows, columns = DraftConversation(is_whole), DraftConversation(is_whole)
+    return slow_frames(rows, columns, DraftBulk(columns), state_of, said, cuts)
 
 
 @contextmanager
@@ -206,4 +189,16 @@ def test_whole_blocks_need_no_session() -> None:
         events: list[Saying] = [("client", Event(data=b"first")), ("client", Event(data=b""))]
         said += [("client", begin(at, 21)), *events, ("client", end(at + 21, 21))]
         said.append(("server", DataAppended(connection_id=ID, connection_offset_ack_level=at)))
+    assert check([(side, encode(message)) for side, message in said]) == 0
+
+
+def test_each_block_tells_the_segment_of_its_appender() -> None:
+    appenders = [(f"{ID[:-4]}{at:04x}", f"scope/stream/{at // 3}") for at in range(600)]
+    said: list[Saying] = []
+    for appender, segment in appenders:
+        said.append(("client", SetupAppend(connection_id=appender, segment=segment)))
+    for appender, _ in appenders:
+        said.append(("client", BeginAppendBlock(connection_id=appender, connection_offset=0, length=9)))
+        said.append(("client", Event(data=b"x")))
+        said.append(("client", EndAppendBlock(connection_id=appender, connection_offset=9, block_length=9)))
     assert check([(side, encode(message)) for side, message in said]) == 0

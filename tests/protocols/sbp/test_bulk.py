@@ -225,7 +225,7 @@ def test_equal_captures_are_equal(tmp_path: Path) -> None:
 
 
 def test_forms_are_those_of_the_row_path() -> None:
-    """The column path lists the keys of a frame's form itself: they are the same, in the same order."""
+    """The same keys, in the same order."""
     said = [append(1)] * FRAMES_MIN
     conversation = open_conversation(True)
     found, slow = in_bulk(conversation, SbpBulk(conversation), said)

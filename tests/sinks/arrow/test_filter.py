@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -310,6 +311,15 @@ def test_any_expression_on_real_captures(expression: str, which: int) -> None:
 )
 def test_what_is_kept_of_a_capture(expression: str, count: int) -> None:
     assert check(expression, ALL, real_batches()[0]) == count
+
+
+@pytest.mark.parametrize("expression", ["time > 1e10", "time < -1e10", "time == 0"])
+def test_times_too_far_apart_for_64_bits(expression: str) -> None:
+    """As a pcapng file may have them, whose clock has an offset."""
+    batch = a_batch()
+    for times in ([-(2**63), 0, 2**63 - 1], [2**63 - 1, 0, -(2**63)]):
+        runs = [replace(run, times=np.resize(np.array(times, np.int64), len(run.times))) for run in batch.runs]
+        check(expression, NAMES, [replace(batch, runs=runs, records=())])
 
 
 def test_without_an_expression_all_is_kept() -> None:

@@ -339,6 +339,17 @@ def test_much_that_waits_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert pq.ParquetFile(tmp_path / "out/frames.parquet").num_row_groups > 3
 
 
+def test_many_records_are_made_into_tables_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = list(read(CAPTURES / "pravega/write.pcap"))
+    written(tmp_path / "whole", "parquet", [batch_of(records)])
+    monkeypatch.setattr("wiretool.sinks.arrow.tables.RECORDS_AT_ONCE", 7)
+    written(tmp_path / "parts", "parquet", [batch_of(records)])
+    names = [path.relative_to(tmp_path / "whole") for path in (tmp_path / "whole").rglob("*.parquet")]
+    assert len(names) > 5
+    for name in names:
+        assert pq.read_table(tmp_path / "parts" / name).equals(pq.read_table(tmp_path / "whole" / name)), name
+
+
 def test_the_ledger_lies_beside_the_tables(tmp_path: Path) -> None:
     ledger = Ledger()
     sink = TablesSink(Folder(tmp_path / "out"), "parquet", ledger)

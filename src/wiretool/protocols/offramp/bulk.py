@@ -52,6 +52,9 @@ _SERVER_PHASES = frozenset({Phase.OPEN, Phase.JOINED})
 _PIECE_FRAMES = 1_024
 _PIECE_BYTES = 1024 * 1024
 
+#: What two bits of deflated data may stand for at most: 258 bytes (RFC 1951 §3.2.5).
+DEFLATE_GROWTH_MAX = 258 * 8 // 2
+
 #: What an inflater gave: a message, nothing, or why it is none.
 _Outcome = bytes | DecodeError | None
 #: What must be done in turn for a row: read it (None), or note its commit or answer with this id.
@@ -73,6 +76,12 @@ class OfframpBulk(BulkConversation):
 
     def __init__(self, conversation: Connection) -> None:
         self._connection = conversation
+        #: Whether there were packed messages though nothing of the kind was agreed on: they are unpacked all the same.
+        self._is_packed = False
+
+    @property
+    def growth(self) -> int:
+        return DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
 
     def is_ready(self) -> bool:
         phases = self._connection.session.phases
@@ -105,7 +114,10 @@ class OfframpBulk(BulkConversation):
     def _may_pass(self, heads: Heads, start: int, stop: int) -> bool:
         """Whether nothing that came before makes the frames in these rows other than they seem."""
         connection = self._connection
-        if not self.is_ready() or (connection.deflates is False and heads.is_compressed[start:stop].any()):
+        if connection.deflates is False and heads.is_compressed[start:stop].any():
+            self._is_packed = True
+            return False
+        if not self.is_ready():
             return False
         is_server = heads.is_server[start:stop]
         joiners = connection.joiners

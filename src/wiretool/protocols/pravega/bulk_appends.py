@@ -141,6 +141,12 @@ def _do_grow(numbers: Integers) -> bool:
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
+def _is_alike(ids: Integers) -> bool:
+    """Whether all ids, two numbers each, are the same."""
+    numbers = ids.reshape(-1)
+    return np.array_equal(numbers[2:], numbers[:-2])
+
+
 def _by_writer(parts: Sequence[Integers], frames_min: int) -> Sequence[tuple[str, Integers | None]] | None:
     """The writers, and where each has its frames in all parts; one alone has every place, so there are none.
 
@@ -150,7 +156,7 @@ def _by_writer(parts: Sequence[Integers], frames_min: int) -> Sequence[tuple[str
     if not parts:
         return None
     first = parts[0][:1]
-    if all((part == first).all() for part in parts):
+    if all(_is_alike(part) and (part[:1] == first).all() for part in parts):
         return [(texts_of(first)[0], None)]
     ids = np.concatenate(parts)
     kinds, codes = np.unique(np.ascontiguousarray(ids).view("V16")[:, 0], return_inverse=True)

@@ -77,7 +77,8 @@ def _joined(found: Kinds, block: Kind, end: Kind) -> Joins:
 def _is_pair(found: Kinds, block: Kind, end: Kind, places: Integers) -> Flags:
     """Whether the end is of the block: of the same writer, with nothing about appends between them."""
     meddles = np.cumsum(~(IS_APART[found.codes] | (found.codes == ACK)))
-    ends = end.rows[places]
+    ends, ids, end_ids = end.rows[places], block.ids(), end.ids()[places]
     is_next = (ends > block.rows) & (meddles[ends] - meddles[block.rows] == 1)
-    is_pair: Flags = is_next & (block.ids() == end.ids()[places]).all(1)
+    # Half by half: `all(1)` over two each takes much longer.
+    is_pair: Flags = is_next & (ids[:, 0] == end_ids[:, 0]) & (ids[:, 1] == end_ids[:, 1])
     return is_pair

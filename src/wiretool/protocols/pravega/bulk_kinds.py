@@ -158,17 +158,19 @@ class Catalogue:
         # What is below 0 is very large without its sign: one comparison finds all that are out of reach.
         known = np.minimum(types.view(np.uint64), np.uint64(_TYPES)).view(np.int64)
         codes = self._lookup[known + frames.is_server * (_TYPES + 1)]
-        counts = np.bincount(codes + 1, minlength=len(self.classes) + 1)[1:]
+        # The last is there for SLOW, which is -1.
+        is_there = np.zeros(len(self.classes) + 1, np.bool_)
+        is_there[codes] = True
         found = Kinds({}, codes)
-        for code in np.flatnonzero(counts).tolist():
+        for code in np.flatnonzero(is_there[:-1]).tolist():
             rows = np.flatnonzero(codes == code)
             if len(rows) < KIND_MIN:
                 codes[rows] = SLOW
                 continue
-            cls = self.classes[code]
-            decoded = read_columns(cls, frames.data, frames.starts[rows] + HEADER_BYTES, frames.ends[rows])
+            cls, ends = self.classes[code], frames.ends[rows]
+            decoded = read_columns(cls, frames.data, frames.starts[rows] + HEADER_BYTES, ends)
             found.kinds[code] = Kind(cls, frames, rows, decoded.columns)
-            found.drop(code, ~decoded.is_read | (decoded.stops != frames.ends[rows]))
+            found.drop(code, ~(decoded.is_read & (decoded.stops == ends)))
         return found
 
 

@@ -68,11 +68,11 @@ def _completed(stage: Stage, kind: Kind) -> tuple[dict[str, Column], Events]:
     """The block that each end completes, in the form of `Blocks.complete`, and the events in it."""
     blocks = [stage.blocks[place] for place in kind.added.tolist()]
     offsets = np.array([offset for _, offset, _ in blocks], np.int64)
-    segments = list(dict.fromkeys(segment for segment, _, _ in blocks))
-    codes = np.array([segments.index(segment) for segment, _, _ in blocks], np.int64)
+    segments: dict[str | None, int] = {}
+    codes = np.array([segments.setdefault(segment, len(segments)) for segment, _, _ in blocks], np.int64)
     stored = [data for _, _, data in blocks]
     append: dict[str, Column] = {
-        "segment": Choice(codes, segments),
+        "segment": Choice(codes, list(segments)),
         "connection_id": kind.columns["connection_id"],
         "connection_offset": Numbers(offsets),
         "length": Numbers(np.array([len(data) for data in stored], np.int64)),

@@ -20,6 +20,7 @@ from wiretool.codec.message import Side, fields_of
 from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group
 from wiretool.protocols.sbp.bulk_pairs import Pairs
 from wiretool.protocols.sbp.bulk_payloads import Batches, read_entries
+from wiretool.protocols.sbp.forms import form_of
 from wiretool.protocols.sbp.framing import FIXED_BYTES, LENGTH_BYTES, MAGIC
 from wiretool.protocols.sbp.messages import (
     APPEND,
@@ -28,7 +29,6 @@ from wiretool.protocols.sbp.messages import (
     FLATBUFFERS,
     GOAWAY,
     RESPONSE,
-    RESPONSE_END,
     SEAL_RANGE,
     SYSTEM_ERROR,
     Operation,
@@ -242,30 +242,33 @@ def _headers(cls: type[Table] | None, data: bytes, starts: Integers, envelopes: 
 
 
 def _group(frames: Frames, envelopes: Envelopes, kind: Kind, kept: Flags, reply_to: Integers) -> Group:
-    """The frames of a kind that were kept, their columns in the order of `forms.frame_form`."""
+    """The frames of a kind that were kept, their columns those of the form of a frame."""
     rows = kind.rows[kept]
-    mine, total = envelopes.take(rows), frames.ends[rows] - frames.starts[rows]
-    operation, is_all = kind.operation, bool(kept.all())
-    columns: dict[str, Column] = {
-        "frame_length": Numbers(total - LENGTH_BYTES),
-        "magic": Numbers(np.full(len(rows), MAGIC)),
-        "opcode": Numbers(mine.opcode),
-        "opcode_hex": _always(f"0x{operation.code:04x}", len(rows)),
-        "opcode_name": _always(operation.name, len(rows)),
-        "flags": Numbers(mine.flags),
-        "is_response": Numbers(mine.flags & RESPONSE != 0),
-        "response_end": Numbers(mine.flags & RESPONSE_END != 0),
-        "system_error": Numbers(mine.flags & SYSTEM_ERROR != 0),
-        "stream_id": Numbers(mine.stream_id),
-        "header_format": Numbers(mine.header_format),
-        "header_length": Numbers(mine.header_length),
-        "payload_length": Numbers(mine.payload_length),
-        "checksum": Made(Numbers(mine.checksum), "{:08x}".format),
-        "total_bytes": Numbers(total),
-        "header": kind.header if is_all else kind.header.take(kept),
-        "payload": kind.payload if is_all else kind.payload.take(kept),
-    }
-    return Group(None, operation.name, rows, columns, reply_to[rows])
+    mine, is_all = envelopes.take(rows), bool(kept.all())
+    form = form_of(
+        total=frames.ends[rows] - frames.starts[rows],
+        opcode=kind.operation.code,
+        name=kind.operation.name,
+        flags=mine.flags,
+        stream_id=mine.stream_id,
+        header_format=mine.header_format,
+        header_length=mine.header_length,
+        payload_length=mine.payload_length,
+        checksum=Made(Numbers(mine.checksum), "{:08x}".format),
+        header=kind.header if is_all else kind.header.take(kept),
+        payload=kind.payload if is_all else kind.payload.take(kept),
+    )
+    columns = {name: _column(value, len(rows)) for name, value in form.items()}
+    return Group(None, kind.operation.name, rows, columns, reply_to[rows])
+
+
+def _column(value: Any, count: int) -> Column:
+    """A column of what the form of many frames has in one place: one value for all, an array, or a column as it is."""
+    if isinstance(value, np.ndarray):
+        return Numbers(value)
+    if isinstance(value, int):
+        return Numbers(np.full(count, value))
+    return _always(value, count) if isinstance(value, str) else value
 
 
 def _hex(starts: Integers, lengths: Integers) -> Made:

@@ -27,26 +27,55 @@ from wiretool.protocols.sbp.records import Batches
 
 def frame_form(schema: Schema, reading: FrameReading, total: int) -> dict[str, Any]:
     """A frame of `total` bytes as JSON, what follows from its fields included."""
-    frame, operation, flags = reading.frame, reading.operation, reading.frame.flags
-    declared = json_form(frame)
+    frame, operation = reading.frame, reading.operation
+    return form_of(
+        total=total,
+        opcode=frame.opcode,
+        name=None if operation is None else operation.name,
+        flags=frame.flags,
+        stream_id=frame.stream_id,
+        header_format=frame.header_format,
+        header_length=reading.header_length,
+        payload_length=len(frame.payload),
+        checksum=f"{frame.checksum or 0:08x}",
+        header=json_form(frame)["header"],
+        payload=_payload_form(schema, frame.payload, reading.batches),
+    )
+
+
+def form_of(
+    *,
+    total: Any,
+    opcode: int,
+    name: str | None,
+    flags: Any,
+    stream_id: Any,
+    header_format: Any,
+    header_length: Any,
+    payload_length: Any,
+    checksum: Any,
+    header: Any,
+    payload: Any,
+) -> dict[str, Any]:
+    """The form of a frame out of its parts; or of many of one operation, where numbers are arrays of them."""
     return {
         "frame_length": total - LENGTH_BYTES,
         "magic": MAGIC,
-        "opcode": frame.opcode,
-        "opcode_hex": f"0x{frame.opcode:04x}",
-        "opcode_name": None if operation is None else operation.name,
+        "opcode": opcode,
+        "opcode_hex": f"0x{opcode:04x}",
+        "opcode_name": name,
         "flags": flags,
-        "is_response": bool(flags & RESPONSE),
-        "response_end": bool(flags & RESPONSE_END),
-        "system_error": bool(flags & SYSTEM_ERROR),
-        "stream_id": frame.stream_id,
-        "header_format": frame.header_format,
-        "header_length": reading.header_length,
-        "payload_length": len(frame.payload),
-        "checksum": f"{frame.checksum or 0:08x}",
+        "is_response": flags & RESPONSE != 0,
+        "response_end": flags & RESPONSE_END != 0,
+        "system_error": flags & SYSTEM_ERROR != 0,
+        "stream_id": stream_id,
+        "header_format": header_format,
+        "header_length": header_length,
+        "payload_length": payload_length,
+        "checksum": checksum,
         "total_bytes": total,
-        "header": declared["header"],
-        "payload": _payload_form(schema, frame.payload, reading.batches),
+        "header": header,
+        "payload": payload,
     }
 
 

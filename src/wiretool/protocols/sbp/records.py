@@ -14,6 +14,7 @@ from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
+from wiretool.protocols.conversation import let_go
 
 #: First byte of every record batch.
 RECORD_MAGIC = 0x22
@@ -157,6 +158,7 @@ def read_entries(payload: bytes) -> Batches:
 def as_record_error(err: DecodeError) -> DecodeError:
     """A field that runs out of its payload, by the name that this has in records."""
     if err.kind != "truncated-field":
+        let_go([err])
         return err
     return DecodeError("record_length_mismatch", err.why, path=err.path, offset=err.offset)
 

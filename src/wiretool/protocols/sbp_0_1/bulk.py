@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Bytes, Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct
+from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct
 from wiretool.codec.flatbuffers import Table
-from wiretool.codec.flatbuffers_columns import gather, read_tables
+from wiretool.codec.flatbuffers_columns import Tables, gather, read_tables
 from wiretool.protocols.sbp.bulk import SbpBulk, TablesOf
 from wiretool.protocols.sbp.bulk_payloads import Batches, Chains, Links, follow
 from wiretool.protocols.sbp.messages import SbpFrame
@@ -29,9 +29,9 @@ class BatchBulk(SbpBulk):
         meta, lists = _CARRIERS[headers.cls]
         # Without its header a payload is just bytes: the row path says so.
         is_read = headers.has.copy()
-        view = np.frombuffer(data, np.uint8)
-        cuts = _cut(headers, lists, starts, ends, is_read) if lists else _split(view, starts, ends, is_read)
-        forms = _forms(data, view, meta, cuts, is_read)
+        payloads = Payloads(data, meta)
+        cuts = _cut(headers, lists, starts, ends, is_read) if lists else payloads.split(starts, ends, is_read)
+        forms = payloads.forms(cuts, is_read)
         return Batches(Lists(np.bincount(cuts.of, minlength=len(starts)), forms), is_read)
 
 
@@ -81,69 +81,81 @@ def _lengths(headers: TablesOf, lists: str) -> tuple[Integers, Integers]:
     return np.repeat(rows, column.counts), lengths.values
 
 
-def _split(view: Bytes, starts: Integers, ends: Integers, is_read: Flags) -> Cuts:
-    """The batches up to the end of each payload: each goes on as long as its records do."""
+class Payloads:
+    """The batches in payloads, which begin with a `meta` of one schema."""
 
-    def step(at: Integers, end: Integers) -> tuple[Links, Flags, Flags]:
-        links, fits = _batch(view, at, end)
-        is_whole = np.ones(len(at), np.bool_)
-        of, records = _records(view, links.behind, end, fits, is_whole)
+    def __init__(self, data: bytes, meta: type[Table]) -> None:
+        self._data = data
+        self._view = np.frombuffer(data, np.uint8)
+        self._meta = meta
+
+    def split(self, starts: Integers, ends: Integers, is_read: Flags) -> Cuts:
+        """The batches up to the end of each payload: each goes on as long as its records do."""
+
+        def step(at: Integers, end: Integers) -> tuple[Links, Flags, Flags]:
+            links, fits = self._batch(at, end)
+            is_whole = np.ones(len(at), np.bool_)
+            of, records = self._records(links.behind, end, fits, is_whole)
+            behind = links.behind.copy()
+            np.maximum.at(behind, of, records.behind)
+            return links._replace(behind=behind), fits & is_whole, behind < end
+
+        rows = np.flatnonzero(is_read)
+        of, links = follow(step, lambda passed: self._metas(passed).is_read, rows, starts[rows], ends[rows], is_read)
+        return Cuts(of, links.starts, links.behind)
+
+    def forms(self, cuts: Cuts, is_read: Flags) -> Struct:
+        """Batches in the form of `records.batch_form`; payloads with one that cannot be read are no longer read."""
+        links, fits = self._batch(cuts.starts, cuts.ends)
+        fields, is_meta = self._metas(links)
+        is_whole = fits & is_meta
+        of, records = self._records(links.behind, cuts.ends, fits, is_whole)
+        record, is_record = self._record_metas(records)
+        is_whole[of[~is_record]] = False
         behind = links.behind.copy()
         np.maximum.at(behind, of, records.behind)
-        return links._replace(behind=behind), fits & is_whole, behind < end
+        is_read[cuts.of[~(is_whole & (behind == cuts.ends))]] = False
+        bodies = Spans(records.behind - records.body_lengths, records.body_lengths, is_text=False)
+        inner = Struct({"offset_delta": record.columns["offset_delta"], "body": Made(bodies, body_form)}, len(of))
+        return Struct(
+            {
+                "magic": Numbers(np.full(len(cuts.of), RECORD_MAGIC)),
+                "base_offset": Numbers(gather(self._view, cuts.starts + 1, ">i8").astype(np.int64)),
+                "meta": fields,
+                "length": Numbers(cuts.ends - cuts.starts),
+                "records": Lists(np.bincount(of, minlength=len(cuts.of)), inner),
+            },
+            len(cuts.of),
+        )
 
-    rows = np.flatnonzero(is_read)
-    of, links = follow(step, rows, starts[rows], ends[rows], is_read)
-    return Cuts(of, links.starts, links.behind)
+    def _batch(self, at: Integers, end: Integers) -> tuple[Links, Flags]:
+        """What stands in front of the records of batches, and of which it fits."""
+        meta_length = gather(self._view, at + _BATCH_HEAD - 4, ">i4").astype(np.int64)
+        behind = at + _BATCH_HEAD + meta_length
+        fits = (self._view[at] == RECORD_MAGIC) & (meta_length >= 0) & (behind <= end)
+        return Links(at, meta_length, np.zeros_like(at), np.where(fits, behind, at)), fits
 
+    def _records(self, starts: Integers, ends: Integers, has_head: Flags, is_read: Flags) -> Chains:
+        """The records of batches, from `starts` on: up to the end, or to where another batch begins."""
 
-def _batch(view: Bytes, at: Integers, end: Integers) -> tuple[Links, Flags]:
-    """What stands in front of the records of batches, and of which it fits."""
-    meta_length = gather(view, at + _BATCH_HEAD - 4, ">i4").astype(np.int64)
-    behind = at + _BATCH_HEAD + meta_length
-    fits = (view[at] == RECORD_MAGIC) & (meta_length >= 0) & (behind <= end)
-    return Links(at, meta_length, np.zeros_like(at), np.where(fits, behind, at)), fits
+        def goes_on(at: Integers, end: Integers) -> Flags:
+            is_record: Flags = (at < end) & (gather(self._view, at, "u1") != RECORD_MAGIC)
+            return is_record
 
+        def step(at: Integers, end: Integers) -> tuple[Links, Flags, Flags]:
+            meta_length = gather(self._view, at, ">i4").astype(np.int64)
+            body_length = gather(self._view, at + 4, ">i4").astype(np.int64)
+            behind = at + _RECORD_HEAD + meta_length + body_length
+            fits = (meta_length >= 0) & (body_length >= 0) & (behind <= end)
+            return Links(at, meta_length, body_length, behind), fits, goes_on(behind, end)
 
-def _records(view: Bytes, starts: Integers, ends: Integers, is_whole_head: Flags, is_read: Flags) -> Chains:
-    """The records of batches, from `starts` on: up to the end, or to where another batch begins."""
+        of = np.flatnonzero(has_head & goes_on(starts, ends))
+        return follow(step, lambda passed: self._record_metas(passed).is_read, of, starts[of], ends[of], is_read)
 
-    def goes_on(at: Integers, end: Integers) -> Flags:
-        is_record: Flags = (at < end) & (gather(view, at, "u1") != RECORD_MAGIC)
-        return is_record
+    def _metas(self, batches: Links) -> Tables:
+        starts = batches.starts + _BATCH_HEAD
+        return read_tables(self._meta, self._data, starts, starts + batches.meta_lengths)
 
-    def step(at: Integers, end: Integers) -> tuple[Links, Flags, Flags]:
-        meta_length = gather(view, at, ">i4").astype(np.int64)
-        body_length = gather(view, at + 4, ">i4").astype(np.int64)
-        behind = at + _RECORD_HEAD + meta_length + body_length
-        fits = (meta_length >= 0) & (body_length >= 0) & (behind <= end)
-        return Links(at, meta_length, body_length, behind), fits, goes_on(behind, end)
-
-    of = np.flatnonzero(is_whole_head & goes_on(starts, ends))
-    return follow(step, of, starts[of], ends[of], is_read)
-
-
-def _forms(data: bytes, view: Bytes, meta: type[Table], cuts: Cuts, is_read: Flags) -> Struct:
-    """Batches in the form of `records.batch_form`."""
-    links, fits = _batch(view, cuts.starts, cuts.ends)
-    fields, is_meta = read_tables(meta, data, cuts.starts + _BATCH_HEAD, links.behind)
-    is_whole = fits & is_meta
-    of, records = _records(view, links.behind, cuts.ends, fits, is_whole)
-    meta_ends = records.starts + _RECORD_HEAD + records.meta_lengths
-    record, is_record = read_tables(RecordMeta, data, records.starts + _RECORD_HEAD, meta_ends)
-    is_whole[of[~is_record]] = False
-    behind = links.behind.copy()
-    np.maximum.at(behind, of, records.behind)
-    is_read[cuts.of[~(is_whole & (behind == cuts.ends))]] = False
-    body = Made(Spans(meta_ends, records.body_lengths, is_text=False), body_form)
-    inner = Struct({"offset_delta": record.columns["offset_delta"], "body": body}, len(of))
-    return Struct(
-        {
-            "magic": Numbers(np.full(len(cuts.of), RECORD_MAGIC)),
-            "base_offset": Numbers(gather(view, cuts.starts + 1, ">i8").astype(np.int64)),
-            "meta": fields,
-            "length": Numbers(cuts.ends - cuts.starts),
-            "records": Lists(np.bincount(of, minlength=len(cuts.of)), inner),
-        },
-        len(cuts.of),
-    )
+    def _record_metas(self, records: Links) -> Tables:
+        starts = records.starts + _RECORD_HEAD
+        return read_tables(RecordMeta, self._data, starts, starts + records.meta_lengths)

@@ -1,5 +1,6 @@
 """Columns of a batch as Arrow arrays."""
 
+import binascii
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,32 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wiretool.batches.rows import values_of
-from wiretool.codec.columns import Bytes, Choice, Column, Integers, Numbers, Spans, Uuids
-
-#: The canonical text of a UUID: 36 characters, with dashes at four places; and which byte each other one is of.
-_DASHES = (8, 13, 18, 23)
-_PLACES = np.array([place for place in range(36) if place not in _DASHES])
-#: The two hex digits of every byte.
-_HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint8).reshape(256, 2)
-
-
-def array_of(column: Column, data: bytes) -> pa.Array:
-    """A column as an array; `data` are the bytes that its spans are of.
-
-    Numbers are int64 or bool, text and UUIDs string, bytes binary, choices what their values are, objects likewise.
-    """
-    match column:
-        case Numbers(values, has):
-            return numbers_of(values, has)
-        case Spans(starts, lengths, is_text):
-            return spans_of(data, starts, lengths, pa.string() if is_text else pa.binary())
-        case Uuids(raw):
-            return uuids_of(raw)
-        case Choice(codes, values):
-            return choices_of(codes, values)
-        case _:
-            return pa.array(values_of(column, data))
+from wiretool.codec.columns import Bytes, Integers
 
 
 def numbers_of(values: Integers, has: Any = None) -> pa.Array:
@@ -79,18 +55,10 @@ def spans_of(data: bytes | pa.Buffer, starts: Integers, lengths: Integers, kind:
     return every.take(pa.array(np.arange(0, 2 * count, 2)))
 
 
-def uuids_of(raw: Bytes) -> pa.Array:
-    """UUIDs of 16 bytes each as their canonical text."""
-    kinds, codes = _kinds_of(raw)
-    if len(kinds) < len(raw) // 4:  # few that come again
-        return _texts_of(kinds).take(pa.array(codes))
-    return _texts_of(raw)
-
-
 def coded_uuids_of(raw: Bytes) -> pa.Array:
     """UUIDs of 16 bytes each as their canonical text, each text once: a dictionary array."""
     kinds, codes = _kinds_of(raw)
-    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), _texts_of(kinds))
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), uuid_texts(kinds))
 
 
 def _kinds_of(raw: Bytes) -> tuple[Bytes, Integers]:
@@ -104,13 +72,18 @@ def _kinds_of(raw: Bytes) -> tuple[Bytes, Integers]:
     return np.frombuffer(kinds.tobytes(), np.uint8).reshape(-1, 16), codes
 
 
-def _texts_of(raw: Bytes) -> pa.Array:
+def uuid_texts(raw: Bytes) -> pa.Array:
+    """UUIDs of 16 bytes each as their canonical text: 36 characters, with dashes at four places."""
+    digits = np.frombuffer(binascii.hexlify(raw.tobytes()), np.uint8).reshape(-1, 32)
     text = np.full((len(raw), 36), ord("-"), np.uint8)
-    text[:, _PLACES] = _HEX[raw].reshape(len(raw), 32)
+    at = 0
+    for start, stop in ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36)):
+        text[:, start:stop] = digits[:, at : at + stop - start]
+        at += stop - start
     bounds = np.arange(len(raw) + 1, dtype=np.int32) * 36
     return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(bounds), pa.py_buffer(text)])
 
 
 def hex_of(data: bytes) -> pa.Buffer:
     """The bytes in hex: what stood at `i` stands at `2 * i`, twice as long."""
-    return pa.py_buffer(data.hex().encode("ascii"))
+    return pa.py_buffer(binascii.hexlify(data))

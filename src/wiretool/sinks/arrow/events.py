@@ -4,7 +4,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
-from wiretool.codec.columns import Column, Integers, Numbers, Spans, Uuids
+from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct, Uuids
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import Data
-from wiretool.protocols.bulk import Group
+from wiretool.protocols.bulk import Events, Group
 from wiretool.protocols.pravega.appends import HEADER_BYTES, event_frame
 from wiretool.protocols.pravega.messages import AppendBlock, AppendBlockEnd
 from wiretool.protocols.pravega.structures import EventFrame
@@ -39,6 +39,7 @@ SCHEMA = pa.schema(
         ("crc32", pa.int64()),
     ]
 )
+_NONE = np.zeros(0, np.int64)
 #: What names the writer in the appends of a protocol.
 WRITERS = ("writer_id", "connection_id")
 
@@ -72,15 +73,16 @@ def _of_group(run: FrameRun, group: Group, blocks: "Blocks") -> pa.Table | None:
     events = group.events
     if events is None and group.cls is not None:
         return None
+    events = events or _in_batches(group)
     if events is None or not isinstance(events.body, Spans):
-        # Batches in a payload, or events of which some were cut: each is looked for by itself.
+        # Events of which some were cut, or what has no form as arrays: each is looked for by itself.
         records = records_of(Batch(0, 0, [replace(run, groups=[group])], ()))
         rows = [row for record in records for row in _rows_of(record, blocks)]
         return _of_rows(rows) if rows else None
     frame_rows = group.rows[events.rows]
     starts, lengths = events.body.starts, events.body.lengths
     offset: pa.Array = pa.nulls(len(frame_rows), pa.int64())
-    if len(starts):
+    if len(starts) and group.events is not None:
         offset = _offsets(run, bool(run.frames.is_server[frame_rows[0]]), starts, lengths)
     columns = [
         numbers_of(run.frames.numbers[frame_rows]),
@@ -92,6 +94,38 @@ def _of_group(run: FrameRun, group: Group, blocks: "Blocks") -> pa.Table | None:
         numbers_of(_checksums(run.frames.data, starts, lengths)),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _in_batches(group: Group) -> Events | None:
+    """What the batches in payloads hold, as `_batched` has it; None where that does not show without a look at each."""
+    match group.columns.get("payload"):
+        case Sparse(Struct({"hex": Made(Spans() as whole), **more}), has) if len(more) < 2:
+            if not more:
+                return Events(_NONE, {}, whole.take(_NONE))
+            (batches,) = more.values()
+        case _:
+            return None
+    match batches:
+        case Lists(counts, Struct({"base_offset": Numbers(base, None), "records": Lists(inner, Struct(records))})):
+            rows, base = np.repeat(_repeated(has, counts), inner), np.repeat(base, inner)
+            match records:
+                case {"offset_delta": Numbers(delta, None), "body": Made(Spans() as body)}:
+                    return Events(rows, {"event_number": _sums(base, delta)}, body)
+        case Lists(counts, Struct({"meta": Struct({"base_offset": Numbers() as numbers}), "payload": Made(body)})):
+            return Events(_repeated(has, counts), {"event_number": numbers}, body)
+    return None
+
+
+def _repeated(has: Flags, counts: Integers) -> Integers:
+    """The rows that have a payload, each as often as it has batches."""
+    return np.repeat(np.flatnonzero(has), counts)
+
+
+def _sums(base: Integers, delta: Integers) -> Numbers:
+    """The numbers of events, as far as they fit 64 bits."""
+    numbers = base + delta
+    fits = (numbers >= base) == (delta >= 0)
+    return Numbers(numbers, None if fits.all() else fits)
 
 
 def _offsets(run: FrameRun, is_server: bool, starts: Integers, lengths: Integers) -> pa.Array:
@@ -157,7 +191,7 @@ def _rows_of(record: Record, blocks: "Blocks") -> Iterator[Row]:
         yield from _rows_of_append(record, record.events, blocks)
     elif isinstance(record.fields, Mapping):
         for number, body in _batched(record.fields.get("payload")):
-            yield Row(record.n, record.connection, None, number, None, len(body), zlib.crc32(body))
+            yield Row(record.n, record.connection, None, _held(number), None, len(body), zlib.crc32(body))
 
 
 def _rows_of_append(record: Record, events: Sequence[Mapping[str, Any]], blocks: "Blocks") -> Iterator[Row]:
@@ -169,9 +203,13 @@ def _rows_of_append(record: Record, events: Sequence[Mapping[str, Any]], blocks:
     if own is None and (block := blocks.before(record)) is not None:
         offsets = block.places_of(bodies)
     for event, body, offset in zip(events, bodies, offsets, strict=True):
-        number = event.get("event_number")
-        name = None if writer is None else utf8(writer)
+        name, number = None if writer is None else utf8(writer), _held(event.get("event_number"))
         yield Row(record.n, record.connection, name, number, offset, len(body), zlib.crc32(body))
+
+
+def _held(number: int | None) -> int | None:
+    """The number of an event; None where it takes more than 64 bits: it is counted from one that is told."""
+    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 def _following(offset: int, bodies: Sequence[bytes]) -> list[int | None]:
@@ -259,7 +297,8 @@ class Blocks:
     def __init__(self) -> None:
         self._open: dict[int, Block] = {}
         self._records: dict[int, list[Record]] = {}
-        self._groups: dict[int, list[tuple[FrameRun, Group]]] = {}
+        #: Each with the number of its first frame; a connection's are in order and do not overlap.
+        self._groups: dict[int, list[tuple[int, FrameRun, Group]]] = {}
         self._ends: dict[int, int] = {}
 
     def enter(self, batch: Batch) -> None:
@@ -273,7 +312,8 @@ class Blocks:
         for run in batch.runs:
             for group in run.groups:
                 if group.name == _BLOCK and len(group.rows):
-                    self._groups.setdefault(run.connection, []).append((run, group))
+                    first = int(run.frames.numbers[group.rows[0]])
+                    self._groups.setdefault(run.connection, []).append((first, run, group))
                 elif group.name == _END and len(group.rows):
                     last = int(run.frames.numbers[group.rows[-1]])
                     self._ends[run.connection] = max(last, self._ends.get(run.connection, 0))
@@ -299,10 +339,11 @@ class Blocks:
         at = bisect_left(records, n, key=attrgetter("n"))
         if at:
             found.append(Block(records[at - 1].n, records[at - 1].offset, records[at - 1].raw))
-        for run, group in self._groups.get(connection, ()):
-            at = int(np.searchsorted(run.frames.numbers[group.rows], n))
-            if at:
-                row = group.rows[at - 1]
-                raw = run.frames.data[run.frames.starts[row] : run.frames.ends[row]]
-                found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw))
+        groups = self._groups.get(connection, [])
+        place = bisect_left(groups, n, key=itemgetter(0))
+        if place:
+            _, run, group = groups[place - 1]
+            row = group.rows[int(np.searchsorted(run.frames.numbers[group.rows], n)) - 1]
+            raw = run.frames.data[run.frames.starts[row] : run.frames.ends[row]]
+            found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw))
         return max(found, key=attrgetter("n"), default=None)

@@ -19,6 +19,8 @@ from wiretool.where.values import Clock, Steps
 
 #: Where what is written in hex is taken from an array of all data in hex; text has 32-bit offsets.
 HEX_BYTES_MAX = 1 << 29
+#: Of two times below this, either side of the epoch, the difference fits 64 bits.
+TIME_NS_MAX = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,8 @@ class Rows:
         """Seconds since the first record: ns as double by 1e9, which is how Python divides these too."""
         times = self.run.times[self._rows]
         first = self.clock.first_ns(int(times[0]))
+        if max(abs(first), abs(int(times.min())), abs(int(times.max()))) >= TIME_NS_MAX:
+            return Each([(time_ns - first) / 1e9 for time_ns in times.tolist()])
         return Plain(pa.array((times - first).astype(np.float64) / 1e9))
 
     def _reply_to(self) -> Values:

@@ -1,12 +1,14 @@
 """The sink of tables: frames, each message's own table, events, and the ledger, in a folder."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from wiretool.batches.batch import Batch
-from wiretool.errors import UsageError
+from wiretool.batches.rows import batch_of
 from wiretool.ledger import Ledger
 from wiretool.sinks.arrow import events, frames
 from wiretool.sinks.arrow.events import EventTables
@@ -18,7 +20,9 @@ from wiretool.sinks.arrow.shapes import shape_of
 from wiretool.sinks.batch_sink import BatchSink
 
 #: Bytes that wait in all tables together; above, the fullest ones are written.
-WAITING_BYTES_MAX = 64 * 1024 * 1024
+WAITING_BYTES_MAX = 12 * 1024 * 1024
+#: Records that are made into tables at a time, where they were read one by one.
+RECORDS_AT_ONCE = 4_096
 
 
 class TablesSink(BatchSink):
@@ -38,27 +42,24 @@ class TablesSink(BatchSink):
         if not batch.count:
             return
         self.start()
+        for part in _parts(batch):
+            self._add(part)
+            self.records += part.count
+            self._bound()
+
+    def _add(self, batch: Batch) -> None:
         self._file(self._folder.path / "frames", frames.SCHEMA).add(frame_table(batch))
         for (protocol, name), table in message_tables(batch):
             self._file(self._folder.message(protocol, name), shape_of(protocol, name).schema).add(table)
         if self._events is not None and (found := self._events.table(batch)) is not None:
             self._file(self._folder.path / "events", events.SCHEMA).add(found)
-        self.records += batch.count
-        self._bound()
 
     def end(self) -> None:
         """Close every file, even where one cannot be; the first failure is raised. Without `start` nothing happens."""
         if not self._files:
             return
-        failures: list[UsageError] = []
-        steps = [file.flush for file in self._files.values()]
-        for step in (*steps, self._press.finish, *(file.close for file in self._files.values())):
-            try:
-                step()
-            except UsageError as err:
-                failures.append(err)
-        if failures:
-            raise failures[0]
+        files = self._files.values()
+        _all_of(iter([*(file.flush for file in files), self._press.finish, *(file.close for file in files)]))
         path = self._folder.path / LEDGER
         with refused(path):
             path.write_text(json.dumps(self._ledger.as_json(), indent=2) + "\n")
@@ -88,3 +89,24 @@ class TablesSink(BatchSink):
                 break
             waiting -= file.waiting_bytes
             file.flush()
+
+
+def _parts(batch: Batch) -> Iterator[Batch]:
+    """A batch of records only in several, so that little is made of them at a time; any other as it is."""
+    if batch.runs or len(batch.records) <= RECORDS_AT_ONCE:
+        yield batch
+        return
+    for start in range(0, len(batch.records), RECORDS_AT_ONCE):
+        yield batch_of(batch.records[start : start + RECORDS_AT_ONCE])
+
+
+def _all_of(steps: Iterator[Callable[[], None]]) -> None:
+    """Do all of them, whatever fails in some; the first failure is raised."""
+    for step in steps:
+        try:
+            step()
+        except BaseException:
+            for other in steps:
+                with suppress(Exception):  # one failure is told, and most others come of it
+                    other()
+            raise

@@ -1,6 +1,5 @@
 """Columns as text: what stands in one place of many lines."""
 
-import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -29,7 +28,7 @@ from wiretool.codec.flatbuffers import BytesSlot
 from wiretool.codec.json_text import json_text, quoted
 from wiretool.codec.types import Data, WireType, uuid_text
 from wiretool.protocols.bulk import Events
-from wiretool.sinks.arrow.arrays import choices_of, spans_of
+from wiretool.sinks.arrow.arrays import choices_of, hex_of, spans_of, uuid_texts
 from wiretool.sinks.lines.strings import Piece, in_csv, in_json, in_terminal, joined
 
 
@@ -163,7 +162,7 @@ class Columns:
         if not isinstance(column, Spans) or column.is_text:
             return None
         if self._hex is None:
-            self._hex = pa.py_buffer(binascii.hexlify(self._data))
+            self._hex = hex_of(self._data)
         return _text_cell(spans_of(self._hex, 2 * column.starts, 2 * column.lengths, pa.string()), is_clean=True)
 
     def events_cell(self, events: Events, count: int) -> Cell:
@@ -242,15 +241,3 @@ _SORTS: Mapping[type, Sort] = {
     list: Sort.JSON,
     tuple: Sort.JSON,
 }
-
-
-def uuid_texts(raw: Bytes) -> pa.Array:
-    """UUIDs of 16 bytes each as their canonical text: 36 characters, with dashes at four places."""
-    digits = np.frombuffer(binascii.hexlify(raw.tobytes()), np.uint8).reshape(-1, 32)
-    text = np.full((len(raw), 36), ord("-"), np.uint8)
-    at = 0
-    for start, stop in ((0, 8), (9, 13), (14, 18), (19, 23), (24, 36)):
-        text[:, start:stop] = digits[:, at : at + stop - start]
-        at += stop - start
-    bounds = np.arange(len(raw) + 1, dtype=np.int32) * 36
-    return pa.Array.from_buffers(pa.string(), len(raw), [None, pa.py_buffer(bounds), pa.py_buffer(text)])

@@ -1,0 +1,68 @@
+"""Replies that were told behind a hole, after what came later: what they seem to answer may not be their request."""
+
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.bulk.placing import PlacedFrames
+from wiretool.codec.columns import Integers
+from wiretool.protocols.bulk import NO_REPLY, Group
+
+
+class Late:
+    """Which of the frames were told behind a hole, so late that what they seem to answer came after them.
+
+    As `Watch._records` finds it; it brings what that looks at up to date, and has the frames that it did not see.
+    """
+
+    def __init__(self, placed: PlacedFrames, latest: int, stretches: deque[tuple[int, int]]) -> None:
+        self._placed = placed
+        self._latest = latest
+        self._stretches = stretches
+        self._done = 0
+        #: The latest packet in which a frame up to each begins.
+        self._running = np.maximum.accumulate(np.maximum(placed.first, latest))
+        self._is_late = placed.last < self._running
+        #: Number and packet of each stretch that a late frame may look up: those from before, and the new ones.
+        self._every = self._all_stretches() if self._is_late.any() else None
+
+    def _all_stretches(self) -> tuple[Integers, Integers]:
+        before = np.array(self._stretches, np.int64).reshape(-1, 2)
+        new = self._placed.stretches
+        numbers, packets = self._placed.frames.numbers[new], self._placed.first[new]
+        return np.concatenate((before[:, 0], numbers)), np.concatenate((before[:, 1], packets))
+
+    def catch_up(self, row: int) -> int:
+        """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
+        stop = int(np.searchsorted(self._placed.stretches, row, "right")) - (row < len(self._running))
+        start = max(self._done, stop - limits.REMEMBERED_STRETCHES_MAX)
+        if stop > start:
+            begins = self._placed.stretches[start:stop]
+            columns = self._placed.frames.numbers[begins].tolist(), self._placed.first[begins].tolist()
+            self._stretches.extend(zip(*columns, strict=True))
+            self._done = stop
+        return int(self._running[row - 1]) if row else self._latest
+
+    def without(self, group: Group) -> Group:
+        """The group without replies to what came after them."""
+        if self._every is None or group.reply_to is None:
+            return group
+        late = np.flatnonzero(self._is_late[group.rows] & (group.reply_to != NO_REPLY))
+        rows = group.rows[late]
+        wrong = late[self._packets_of(group.reply_to[late], rows) > self._placed.last[rows]]
+        if not len(wrong):
+            return group
+        reply_to = group.reply_to.copy()
+        reply_to[wrong] = NO_REPLY
+        return replace(group, reply_to=reply_to)
+
+    def _packets_of(self, numbers: Integers, rows: Integers) -> Integers:
+        """As `Watch._packet_of` says it of each number when the row is told."""
+        assert self._every is not None, "some frame is late"
+        firsts, packets = self._every
+        ends = len(firsts) - len(self._placed.stretches) + np.searchsorted(self._placed.stretches, rows, "right") - 1
+        at = np.minimum(np.searchsorted(firsts, numbers, "right"), ends)
+        is_known = at > np.maximum(ends - limits.REMEMBERED_STRETCHES_MAX, 0)
+        return np.where(is_known, packets[at - 1], 0)

@@ -1,0 +1,135 @@
+"""Frames of both sides of a connection, put in the order in which they are told."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.bulk.numbering import PACKET_SHIFT, RANK_SHIFT, Numbers
+from wiretool.codec.columns import Flags, Integers, begins_of, items_of
+from wiretool.codec.hops import Hops
+from wiretool.codec.message import Side
+from wiretool.protocols.bulk import Frames
+
+_NONE = np.zeros(0, np.int64)
+
+
+class SideFrames(NamedTuple):
+    """The frames that one side completed in a run, and what waits behind them."""
+
+    side: Side
+    hops: Hops
+    start: int
+    end: int
+    #: The stream offset of `start`.
+    offset: int
+    #: What came when: where each piece ends in the data, its packet and time.
+    piece_ends: Integers
+    packets: Integers
+    times: Integers
+    #: The packet at which each piece is told, if it completes a frame.
+    told: Integers
+
+    @property
+    def ends(self) -> Integers:
+        """Where each frame ends."""
+        return np.append(self.hops.starts[1:], self.hops.end)[: len(self.hops.starts)]
+
+
+class Brought(NamedTuple):
+    """The pieces of one side that completed frames: a row each, for the frames `first_frames[i]` and those behind it.
+
+    Where the first of these began in an earlier piece, `low` and `high` packet and `latest` time are of all its pieces.
+    """
+
+    is_server: Flags
+    #: What is to be added to a place in the data for the stream offset.
+    base: Integers
+    first_frames: Integers
+    counts: Integers
+    told: Integers
+    packets: Integers
+    times: Integers
+    low: Integers
+    high: Integers
+    latest: Integers
+
+
+class PlacedFrames(NamedTuple):
+    """Frames of both sides in the order in which they are told; offsets, first and last packets, times.
+
+    `stretches` are the first frames of each piece that completed any.
+    """
+
+    frames: Frames
+    offsets: Integers
+    first: Integers
+    last: Integers
+    times: Integers
+    stretches: Integers
+
+
+def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFrames:
+    """The frames of both sides, with the numbers that follow on those that were taken."""
+    counts = [len(each.hops.starts) for each in sides]
+    brought = [_brought_by(each, before) for each, before in zip(sides, np.cumsum([0, *counts]).tolist(), strict=False)]
+    pieces = Brought._make(np.concatenate(same) for same in zip(*brought, strict=True))
+    # What a piece completed is told together, so it is enough to put these in order.
+    order = np.argsort(pieces.told, kind="stable")
+    pieces = Brought._make(column[order] for column in pieces)
+    stretches = np.cumsum(pieces.counts) - pieces.counts
+    frames = items_of(pieces.first_frames, pieces.counts)
+    starts = np.concatenate([each.hops.starts for each in sides])[frames]
+    ends = np.concatenate([each.ends for each in sides])[frames]
+    offsets = np.repeat(pieces.base, pieces.counts) + starts
+    is_server, times = np.repeat(pieces.is_server, pieces.counts), np.repeat(pieces.times, pieces.counts)
+    first = last = np.repeat(pieces.packets, pieces.counts)
+    if (pieces.low != pieces.packets).any() or (pieces.high != pieces.packets).any():
+        first = last.copy()
+        first[stretches], last[stretches] = pieces.low, pieces.high
+    times[stretches] = pieces.latest
+    numbers = _numbers_of(pieces, stretches, taken)
+    return PlacedFrames(Frames(data, starts, ends, is_server, numbers), offsets, first, last, times, stretches)
+
+
+def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
+    """The numbers of frames in order: those that are told at one packet have a rank each."""
+    if not len(pieces.told):
+        return _NONE
+    begins = begins_of(pieces.told)
+    counts = np.diff(begins, append=len(stretches))
+    base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
+    packet = int(pieces.told[0])
+    base[: counts[0]] += taken.first_free(packet) - (packet << PACKET_SHIFT)
+    numbers = np.repeat(base, pieces.counts)
+    numbers += np.arange(len(numbers)) << RANK_SHIFT
+    taken.used_to(int(numbers[-1]))
+    return numbers
+
+
+def _brought_by(each: SideFrames, before: int) -> Brought:
+    """The pieces that completed frames; `before` those of this side are so many others."""
+    done = np.searchsorted(each.ends, each.piece_ends, "right")
+    counts = np.diff(done, prepend=0)
+    rows = np.flatnonzero(counts)
+    counts = counts[rows]
+    frames = done[rows] - counts
+    packets, times = each.packets[rows], each.times[rows]
+    low, high, latest = packets, packets, times
+    began = np.searchsorted(each.piece_ends, each.hops.starts[frames], "right")
+    several = np.flatnonzero(began != rows)
+    if len(several):
+        # Every other stretch is that of a frame: from its first piece to behind its last.
+        bounds = np.stack((began[several], rows[several] + 1), 1).reshape(-1)
+        low, high, latest = low.copy(), low.copy(), times.copy()
+        low[several] = _each_other(np.minimum, each.packets, bounds)
+        high[several] = _each_other(np.maximum, each.packets, bounds)
+        latest[several] = _each_other(np.maximum, each.times, bounds)
+    is_server = np.full(len(rows), each.side == "server")
+    base = np.full(len(rows), each.offset - each.start)
+    return Brought(is_server, base, frames + before, counts, each.told[rows], packets, times, low, high, latest)
+
+
+def _each_other(function: np.ufunc, values: Integers, bounds: Integers) -> Integers:
+    reduced: Integers = function.reduceat(np.append(values, values[-1:]), bounds)[::2]
+    return reduced

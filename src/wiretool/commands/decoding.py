@@ -1,0 +1,234 @@
+"""The way of `wiretool decode`: records of what is given, by rows or columns, into lines or tables."""
+
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from wiretool.commands.engines import (
+    batches_of,
+    begun,
+    check_workers,
+    followed,
+    pump_batches,
+    records_in,
+    strictly,
+    takes_columns,
+)
+from wiretool.commands.interrupts import told_when_stopped
+from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, sources_from, tell
+from wiretool.commands.progress import counted, is_file, is_watched, shown
+from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
+from wiretool.sinks.ledger import kept, no_connection
+from wiretool.sinks.pump import Written, pump
+
+if TYPE_CHECKING:
+    from wiretool.batches.batch import Batch
+    from wiretool.records import Record
+    from wiretool.sinks.arrow.filter import BatchFilter
+    from wiretool.sinks.choose import Pairs
+    from wiretool.sinks.tally import Tally
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All that one run is asked for, and what it counts."""
+
+    given: Given
+    how: How
+    what: What
+    output: Path | None
+    tally: "Tally"
+    written: Written = field(default_factory=Written)
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether more input is always there, as from files, so that Ctrl-C may wait for what is being read."""
+        return all(map(is_file, self.given.captures))
+
+    @property
+    def is_on_screen(self) -> bool:
+        """Whether lines appear on the terminal, where a bar would be in their way."""
+        return is_stdout(self.output) and sys.stdout is not None and sys.stdout.isatty()
+
+    def so_far(self) -> str:
+        """What was written, for who has stopped it."""
+        if not self.written.records:
+            return "no records so far"
+        count = f"{self.written.records:,} record{'s' * (self.written.records != 1)} so far"
+        if self.what.form.is_tables:
+            return f"the tables in {self.output} are whole, {count}"
+        return count if is_stdout(self.output) else f"{self.output} is whole, {count}"
+
+
+def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledger: Path | None) -> None:
+    """Write the records of what is given, and what became of every byte; UsageError where that makes no sense."""
+    from wiretool.sinks.tally import Tally
+
+    check_input(given, how.protocol)
+    check_files(output, ledger)
+    check_tables(what, output)
+    is_bulk = takes_columns(
+        how.engine,
+        what.form,
+        captures=given.captures,
+        output=output,
+        only_rows=given.only_rows,
+        is_for_people=bool(what.is_annotated or how.strict or what.count),
+    )
+    check_workers(how.workers, is_bulk=is_bulk)
+    sources = [] if given.only_rows else sources_from(given.captures)
+    job = Job(given, how, what, output, Tally(may_stop=how.strict or what.count is not None))
+    with (
+        kept(job.tally.shown, ledger, tell if what.has_totals else None, inputs=given.paths),
+        told_when_stopped(job.so_far),
+    ):
+        (from_columns if is_bulk else from_rows)(job, sources)
+        if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
+            tell(nothing)
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def from_rows(job: Job, sources: "Sequence[Path | BinaryIO]") -> None:
+    """Write records that are read one by one."""
+    if job.given.side is not None:
+        records = of_hex(job, job.given.side)
+    else:
+        records = of_interface(job) if job.given.interface else of_captures(job, sources)
+    with closing(records):
+        (write_records_as_tables if job.what.form.is_tables else write_records)(job, records)
+
+
+def from_columns(job: Job, sources: "Sequence[Path | BinaryIO]") -> None:
+    """Write records that are read many at once."""
+    with in_batches(job, sources) as batches:
+        if job.what.form.is_tables:
+            write_tables(job, batches)
+        elif job.what.is_for_people:
+            write_records(job, records_in(batches))
+        else:
+            write_lines(job, batches)
+
+
+def of_captures(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Generator[Record]":
+    """The records of files."""
+    from wiretool.dissect import read
+
+    yield from read(sources, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
+
+
+def of_hex(job: Job, side: SideName) -> "Generator[Record]":
+    """The records of pasted bytes."""
+    from wiretool.dissect import read_hex
+
+    lines, how = lines_of(job.given.hex_), job.how
+    yield from read_hex(lines, protocol=how.protocol, side=side.value, strict=how.strict, ledger=job.tally.reading)
+
+
+def of_interface(job: Job) -> "Generator[Record]":
+    """The records of packets as they come."""
+    from wiretool.capture.live import sniff
+    from wiretool.dissect import read_from
+
+    packets = sniff(job.given.interface, bpf=job.given.bpf, duration_s=job.given.duration_s or 0.0)
+    yield from read_from(packets, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
+
+
+@contextmanager
+def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iterator[Batch]]":
+    """The records of files as columns, with a bar where somebody sees it and no lines are beside it."""
+    from wiretool.bulk.workers import read_batches_by
+
+    with counted(sources) as (opened, files):
+        read = read_batches_by(job.how.workers, opened, ledger=job.tally.reading, notes=tell, **job.how.options)
+        with closing(strictly(read) if job.how.strict else read) as reading:
+            batches = begun(reading) if job.how.workers > 1 else reading
+            if not files or not is_watched() or job.is_on_screen:
+                yield batches
+                return
+            with closing(shown(batches, files)) as steps:
+                yield steps
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def chosen_by(kind: Callable[..., T], job: Job) -> "tuple[T | None, Pairs | None]":
+    """What says which records are wanted, of this kind, and the columns that are; None for all of them."""
+    from wiretool.where import Clock, columns_of, names_for
+
+    what, clock = job.what, Clock()
+    names = names_for(protocols_like(job.how.protocol) if what.is_choosy or what.fields else ())
+    keep = kind(names, clock, expression=what.where, connection=what.connection) if what.is_choosy else None
+    return keep, columns_of(what.fields, names, clock)
+
+
+def write_records(job: Job, records: "Iterator[Record]") -> None:
+    """Write records as lines one by one."""
+    from wiretool.dissect import annotate
+    from wiretool.sinks.choose import sink_for
+    from wiretool.sinks.output import open_output
+    from wiretool.where import Selection
+
+    what = job.what
+    keep, columns = chosen_by(Selection, job)
+    with open_output(job.output, at_once=bool(job.given.interface), inputs=job.given.paths) as out:
+        sink = sink_for(what.form, out, columns=columns, annotate=annotate, tree=what.tree, dump=what.dump)
+        pump(job.tally.records(records), sink, keep=keep, count=what.count, written=job.written)
+
+
+def write_records_as_tables(job: Job, records: "Iterator[Record]") -> None:
+    """Write records that are read one by one as tables."""
+    from wiretool.where import Selection
+
+    keep, _ = chosen_by(Selection, job)
+    wanted = filter(keep, job.tally.records(records)) if keep else job.tally.records(records)
+    put_into_tables(job, batches_of(islice(wanted, job.what.count)))
+
+
+def write_lines(job: Job, batches: "Iterator[Batch]") -> None:
+    """Write batches as lines for programs."""
+    from wiretool.dissect import annotate
+    from wiretool.sinks.lines.choose import batch_sink_for
+    from wiretool.sinks.output import open_output
+
+    wanted, columns = wanted_of(job, batches)
+    with open_output(job.output, inputs=job.given.paths) as out:
+        sink = batch_sink_for(job.what.form, out, columns=columns, annotate=annotate)
+        pump_batches(wanted, sink, written=job.written, may_wait=job.may_wait)
+
+
+def write_tables(job: Job, batches: "Iterator[Batch]") -> None:
+    """Write batches as tables."""
+    wanted, _ = wanted_of(job, batches)
+    put_into_tables(job, wanted, may_wait=job.may_wait)
+
+
+def wanted_of(job: Job, batches: "Iterator[Batch]") -> "tuple[Iterator[Batch], Pairs | None]":
+    """What is wanted of the batches, and the columns that are; None for all of them."""
+    chosen, columns = chosen_by(_filter_of_batches, job)
+    keep = None if chosen is None else chosen.keep
+    return job.tally.batches(batches, keep=keep, count=job.what.count), columns
+
+
+def _filter_of_batches(*names: Any, **wanted: Any) -> "BatchFilter":
+    from wiretool.sinks.arrow.filter import BatchFilter
+
+    return BatchFilter(*names, **wanted)
+
+
+def put_into_tables(job: Job, batches: "Iterator[Batch]", *, may_wait: bool = False) -> None:
+    """Write all that is in the batches as tables into the folder."""
+    from wiretool.sinks.arrow.folder import Folder
+    from wiretool.sinks.arrow.tables import TablesSink
+
+    assert job.output is not None, "looked at by check_tables"
+    sink = TablesSink(Folder(job.output), job.what.form, job.tally.shown, has_events=job.what.events)
+    pump_batches(followed(batches, sink.start), sink, written=job.written, may_wait=may_wait)

@@ -1,0 +1,124 @@
+"""Batches stay small, whatever a table comes to: packed messages, frames read one by one, what waited behind a hole."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench.offramp_messages import Stream
+from tests.bench.segments import write_pcap
+from tests.bench.talk import frame
+from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
+from tests.bulk.made import Spoken, files_of, packets_made
+from tests.helpers.captures import Talk, packets_of, pcap_bytes
+from wiretool import limits
+from wiretool.batches.batch import Batch
+from wiretool.batches.rows import records_of
+from wiretool.bulk.pace import in_parts
+from wiretool.bulk.read import read_batches
+from wiretool.capture.items import Connection, Data, End, Item
+from wiretool.records import Record
+from wiretool.watch import SIDES
+
+BOMB_BYTES = 100_000
+
+
+class Bombs(Stream):
+    """Messages that are a thousand times as long as they are on the wire."""
+
+    def _message(self, offset: int) -> dict[str, Any]:
+        return {**super()._message(offset), "payload": "x" * BOMB_BYTES}
+
+
+class Unagreed(Bombs):
+    """The same, though the server agreed on nothing."""
+
+    def _response(self) -> bytes:
+        return super()._response().replace(b"Sec-WebSocket-Extensions: permessage-deflate\r\n", b"")
+
+
+def payload_bytes(records: list[Record]) -> int:
+    """Bytes of the payloads in records."""
+    return sum(len(str(getattr(record.fields, "payload", ""))) for record in records)
+
+
+@pytest.mark.parametrize("others", [0, 400])
+def test_packed_messages_come_to_little_in_a_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    """Also where the table holds much else, and what is packed is agreed on in its midst."""
+    most = 2_000_000
+    monkeypatch.setattr(limits, "BATCH_BYTES_MAX", most)
+    path = tmp_path / "bombs.pcap"
+    write_pcap(path, Bombs("takeover").packets(200, 1))
+    paths = [path]
+    if others:
+        (raw,) = files_of(packets_made([Spoken("pravega")], frozenset(), 1, others), "pcap", 1)
+        paths.append(tmp_path / "others.pcap")
+        paths[-1].write_bytes(raw)
+    sizes = [payload_bytes(records_of(batch)) for batch in read_batches(paths)]
+    assert sum(sizes) == 200 * BOMB_BYTES
+    assert max(sizes) <= most
+    assert_equal(by_columns(paths), by_rows(paths))
+
+
+def test_messages_packed_without_agreement_come_to_little_from_the_next_table_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "BATCH_BYTES_MAX", 1_000_000)
+    path = tmp_path / "bombs.pcap"
+    write_pcap(path, Unagreed("takeover").packets(200, 1))
+    with table_packets(60):
+        sizes = [payload_bytes(records_of(batch)) for batch in read_batches(path)]
+        assert_equal(by_columns(path), by_rows(path))
+    assert sum(sizes) == 200 * BOMB_BYTES
+    assert max(sizes[2:]) <= 1_000_000 < sizes[0]
+
+
+def padding(count: int, lost: int) -> bytes:
+    """A capture of a Pravega client that sends so many frames that are read one by one; one of its packets is late."""
+    talk = Talk(server=("10.0.0.2", 12345))
+    talk.open()
+    for side in SIDES:
+        talk.say(side, frame("pravega", side, "Hello", {"high_version": 17, "low_version": 5}).data, acks=False)
+    talk.say("client", (b"\xff\xff\xff\xff" + bytes(4)) * count, acks=False)
+    packets = packets_of(talk.frames)
+    if lost:
+        packets.append(packets.pop(lost))
+    return pcap_bytes([packet._replace(number=number) for number, packet in enumerate(packets, 1)])
+
+
+def batches_of(raw: bytes) -> Iterator[Batch]:
+    yield from read_batches(BytesIO(raw))
+
+
+@pytest.mark.parametrize("lost", [0, 8])
+def test_records_that_are_read_one_by_one_make_small_batches(monkeypatch: pytest.MonkeyPatch, lost: int) -> None:
+    """A packet holds 182 of these frames; what came behind a hole is given out all at once."""
+    monkeypatch.setattr(limits, "BATCH_RECORDS_MAX", 500)
+    monkeypatch.setattr(limits, "BATCH_ITEMS_MAX", 4)
+    raw = padding(20_000, lost)
+    counts = [len(batch.records) for batch in batches_of(raw)]
+    assert sum(counts) > 20_000 or not sum(counts[1:])
+    assert max(counts[1:]) <= 500 + 5 * 183
+    assert_equal(by_columns(BytesIO(raw)), by_rows(BytesIO(raw)))
+
+
+def test_small_batches_say_the_same_over_several_connections() -> None:
+    spoken = [Spoken("offramp-deflate"), Spoken("sbp", each=9), Spoken("pravega", each=12), Spoken("foreign")] * 2
+    raw = files_of(packets_made(spoken, frozenset(["noise"]), 3, 300), "pcap", 3)[0]
+    rows = by_rows(BytesIO(raw))
+    with small_batches():
+        assert_equal(by_columns(BytesIO(raw)), rows)
+        assert sum(1 for batch in batches_of(raw) if batch.count) > 15
+
+
+def test_items_in_parts() -> None:
+    connection = Connection(0, bytes(6), bytes(6), 0)
+    items: list[Item] = [Data(connection, "client", at * 10, bytes(10), 0, 1) for at in range(2_100)]
+    items.append(End(connection, "", "fin", 0, 1))
+    assert [len(part) for part in in_parts(items, 1)] == [1_024, 1_024, 53]
+    assert [len(part) for part in in_parts(items, limits.BATCH_BYTES_MAX // 30)][:2] == [3, 3]
+    assert [item for part in in_parts(items, 10**9) for item in part] == items
