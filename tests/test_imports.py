@@ -13,7 +13,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits"),
     ("codec",),
     ("capture", "protocols"),
-    ("records", "ledger", "batches"),
+    ("records", "ledger", "batches", "stretches"),
     ("where", "watch", "sessions", "sinks"),
     ("dissect", "api", "servers", "faults"),
     ("bulk",),

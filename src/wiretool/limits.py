@@ -57,8 +57,9 @@ LINE_CHARACTERS_MAX = 160 * 1024 * 1024
 #: Dissect: items of one side that wait while the other side's next frame is looked for, so that requests stay before
 #: replies.
 WAITING_ITEMS_MAX = 1_024
-#: Dissect: stretches of a connection of which is remembered when they were told; a reply told late looks them up.
-REMEMBERED_STRETCHES_MAX = 1_024
+#: Dissect: stretches of a connection of which is remembered when they were told, at 16 bytes each; a reply told late
+#: looks them up. Holes are given up some 64 segments after the other side had what is missing.
+REMEMBERED_STRETCHES_MAX = 256
 #: Bulk reading: records read one by one that make up a batch, at one to two KiB each; bytes that packed messages may
 #: come to in one; and items given out by one packet (what had waited behind a hole) that are read together.
 BATCH_RECORDS_MAX = 8_192

@@ -1,7 +1,5 @@
 """One connection on its way to records: recognised, split into frames, read."""
 
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
 from wiretool import limits
@@ -12,8 +10,10 @@ from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 from wiretool.protocols.recognise import Chunk, recognise
 from wiretool.records import Record
+from wiretool.stretches import Stretches
 
 SIDES: tuple[Side, Side] = ("client", "server")
+_BOTH: frozenset[Side] = frozenset(SIDES)
 
 
 class Watch:
@@ -51,12 +51,11 @@ class Watch:
         self._conversation: Conversation | None = None
         self._splitters: dict[Side, Splitter] = {}
         self._strangers: dict[Side, Stranger] = {side: Stranger() for side in SIDES}
-        self._open_sides = set(SIDES)
-        self._ended: set[Side] = set()
-        #: The last packet in which a frame that was told begins; and of the last stretches that were told, the number
-        #: and packet of the first frame.
+        self._open_sides = _BOTH
+        self._ended: frozenset[Side] = frozenset()
+        #: The last packet in which a frame that was told begins; and when the last ones were told.
         self._latest_packet = 0
-        self._stretches: deque[tuple[int, int]] = deque(maxlen=limits.REMEMBERED_STRETCHES_MAX)
+        self._stretches = Stretches()
         self._is_settled = False
 
     def take(self, item: Item) -> list[Record]:
@@ -76,7 +75,7 @@ class Watch:
         self._account.duplicate_bytes = sum(self._connection.duplicate_bytes.values())
 
     def _ends_all(self, item: End) -> bool:
-        self._open_sides -= {item.side} if item.side else set(SIDES)
+        self._open_sides -= {item.side} if item.side else _BOTH
         return not self._open_sides
 
     # -- which protocol --------------------------------------------------------------------------------------------
@@ -169,7 +168,7 @@ class Watch:
     def _end_side(self, side: Side) -> list[Record]:
         assert self._conversation is not None
         if side not in self._ended:
-            self._ended.add(side)
+            self._ended |= {side}
             self._conversation.end(side)
         return self._told(side, self._splitters[side].end())
 
@@ -177,7 +176,7 @@ class Watch:
         """The records of pieces, and a note of when they were told."""
         out = self._records(side, pieces)
         if out:
-            self._stretches.append((out[0].n, out[0].packets[0]))
+            self._stretches.add(out[0].n, out[0].packets[0])
         return out
 
     def _records(self, side: Side, pieces: list[Piece]) -> list[Record]:
@@ -201,7 +200,7 @@ class Watch:
                 latest = first
             n = next_n()
             message, fields, defects, reply_to, append, events, left_over = read(side, data, at, end, n)
-            if last < latest and reply_to is not None and self._packet_of(reply_to) > last:
+            if last < latest and reply_to is not None and self._stretches.packet_of(reply_to) > last:
                 reply_to = None  # told late, behind a hole: what seems its request came after it
             frames += 1
             frame_bytes += length
@@ -219,11 +218,6 @@ class Watch:
         account.frame_bytes += frame_bytes
         self._latest_packet = latest
         return out
-
-    def _packet_of(self, n: int) -> int:
-        """The packet of an earlier record, or one shortly before it; 0 where that is long ago."""
-        at = bisect_right(self._stretches, n, key=lambda stretch: stretch[0])
-        return self._stretches[at - 1][1] if at else 0
 
     def _problem(self, side: Side, piece: Piece, length: int, error: str, why: str) -> Record:
         self._account.problems += 1

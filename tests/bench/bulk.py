@@ -162,7 +162,8 @@ CASES = (
         wiretool("decode", "--format", "ndjson", "-o", "OUT"),
         (Peer("tshark -T json with Lua", with_lua(LUA, "-T", "json"), 8, found=fields_with_lua(LUA, FIELDS[:1])),),
     ),
-    Case("large events, stats", (50_000, 0), large_events, wiretool("stats"), reading((25, 6, 1), (60, 30))),
+    # There is little to read in so many bytes: what is left is to go through them.
+    Case("large events, stats", (50_000, 0), large_events, wiretool("stats"), reading((2, 1.5, 1.2), (60, 30))),
     Case(
         "sbp, stats",
         (100_000, 25_000),

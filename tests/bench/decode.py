@@ -161,6 +161,7 @@ def started(command: list[str], folder: Path, stdout: int) -> Iterator[subproces
     if shutil.which(command[0]) is None:
         raise ToolFailed(f"{command[0]} is not installed")
     environment = os.environ | {"WIRESHARK_CONFIG_DIR": str(folder)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as it is used: from the second start on modules are compiled
     errors_path = folder / "stderr"
     with errors_path.open("wb") as errors:
         process = subprocess.Popen(command, stdout=stdout, stderr=errors, env=environment)

@@ -47,3 +47,18 @@ def test_numbers_of_old_tables_are_still_known(monkeypatch: pytest.MonkeyPatch) 
         every += provisional
     assert numbers.final(np.array(every)).tolist() == list(range(1, len(every) + 1))
     assert numbers.final(np.array([], np.int64)).tolist() == []
+
+
+def test_a_packet_that_was_left_goes_on_where_it_was() -> None:
+    numbers = Numbers()
+    numbers.at_packet(5)
+    first = [numbers.take(), numbers.take()]
+    numbers.leave(5)
+    numbers.at_packet(9)
+    numbers.take()
+    assert sorted(numbers.begun(5, 9)) == [5, 9]
+    assert numbers.begun(6, 8) == []
+    numbers.at_packet(5)
+    assert numbers.take() > max(first)
+    numbers.settle(np.array(first))
+    assert numbers.first_free(5) > max(first)

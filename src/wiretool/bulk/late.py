@@ -1,6 +1,5 @@
 """Replies that were told behind a hole, after what came later: what they seem to answer may not be their request."""
 
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +8,7 @@ from wiretool import limits
 from wiretool.bulk.placing import PlacedFrames
 from wiretool.codec.columns import Integers
 from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.stretches import Stretches
 
 
 class Late:
@@ -17,7 +17,7 @@ class Late:
     As `Watch._records` finds it; it brings what that looks at up to date, and has the frames that it did not see.
     """
 
-    def __init__(self, placed: PlacedFrames, latest: int, stretches: deque[tuple[int, int]]) -> None:
+    def __init__(self, placed: PlacedFrames, latest: int, stretches: Stretches) -> None:
         self._placed = placed
         self._latest = latest
         self._stretches = stretches
@@ -29,10 +29,10 @@ class Late:
         self._every = self._all_stretches() if self._is_late.any() else None
 
     def _all_stretches(self) -> tuple[Integers, Integers]:
-        before = np.array(self._stretches, np.int64).reshape(-1, 2)
+        numbers_before, packets_before = self._stretches.columns()
         new = self._placed.stretches
         numbers, packets = self._placed.frames.numbers[new], self._placed.first[new]
-        return np.concatenate((before[:, 0], numbers)), np.concatenate((before[:, 1], packets))
+        return np.concatenate((numbers_before, numbers)), np.concatenate((packets_before, packets))
 
     def catch_up(self, row: int) -> int:
         """The stretches in front of that of a row are told; the latest packet in which a frame before it begins."""
@@ -41,7 +41,7 @@ class Late:
         if stop > start:
             begins = self._placed.stretches[start:stop]
             columns = self._placed.frames.numbers[begins].tolist(), self._placed.first[begins].tolist()
-            self._stretches.extend(zip(*columns, strict=True))
+            self._stretches.extend(*columns)
             self._done = stop
         return int(self._running[row - 1]) if row else self._latest
 
@@ -59,7 +59,7 @@ class Late:
         return replace(group, reply_to=reply_to)
 
     def _packets_of(self, numbers: Integers, rows: Integers) -> Integers:
-        """As `Watch._packet_of` says it of each number when the row is told."""
+        """As `Stretches.packet_of` says it of each number when the row is told."""
         assert self._every is not None, "some frame is late"
         firsts, packets = self._every
         ends = len(firsts) - len(self._placed.stretches) + np.searchsorted(self._placed.stretches, rows, "right") - 1

@@ -26,6 +26,8 @@ class Numbers:
         self._last = 0
         #: The packet at which was told last, and the first number of it that is free.
         self._packet, self._free = 0, 0
+        #: The same of packets at which more will be told than was, once others have been.
+        self._left: dict[int, int] = {}
         self._count = 0
         self._tables: list[_Table] = []
         self._firsts: list[int] = []
@@ -47,9 +49,17 @@ class Numbers:
             self._free = self.next
         return number
 
+    def leave(self, packet: int) -> None:
+        """More will be told at this packet, though not next."""
+        self._left[packet] = self.first_free(packet)
+
     def first_free(self, packet: int) -> int:
-        """The number of the next record that is told at a packet; it is the one at which was told last, or later."""
-        return self._free if packet == self._packet else packet << PACKET_SHIFT
+        """The number of the next record told at a packet: that at which was told last, one left, or a later one."""
+        return self._free if packet == self._packet else self._left.get(packet, packet << PACKET_SHIFT)
+
+    def begun(self, first: int, last: int) -> list[int]:
+        """The packets among these at which something was told."""
+        return [packet for packet in {self._packet, *self._left} if first <= packet <= last]
 
     def used_to(self, provisional: int) -> None:
         """Frames were told up to this number."""
@@ -57,6 +67,7 @@ class Numbers:
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:
         """The first of the final numbers of all records of a table, and the number of each."""
+        self._left.clear()
         first = self._count + 1
         numbers = np.arange(first, first + len(provisional))
         if (provisional[1:] < provisional[:-1]).any():

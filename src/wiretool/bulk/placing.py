@@ -99,8 +99,11 @@ def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integer
     begins = begins_of(pieces.told)
     counts = np.diff(begins, append=len(stretches))
     base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
-    packet = int(pieces.told[0])
-    base[: counts[0]] += taken.first_free(packet) - (packet << PACKET_SHIFT)
+    packets = pieces.told[begins]
+    for packet in taken.begun(int(packets[0]), int(packets[-1])):
+        at = int(np.searchsorted(packets, packet))
+        if packets[at] == packet:
+            base[begins[at] : begins[at] + counts[at]] += taken.first_free(packet) - (packet << PACKET_SHIFT)
     numbers = np.repeat(base, pieces.counts)
     numbers += np.arange(len(numbers)) << RANK_SHIFT
     taken.used_to(int(numbers[-1]))

@@ -158,9 +158,15 @@ class BulkDissector:
         for item in items:
             self._watch(item.connection).catch_up(table, self._told)
         self._numbers.at_packet(number)
-        head = _head(items)
-        self._take(items[:head])
-        self._watch(items[-1].connection).take_together(number, items[head:], table, self._told)
+        rest = _rest(items)
+        self._take(items[: len(items) - len(rest)])
+        watch = self._watch(items[-1].connection)
+        if rest and watch.may_wait_with(rest):
+            self._numbers.leave(number)
+            watch.put_off(number, rest)
+            self._behind[watch] = None
+        else:
+            self._take(rest)
 
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
@@ -231,11 +237,11 @@ def _rows_of(run: FrameRun) -> Integers | slice:
     return np.sort(np.concatenate([group.rows for group in run.groups]))
 
 
-def _head(items: Sequence[Item]) -> int:
-    """How many items are in front of the last stretch of one stream: what waited behind a hole comes all at once."""
+def _rest(items: Sequence[Item]) -> Sequence[Item]:
+    """The last stretch of one stream among items: what waited behind a hole comes all at once."""
     last = items[-1]
     for at in range(len(items) - 1, -1, -1):
         item = items[at]
         if not isinstance(item, Data) or item.connection is not last.connection or item.side != last.side:
-            return at + 1
-    return 0
+            return items[at + 1 :]
+    return items

@@ -74,15 +74,6 @@ class BulkWatch(Watch):
         """Read it before whatever else comes."""
         self._parts.append(run)
 
-    def take_together(self, number: int, items: Sequence[Item], table: SegmentTable, told: Told) -> None:
-        """Add what bytes of one stream give that were given out together, at that packet of the table."""
-        if len(items) >= RUN_SEGMENTS_MIN and self._connection.is_understood:
-            self.put_off(number, items)
-            self.catch_up(table, told)
-        else:
-            for item in items:
-                told.records.extend(self.take(item))
-
     def catch_up(self, table: SegmentTable, told: Told) -> None:
         """Add what that gives which was put off, all of it while the table was read."""
         if self._parts:

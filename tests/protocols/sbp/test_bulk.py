@@ -48,10 +48,10 @@ def answer(stream_id: int, **fields: Any) -> tuple[Side, bytes]:
     return frame("server", stream_id=stream_id, **fields)
 
 
-def check(said: Said) -> int:
+def check(said: Said, *, began: bool = True) -> int:
     """How many frames took the slow way; AssertionError where the two paths differ."""
-    expected = one_by_one(open_conversation(True), said)
-    conversation = open_conversation(True)
+    expected = one_by_one(open_conversation(began), said)
+    conversation = open_conversation(began)
     found, slow = in_bulk(conversation, SbpBulk(conversation), said)
     assert found == expected
     return slow
@@ -131,6 +131,13 @@ def test_more_requests_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 100)
     said = [append(at) for at in range(250)] + [answer(at) for at in range(250)]
     assert check(said) == 150
+
+
+def test_answers_whose_requests_were_not_captured_are_columns() -> None:
+    """Where all was captured they are defects, each read by itself."""
+    said = [*plain(100), *(answer(at) for at in range(500, 628)), *plain(100), append(500), append(501), answer(501)]
+    assert check(said, began=False) == 0
+    assert check(said) == 128
 
 
 def test_what_server_it_is_shows_in_its_answers() -> None:

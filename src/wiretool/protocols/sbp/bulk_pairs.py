@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from wiretool.protocols.sbp.bulk import Envelopes
 
 _SIDES: tuple[Side, Side] = ("client", "server")
-#: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter.
-MANY_MIN, MANY_MAX = 64, 65_536
+#: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter, each
+#: stretch without one makes it so many times as long.
+MANY_MIN, MANY_MAX, MANY_TIMES = 64, 65_536, 8
 
 
 class Stretch(NamedTuple):
@@ -51,14 +52,15 @@ class Pairs:
         self._many = MANY_MAX
 
     def read(self, frames: Frames, envelopes: Envelopes, start: int, stop: int, reply_to: Integers) -> int:
-        """The first of the rows from `start` on that answers nothing, or `stop`; what those before it answer is set."""
+        """The first row from `start` on that is to be read by itself, or `stop`; what those before it answer is set."""
         columns = envelopes.opcode, envelopes.flags, envelopes.stream_id
         rows = Stretch(frames.is_server, frames.numbers, *columns).part(start, stop)
         at, count = 0, stop - start
         while at < count:
             part = rows.part(at, min(count, at + self._many))
             done = self._in_turns(part, reply_to[start + at : stop])
-            self._many = min(2 * self._many, MANY_MAX) if done == len(part.flags) else max(2 * done, MANY_MIN)
+            is_regular = done == len(part.flags)
+            self._many = min(MANY_TIMES * self._many, MANY_MAX) if is_regular else max(2 * done, MANY_MIN)
             at += done
             if at < count and done < len(part.flags):
                 part = rows.part(at, min(count, at + MANY_MIN))
@@ -70,17 +72,21 @@ class Pairs:
         return start + at
 
     def _one_by_one(self, rows: Stretch, reply_to: Integers) -> int:
-        """How many of the rows were paired: those in front of the first that answers nothing."""
-        requests = self._conversation.requests
+        """How many of the rows were paired: those in front of the first that answers nothing, though it should."""
+        conversation = self._conversation
+        requests = conversation.requests
         done = 0
         for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows), strict=True):
             side: Side = "server" if is_server else "client"
+            asker = other_side(side)
             if flags & RESPONSE:
-                asked = requests[other_side(side)]
-                answered = asked.answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
-                if answered is None:
+                answered = requests[asker].answer(stream_id, opcode, is_last=bool(flags & RESPONSE_END))
+                if answered is None and conversation.is_whole(asker):
                     break
-                reply_to[done] = answered
+                if answered is None:  # as `SbpConversation.read` has it, its request may be in a hole
+                    requests[side].add(stream_id, opcode, n)
+                else:
+                    reply_to[done] = answered
             else:
                 requests[side].add(stream_id, opcode, n)
             done += 1

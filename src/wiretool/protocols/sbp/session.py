@@ -156,6 +156,10 @@ class SbpConversation(Conversation):
     def hole(self, side: Side) -> None:
         self._whole.discard(side)
 
+    def is_whole(self, side: Side) -> bool:
+        """Whether every byte of a side so far was seen."""
+        return side in self._whole
+
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         reading = framing.read_frame(self.schema, data, at, end)
         defects: list[Defect] = list(reading.defects)
