@@ -41,9 +41,9 @@ _CLASSES: tuple[type[Message], ...] = (
     CommitResponseEvent,
     RebalanceEvent,
 )
-#: By name and whether the server sends it.
-_CLASS_OF: Mapping[tuple[str, bool], type[Message]] = {
-    (cls.declaration.name, cls.declaration.sender == "server"): cls for cls in _CLASSES
+#: Their places, by name and whether the server sends it.
+_CODE_OF: Mapping[tuple[str | None, bool], int] = {
+    (cls.declaration.name, cls.declaration.sender == "server"): code for code, cls in enumerate(_CLASSES)
 }
 #: Phases of the sides in which these events are in order: they leave the client OPEN, and the server as it is.
 _CLIENT_PHASES = frozenset({Phase.ASKED, Phase.OPEN, Phase.JOINED})
@@ -206,14 +206,15 @@ class OfframpBulk(BulkConversation):
 
 def _sorted(objects: Sequence[dict[str, Any] | None], is_server: Sequence[bool]) -> tuple[_ByClass, list[int]]:
     """The events by class, and the indices of what is none of these."""
-    names = [each.get("type") if each is not None else None for each in objects]
-    kinds = [(name if type(name) is str else "", of_server) for name, of_server in zip(names, is_server, strict=True)]
+    names = [None if each is None else each.get("type") for each in objects]
+    if not set(map(type, names)) <= {str, type(None)}:
+        names = [name if type(name) is str else None for name in names]
+    codes = np.array([_CODE_OF.get(kind, -1) for kind in zip(names, is_server, strict=True)], np.int64)
     by_class: _ByClass = {}
-    for kind in set(kinds) & _CLASS_OF.keys():
-        indices = [index for index, each in enumerate(kinds) if each == kind]
-        by_class[_CLASS_OF[kind]] = indices, [objects[index] for index in indices]
-    odd = [index for index, kind in enumerate(kinds) if kind not in _CLASS_OF]
-    return by_class, odd
+    for code in np.unique(codes[codes >= 0]).tolist():
+        indices = np.flatnonzero(codes == code).tolist()
+        by_class[_CLASSES[code]] = indices, [objects[index] for index in indices]
+    return by_class, np.flatnonzero(codes < 0).tolist()
 
 
 def _refuse_negative(requests: Members) -> None:
