@@ -273,3 +273,17 @@ def test_the_shell_is_told_too(many: Path, tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (130, b"")
     assert re.fullmatch(rb"wiretool: stopped by Ctrl-C: .* is whole, [0-9,]+ packets so far\n", ended.stderr)
+
+
+def fail_interrupted() -> None:
+    with held_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("damage")
+
+
+def test_ctrl_c_is_heeded_where_the_block_fails_too() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fail_interrupted()
+    assert isinstance(caught.value.__context__, ValueError)
+    assert signal.getsignal(signal.SIGINT) is before

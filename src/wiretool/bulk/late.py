@@ -14,7 +14,7 @@ from wiretool.stretches import Stretches
 class Late:
     """Which of the frames were told behind a hole, so late that what they seem to answer came after them.
 
-    As `Watch._records` finds it; it brings what that looks at up to date, and has the frames that it did not see.
+    As `Watch._records` finds it. The stretches of the watch are extended by those of the frames, as these are told.
     """
 
     def __init__(self, placed: PlacedFrames, latest: int, stretches: Stretches) -> None:

@@ -9,6 +9,9 @@ from wiretool.capture.items import Data, Finding, Item
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Integers
 
+#: What is expected before anything is known, and how fast good order is believed in.
+BYTES_PER_RECORD, EASED_TIMES = 64.0, 4
+
 
 class Pace:
     """Finds where to pause, from what was read so far."""
@@ -16,8 +19,8 @@ class Pace:
     def __init__(self) -> None:
         #: How many times as many bytes as there are on the wire the messages of some connection may come to.
         self.growth = 1
-        #: Of the latest stretch: payload bytes for each record that was read by itself.
-        self._bytes_per_record = float("inf")
+        #: Payload bytes for each record that is read by itself, as far as is known.
+        self._bytes_per_record = BYTES_PER_RECORD
 
     def pause(self, table: SegmentTable, start: int, growth_of: Callable[[bytes], int]) -> int:
         """The row before which to pause, having read up to `start`; there may be no such row.
@@ -36,7 +39,8 @@ class Pace:
     def note(self, table: SegmentTable, start: int, stop: int, records: int) -> None:
         """These rows gave so many records that were read by themselves."""
         size = int(table.lengths[start:stop].sum())
-        self._bytes_per_record = size / records if records else float("inf")
+        most = self._bytes_per_record * EASED_TIMES
+        self._bytes_per_record = min(size / records, most) if records else most
 
 
 def _within(sizes: Integers, most: int) -> int:

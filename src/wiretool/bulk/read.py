@@ -77,8 +77,8 @@ class BulkDissector:
         except CaptureError as err:
             failure = err
         self._numbers.at_packet(self._last_packet + 1)
-        for items in in_parts(self._streams.end(), self._pace.growth):
-            self._take(items)
+        for item in self._streams.end():
+            self._take([item])
             if self._is_full:
                 yield self._batch()
         self._connections.close()
@@ -114,8 +114,9 @@ class BulkDissector:
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Batch:
         """The batch up to a row, in front of which nothing is left to be told."""
         self._catch_up(table)
-        self._last_packet = int(table.numbers[stop - 1])
-        self._pace.note(table, start, stop, len(self._told.records))
+        if stop > start:
+            self._last_packet = int(table.numbers[stop - 1])
+            self._pace.note(table, start, stop, len(self._told.records))
         return self._batch()
 
     def _catch_up(self, table: SegmentTable) -> None:

@@ -1,7 +1,7 @@
 """One connection on its way to columns: plain runs as arrays, everything else as `Watch` does it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -85,14 +85,15 @@ class BulkWatch(Watch):
     def _take_run(self, run: Run, told: Told) -> None:
         """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns."""
         is_small = len(run.client.rows) + len(run.server.rows) < RUN_SEGMENTS_MIN
-        if is_small or not self._may_pass(run):
+        left = {side: run.side(side).size for side in SIDES}
+        if is_small or not self._may_pass(left):
             done: Counter[Side] = Counter()
             for row, item in run.told_items():
                 self._one(int(run.told_at(row)), item, told)
                 done[item.side] += 1
-                rest = run.behind(done["client"], done["server"]) if self._is_settled and not is_small else None
-                if rest is not None and self._may_pass(rest):
-                    run = rest
+                left[item.side] -= len(item.data)
+                if not is_small and self._may_pass(left):
+                    run = run.behind(done["client"], done["server"])
                     break
             else:
                 return
@@ -108,17 +109,15 @@ class BulkWatch(Watch):
         assert self._conversation is not None
         self._bulk = bulk_of(protocol.name, self._conversation)
 
-    def _may_pass(self, run: Run) -> bool:
-        """Whether both sides are in step, so that nothing has to be looked for or waited for."""
+    def _may_pass(self, sizes: Mapping[Side, int]) -> bool:
+        """Whether both sides, of which so many bytes come, are in step: nothing has to be looked for or waited for."""
         if not self._is_settled:
             return False
         if self._conversation is None:
             return True
         if self._bulk is None or not self._bulk.is_ready() or self._waiting:
             return False
-        return all(
-            self._splitters[side].is_in_step if run.side(side).size else not self._is_looking(side) for side in SIDES
-        )
+        return all(self._splitters[side].is_in_step if sizes[side] else not self._is_looking(side) for side in SIDES)
 
     # -- a protocol of ours ----------------------------------------------------------------------------------------
 

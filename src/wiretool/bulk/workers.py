@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from wiretool.batches.batch import Batch
@@ -12,7 +13,7 @@ from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
-from wiretool.ledger import ConnectionAccount, Ledger
+from wiretool.ledger import Account, ConnectionAccount, Ledger
 
 #: With so many processes frames are read in one of their own too.
 FRAMES_WORKERS = 3
@@ -51,6 +52,9 @@ def _tables_apart(captures: Source | Sequence[Source]) -> Generator[SegmentTable
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
+
+
+_counts_of = attrgetter(*(field.name for field in fields(Account)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class _Changes:
         """The accounts that changed."""
         changed = []
         for row in self.ledger.connections:
-            now = row.protocol, *astuple(row.account)
+            now = row.protocol, *_counts_of(row.account)
             if self._taken.get(row.connection) != now:
                 self._taken[row.connection] = now
                 changed.append(row)

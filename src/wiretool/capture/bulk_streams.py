@@ -26,6 +26,8 @@ from wiretool.codec.columns import Flags, Integers
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
 _FLAGS = 0x17
 _NONE = np.zeros(0, np.int64)
+#: Segments of a connection in one table below which each of them is fed: its runs would be too short.
+LANE_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 #: A row that no table has.
 NEVER = 1 << 63
 
@@ -202,7 +204,7 @@ class BulkStreams:
         lane_of = lane_of_key[table.flows]
         may_run = len(table.keys) < self._streams.room
         counts = np.bincount(lane_of)
-        long = np.flatnonzero(counts >= RUN_SEGMENTS_MIN) if may_run else _NONE
+        long = np.flatnonzero(counts >= LANE_SEGMENTS_MIN) if may_run else _NONE
         places = np.full(len(counts), -1)
         places[long] = np.arange(len(long))
         lane_of = places[lane_of]

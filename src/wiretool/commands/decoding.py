@@ -190,7 +190,7 @@ def write_records_as_tables(job: Job, records: "Iterator[Record]") -> None:
 
     keep, _ = chosen_by(Selection, job)
     wanted = filter(keep, job.tally.records(records)) if keep else job.tally.records(records)
-    put_into_tables(job, batches_of(islice(wanted, job.what.count)))
+    put_into_tables(job, batches_of(islice(wanted, job.what.count)), may_wait=job.may_wait)
 
 
 def write_lines(job: Job, batches: "Iterator[Batch]") -> None:

@@ -39,7 +39,7 @@ def told_when_stopped(so_far: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Ctrl-C once is heeded at the end of the block; a second one at once, or at the end of a block within."""
+    """Ctrl-C once is heeded at the end of the block, however it ends; a second one at once, or at an inner end."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -60,5 +60,5 @@ def held_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if noted:
-        signal.raise_signal(signal.SIGINT)
+        if noted:
+            signal.raise_signal(signal.SIGINT)
