@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
 
+from wiretool.commands import options
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import takes_columns
 from wiretool.commands.options import DecodeFormat, Engine
@@ -271,3 +273,28 @@ def test_no_bar_is_shown_for_quick_reading(tmp_path: Path) -> None:
     seen = on_a_terminal("decode", CAPTURES / "offramp/plain.pcap", "--format", "parquet", "-o", tmp_path / "quick")
     assert b"%" not in seen
     assert seen.startswith(b"wiretool: 19 frames") or b"frames in" in seen
+
+
+def test_a_capture_is_not_replaced_by_its_own_tables(tmp_path: Path) -> None:
+    capture = tmp_path / "frames.parquet"
+    make_capture(capture, packets=20)
+    raw = capture.read_bytes()
+    with pytest.raises(UsageError, match=r"frames\.parquet is read, it cannot be replaced"):
+        decode([capture], format_=DecodeFormat.PARQUET, output=tmp_path)
+    assert capture.read_bytes() == raw
+
+
+def test_a_ledger_does_not_go_among_the_tables(tmp_path: Path) -> None:
+    capture = tmp_path / "capture.pcap"
+    make_capture(capture, packets=20)
+    with pytest.raises(UsageError, match=r"lies in .*tables, where tables have their own"):
+        decode([capture], format_=DecodeFormat.PARQUET, output=tmp_path / "tables", ledger=tmp_path / "tables" / "mine")
+    assert not (tmp_path / "tables").exists()
+
+
+def test_a_capture_that_may_not_be_looked_at_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("wiretool.commands.options.os.stat", refuse)
+    assert options.sources_from([Path("no/write.pcap")]) == [Path("no/write.pcap")]

@@ -72,7 +72,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
 
     check_input(given, how.protocol)
     check_files(output, ledger)
-    check_tables(what, output)
+    check_tables(what, output, ledger)
     is_bulk = takes_columns(
         how.engine,
         what.form,
@@ -230,5 +230,5 @@ def put_into_tables(job: Job, batches: "Iterator[Batch]", *, may_wait: bool = Fa
     from wiretool.sinks.arrow.tables import TablesSink
 
     assert job.output is not None, "looked at by check_tables"
-    sink = TablesSink(Folder(job.output), job.what.form, job.tally.shown, has_events=job.what.events)
+    sink = TablesSink(Folder(job.output, job.given.paths), job.what.form, job.tally.shown, has_events=job.what.events)
     pump_batches(followed(batches, sink.start), sink, written=job.written, may_wait=may_wait)

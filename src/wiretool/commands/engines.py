@@ -1,5 +1,6 @@
 """The two ways through captures, rows and columns: which is taken, and what comes out of it in batches."""
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +45,7 @@ def takes_columns(
 
 
 def _is_for_a_file(output: Path) -> bool:
-    return is_file(output) or not output.exists()
+    return is_file(output) or not os.path.exists(output)
 
 
 def check_workers(workers: int, *, is_bulk: bool) -> None:

@@ -1,9 +1,11 @@
 """The options that commands share."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -123,8 +125,8 @@ def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
     if sum(str(path) == "-" for path in paths) > 1:
         raise UsageError("stdin can be read only once")
     for path in paths:
-        if str(path) != "-" and (not path.exists() or path.is_dir()):
-            raise UsageError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
+        if str(path) != "-" and (why := _refusal(path)):
+            raise UsageError(f"{path}: {why}")
     return [stdin() if str(path) == "-" else path for path in paths]
 
 
@@ -159,3 +161,13 @@ def tell(text: str) -> None:
 
     if sys.stderr is not None:
         print(f"wiretool: {printable(text)}", file=sys.stderr)
+
+
+def _refusal(path: Path) -> str:
+    """Why a path is no capture; empty where it may be one, or where only opening it says why not."""
+    try:
+        return "is a folder" if S_ISDIR(os.stat(path).st_mode) else ""
+    except (FileNotFoundError, NotADirectoryError):
+        return "no such file"
+    except OSError:
+        return ""

@@ -1,5 +1,6 @@
 """`wiretool slice CAPTURE... --where EXPR -o OUT`: the packets behind certain records."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -57,7 +58,7 @@ def files_from(captures: Sequence[Path] | None) -> list[Path]:
     """The captures; UsageError for what cannot be read twice."""
     sources_from(captures)
     for path in captures or ():
-        if str(path) == "-" or not path.is_file():
+        if str(path) == "-" or not os.path.isfile(path):
             name = "stdin" if str(path) == "-" else path
             raise UsageError(f"{name} cannot be read twice, as slice must: give a file")
     return list(captures or ())

@@ -1,5 +1,6 @@
 """The way of `wiretool slice`: captures are read once for the records, and once more for their packets."""
 
+import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -64,11 +65,11 @@ def slice_into(path: Path, wanted: Slicing) -> None:
 @contextmanager
 def no_empty_file(path: Path) -> Iterator[None]:
     """A file that is not there before the block, and empty behind it, is not there either: it is no capture."""
-    may_go = not is_stdout(path) and not path.exists()
+    may_go = not is_stdout(path) and not os.path.exists(path)
     try:
         yield
     finally:
-        if may_go and path.is_file() and not path.stat().st_size:
+        if may_go and os.path.isfile(path) and not path.stat().st_size:
             path.unlink()
 
 

@@ -105,7 +105,7 @@ def check_files(output: Path | None, ledger: Path | None) -> None:
         raise UsageError(f"-o and --ledger name the same file, {ledger}")
 
 
-def check_tables(what: What, output: Path | None) -> None:
+def check_tables(what: What, output: Path | None, ledger: Path | None) -> None:
     """UsageError for an option that tables do not go with, or that goes with tables only."""
     if not what.form.is_tables:
         if what.events:
@@ -113,7 +113,14 @@ def check_tables(what: What, output: Path | None) -> None:
         return
     if is_stdout(output):
         raise UsageError(f"--format {what.form} wants -o FOLDER: it writes many files")
+    if ledger is not None and output is not None and is_inside(ledger, output):
+        raise UsageError(f"--ledger {ledger} lies in {output}, where tables have their own: ledger.json")
     if what.fields:
         raise UsageError(f"--fields goes with lines; --format {what.form} has every field in a column of its own")
     if what.is_annotated:
         raise UsageError(f"-v and -x are for people; --format {what.form} has every field anyway")
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether a path, there already or not, lies in a folder or in one within."""
+    return Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents

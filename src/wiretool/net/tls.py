@@ -1,5 +1,6 @@
 """TLS for servers and clients."""
 
+import os
 import ssl
 from pathlib import Path
 
@@ -12,8 +13,8 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
     UsageError where either cannot be read, or they do not belong together.
     """
     for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
-        if path is not None and not path.is_file():
-            raise UsageError(f"{option} {path}: {'is a folder' if path.is_dir() else 'no such file'}")
+        if path is not None and not os.path.isfile(path):
+            raise UsageError(f"{option} {path}: {'is a folder' if os.path.isdir(path) else 'no such file'}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     named = f"--tls-cert {certificate}" if key is None else f"--tls-cert {certificate} and --tls-key {key}"
     try:

@@ -114,10 +114,15 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
         return Output(
             sys.stdout.buffer, name="stdout", encoding=encoding, at_once=at_once or sys.stdout.isatty(), own=False
         )
-    if path.exists() and any(given.exists() and given.samefile(path) for given in inputs):
+    if any(is_same(given, path) for given in inputs):
         raise UsageError(f"{path} is read, it cannot be written at the same time")
     try:
         file = path.open("ab")
     except OSError as err:
         raise UsageError(f"cannot write {path}: {err.strerror}") from err
     return Output(file, name=str(path), at_once=at_once, own=True)
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, as far as can be seen."""
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)

@@ -1,13 +1,15 @@
 """The folder that tables are written into: one of their own, or that of an earlier run, whose tables they replace."""
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from wiretool.errors import UsageError
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.arrow.files import refused
+from wiretool.sinks.output import is_same
 
 MESSAGES = "messages"
 LEDGER = "ledger.json"
@@ -18,14 +20,17 @@ _OWN_MESSAGE = re.compile(rf"({'|'.join(map(re.escape, PROTOCOLS))})\.\w+\.(parq
 class Folder:
     """A folder for tables; what earlier ones it holds stays until the first new one is written."""
 
-    def __init__(self, path: Path) -> None:
-        """UsageError where it cannot be written, or holds what no run of ours has written."""
+    def __init__(self, path: Path, inputs: Sequence[Path] = ()) -> None:
+        """UsageError where it cannot be written, or holds what no run of ours has written, or one of the inputs."""
         self.path = path
-        if path.exists() and not path.is_dir():
+        if os.path.exists(path) and not os.path.isdir(path):
             raise UsageError(f"cannot write {path}: it is no folder, and tables are many files")
         with refused(path):
             path.mkdir(exist_ok=True)
             self._earlier = list(self._found())
+        for entry in self._earlier:
+            if any(is_same(given, entry) for given in inputs):
+                raise UsageError(f"{entry} is read, it cannot be replaced by a table at the same time")
         probe = path / LEDGER
         with refused(path):
             is_new = not probe.exists()
