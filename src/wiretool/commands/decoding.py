@@ -83,7 +83,9 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     )
     check_workers(how.workers, is_bulk=is_bulk)
     sources = [] if given.only_rows else sources_from(given.captures)
-    job = Job(given, how, what, output, Tally(may_stop=how.strict or what.count is not None))
+    # What is read by the table, or written by the batch, is ahead of what was written where Ctrl-C stops it.
+    tally = Tally(may_stop=is_bulk or what.form.is_tables or how.strict or what.count is not None)
+    job = Job(given, how, what, output, tally)
     with (
         kept(job.tally.shown, ledger, tell if what.has_totals else None, inputs=given.paths),
         told_when_stopped(job.so_far),
