@@ -10,13 +10,12 @@ from typing import BinaryIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.helpers.captures import packets_of, pcap_bytes
+from tests.helpers.captures import outcome, packets_of, pcap_bytes
 
 from wiretool.capture import merging, tables
 from wiretool.capture.files import read_packets
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
-from wiretool.errors import CaptureError
 
 
 def pcap(times: list[int], mark: int) -> bytes:
@@ -38,15 +37,6 @@ def both(sources: Callable[[], Sequence[Path | BinaryIO]]) -> tuple[list[Packet 
 
 def streams(captures: Iterable[bytes]) -> list[BytesIO]:
     return [BytesIO(each) for each in captures]
-
-
-def outcome(packets: Iterable[Packet]) -> list[Packet | str]:
-    found: list[Packet | str] = []
-    try:
-        found.extend(packets)
-    except CaptureError as err:
-        found.append(str(err))
-    return found
 
 
 @given(

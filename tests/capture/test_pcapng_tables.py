@@ -1,7 +1,6 @@
 """Packets of pcapng files as arrays are the packets that are read one by one."""
 
 import gzip
-from collections.abc import Iterable
 from io import BytesIO
 from struct import pack
 
@@ -12,6 +11,7 @@ from tests.helpers.captures import (
     block,
     interface,
     old_packet_block,
+    outcome,
     packet_block,
     packets_of,
     pcapng_bytes,
@@ -24,7 +24,6 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.pcapng import read_pcapng
 from wiretool.capture.pcapng_tables import read_pcapng_tables
 from wiretool.capture.source import Source, open_source
-from wiretool.errors import CaptureError
 
 #: Enough for arrays: in this test 16 are.
 MANY = 48
@@ -96,15 +95,6 @@ def damaged(draw: st.DrawFn, raw: bytes) -> bytes:
 
 def source_of(raw: bytes, piece: int) -> Source:
     return Source("made", (raw[at : at + piece] for at in range(0, len(raw), piece)))
-
-
-def outcome(packets: Iterable[Packet]) -> list[Packet | str]:
-    found: list[Packet | str] = []
-    try:
-        found.extend(packets)
-    except CaptureError as err:
-        found.append(str(err))
-    return found
 
 
 def by_tables(source: Source, table_bytes: int) -> list[Packet | str]:

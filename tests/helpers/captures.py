@@ -7,6 +7,7 @@ from struct import pack
 from wiretool.capture.items import Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN
 from wiretool.capture.packets import Packet
+from wiretool.errors import CaptureError
 
 START_NS = 1_700_000_000_000_000_000
 STEP_NS = 1_000_000
@@ -177,3 +178,13 @@ def old_packet_block(order: str, index: int, ticks: int, data: bytes) -> bytes:
 
 def simple_packet_block(order: str, data: bytes, length: int = 0) -> bytes:
     return block(order, 3, pack(order + "I", length or len(data)) + data)
+
+
+def outcome(packets: Iterable[Packet]) -> list[Packet | str]:
+    """The packets, and what is said of the damage behind them if there is any."""
+    found: list[Packet | str] = []
+    try:
+        found.extend(packets)
+    except CaptureError as err:
+        found.append(str(err))
+    return found

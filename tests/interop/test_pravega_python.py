@@ -7,7 +7,6 @@ One test for each thing that the client can do. Everything was held against a re
 import hashlib
 import importlib.util
 import json
-import platform
 import random
 import subprocess
 import sys
@@ -18,10 +17,9 @@ import pytest
 import trustme
 
 from tests.interop.numbered import assert_exactly_once
-from tests.interop.pravega_server import IS_CI, LOOPBACK, Server, faulty_server, pravega_server
+from tests.interop.pravega_server import HAS_WHEEL, IS_CI, LOOPBACK, Server, faulty_server, pravega_server
 from tests.interop.processes import ROOT, report_of
 
-HAS_WHEEL = sys.version_info[:2] == (3, 11) and platform.machine() == "x86_64" and sys.platform == "linux"
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("pravega_client") is None and not (IS_CI and HAS_WHEEL),
     reason="the PyPI client `pravega` is not installed (there are wheels for Linux on x86_64 and Python 3.11 at most)",

@@ -92,10 +92,9 @@ class Numbers:
         if oldest == latest:
             return self._tables[latest - 1].final(provisional)
         table_of = np.searchsorted(np.array(self._firsts), provisional, "right")
-        for table in range(oldest, latest + 1):
+        for table in np.unique(table_of).tolist():
             mine = np.flatnonzero(table_of == table)
-            if len(mine):
-                out[mine] = self._tables[table - 1].final(provisional[mine])
+            out[mine] = self._tables[table - 1].final(provisional[mine])
         return out
 
 

@@ -5,7 +5,7 @@ turn where its first frame stands, so that rows come in the order in which `Stat
 key stands for would be forgotten within the batch, its records are added one by one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -235,16 +235,17 @@ class _Count:
         width, height = len(self._messages), len(self._subjects)
         codes = (table.source[replies] * height + self._about[replies]) * width + asked
         cells, cell = distinct(codes, len(self._sources) * height * width)
+        messages, subjects = self._messages.values, self._subjects.values
         for code, times in zip(cells.tolist(), spread(latencies, cell, len(cells)), strict=True):
-            for row in self._rows_of(*divmod(code, width)):
+            of_where, request = divmod(code, width)
+            source, about = divmod(of_where, height)
+            for row in self._rows_of(self._sources[source], subjects[about], messages[request]):
                 row.add_counted(*times)
 
-    def _rows_of(self, code: int, asked: int) -> Iterator[Latencies]:
-        source, about = divmod(code, len(self._subjects))
-        where, request = self._sources[source], self._messages.values[asked]
+    def _rows_of(self, where: Source, about: Iterable[Subject], request: MessageKey | None) -> Iterator[Latencies]:
         yield self._stats.total.replies
         yield self._stats.connection_row(where.connection, where.client, where.server, "").replies
-        for subject in self._subjects.values[about]:
+        for subject in about:
             yield self._stats.subject_row(subject).replies
         if request is not None:
             yield self._stats.message_row(request).replies

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of
+from wiretool.errors import UsageError
 from wiretool.ledger import Ledger
 from wiretool.sinks.arrow import events, frames
 from wiretool.sinks.arrow.events import EventTables
@@ -103,10 +104,11 @@ def _parts(batch: Batch) -> Iterator[Batch]:
 def _all_of(steps: Iterator[Callable[[], None]]) -> None:
     """Do all of them, whatever fails in some; the first failure is raised."""
     for step in steps:
+        is_done = False
         try:
             step()
-        except BaseException:
-            for other in steps:
-                with suppress(Exception):  # one failure is told, and most others come of it
+            is_done = True
+        finally:
+            for other in () if is_done else steps:
+                with suppress(UsageError, pa.ArrowException):  # one failure is told, and most others come of it
                     other()
-            raise
