@@ -18,6 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("dissect", "api", "servers", "faults"),
     ("bulk",),
     ("net",),
+    ("replay",),
     ("export",),
     ("commands",),
     ("cli",),

@@ -1,10 +1,14 @@
 """What TCP streams are made of, as they are given out: bytes, holes, what does not fit, and ends."""
 
+from collections.abc import Mapping
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 Side = Literal["client", "server"]
 How = Literal["fin", "rst", "reused", "capture-end", "evicted"]
+#: Of nearly every connection: one for all.
+NO_DUPLICATES: Mapping[Side, int] = MappingProxyType({"client": 0, "server": 0})
 
 
 class Connection:
@@ -22,6 +26,7 @@ class Connection:
         "opened",
         "packets",
         "reader",
+        "reset_by",
         "server",
         "server_port",
     )
@@ -36,13 +41,21 @@ class Connection:
         self.opened = False
         #: How it ended; empty as long as it did not.
         self.closed: How | Literal[""] = ""
+        #: Who has reset it, if that is how.
+        self.reset_by: Side | Literal[""] = ""
         #: Payload bytes that came again, by who sent them.
-        self.duplicate_bytes: dict[Side, int] = {"client": 0, "server": 0}
+        self.duplicate_bytes = NO_DUPLICATES
         self.first_ns = self.last_ns = time_ns
         self.packets = 0
-        #: For whoever reads its streams; and whether he can take many segments of it at once, not one by one.
+        #: For whoever reads its streams, who is told of bytes that come again behind the end; and whether he can take
+        #: many segments of it at once, not one by one.
         self.reader: Any = None
         self.is_understood = False
+
+    def count_again(self, side: Side, size: int) -> None:
+        """So many bytes of that side came again."""
+        if size:
+            self.duplicate_bytes = {**self.duplicate_bytes, side: self.duplicate_bytes[side] + size}
 
     def __repr__(self) -> str:
         return f"Connection({self.id}, {self.client} -> {self.server})"

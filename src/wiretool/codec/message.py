@@ -47,6 +47,41 @@ class Doc:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """The server makes the value up: what a client says of it, a server has told before.
+
+    Values stand for each other only within a `kind`, and there within what the field `within` names, if any. Those in
+    `besides` are nobody's: they say that there is none, or any will do.
+    """
+
+    kind: str
+    within: str = ""
+    besides: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in something that grows, which the field `within` names: where that began elsewhere, all are shifted."""
+
+    kind: str
+    within: str = ""
+    besides: tuple[Any, ...] = (-1, -(2**63))
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """Proves who asks, or what he may: another's is of no use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Varies:
+    """Another in each run, and nothing follows from it: a clock, a host, the text of a trace."""
+
+
+#: What a value is to a conversation that is spoken again; a field without a role is the protocol's or the client's own.
+Role = Issued | Position | Credential | Varies
+
 REQUIRED: Any = msgspec.NODEFAULT
 
 
@@ -61,6 +96,7 @@ class Field:
     if_left: int = 0
     unit: str = ""
     doc: str = ""
+    role: Role | None = None
 
     @property
     def is_optional(self) -> bool:
@@ -122,6 +158,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         if_left=next((note.count for note in notes if isinstance(note, IfLeft)), 0),
         unit=next((note.name for note in notes if isinstance(note, Unit)), ""),
         doc=next((note.text for note in notes if isinstance(note, Doc)), ""),
+        role=next((note for note in reversed(notes) if isinstance(note, Role)), None),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, TableSlot, TablesSlot, UnionSlot
 from wiretool.codec.json_types import JsonInt, JsonList, JsonValue
 from wiretool.codec.jsonform import nearest
-from wiretool.codec.message import Message, fields_of
+from wiretool.codec.message import Message, Role, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import Int, ListOf, WireType
 from wiretool.errors import EncodeError
@@ -72,7 +72,7 @@ def _element(wire: WireType) -> WireType | None:
 
 def offsets_in(cls: type[Message], *, also: Collection[str] = ()) -> Iterator[Pattern]:
     """Every place of an offset in messages of `cls`: by its name, which may be one of `also`."""
-    for steps, wire in _places(cls):
+    for steps, wire, _ in _places(cls):
         name = _last_name(steps)
         if _is_number(wire) and (_OFFSET.search(name) or name in also):
             yield steps
@@ -80,7 +80,12 @@ def offsets_in(cls: type[Message], *, also: Collection[str] = ()) -> Iterator[Pa
 
 def epochs_in(cls: type[Message]) -> Iterator[Pattern]:
     """Every place of an epoch in messages of `cls`, by name."""
-    return (steps for steps, wire in _places(cls) if _is_number(wire) and _EPOCH.search(_last_name(steps)))
+    return (steps for steps, wire, _ in _places(cls) if _is_number(wire) and _EPOCH.search(_last_name(steps)))
+
+
+def roles_in(cls: type[Message]) -> Iterator[tuple[Pattern, Role]]:
+    """Every place in messages of `cls` whose field is declared to have a role, and the role."""
+    return ((steps, role) for steps, _, role in _places(cls) if role is not None)
 
 
 def _is_number(wire: WireType) -> bool:
@@ -91,20 +96,24 @@ def _last_name(steps: Pattern) -> str:
     return next((step for step in reversed(steps) if isinstance(step, str)), "")
 
 
-def _places(cls: type[Message], before: Pattern = ()) -> Iterator[tuple[Pattern, WireType]]:
+#: Where, what stands there, and what it is to the conversation.
+Found = tuple[Pattern, WireType, Role | None]
+
+
+def _places(cls: type[Message], before: Pattern = (), above: Role | None = None) -> Iterator[Found]:
     if len(before) > DEPTH_MAX:
         return
     for field in fields_of(cls):
-        yield from _places_in(field.wire, (*before, field.name))
+        yield from _places_in(field.wire, (*before, field.name), field.role or above)
 
 
-def _places_in(wire: WireType, steps: Pattern) -> Iterator[tuple[Pattern, WireType]]:
+def _places_in(wire: WireType, steps: Pattern, role: Role | None) -> Iterator[Found]:
     if (cls := _structure(wire)) is not None:
-        yield from _places(cls, steps)
+        yield from _places(cls, steps, role)
     elif (element := _element(wire)) is not None:
-        yield from _places_in(element, (*steps, None))
+        yield from _places_in(element, (*steps, None), role)
     else:
-        yield ((*steps, None) if isinstance(wire, PartitionOffsets) else steps), wire
+        yield ((*steps, None) if isinstance(wire, PartitionOffsets) else steps), wire, role
 
 
 # -- in a JSON form ----------------------------------------------------------------------------------------------------
@@ -145,3 +154,17 @@ def changed_at(form: Any, pattern: Pattern, change: Callable[[Any], Any]) -> Any
         elements = [changed_at(each, rest, change) for each in form]
         return elements if any(new is not old for new, old in zip(elements, form, strict=True)) else form
     return form
+
+
+def values_at(form: Any, pattern: Pattern, done: tuple[Step, ...] = ()) -> Iterator[tuple[tuple[Step, ...], Any]]:
+    """Every value that the pattern leads to, with the steps to it; nothing where the form has no such place."""
+    if not pattern:
+        yield done, form
+        return
+    step, rest = pattern[0], pattern[1:]
+    if isinstance(form, Mapping):
+        for name in form if step is None else [step] if step in form else []:
+            yield from values_at(form[name], rest, (*done, name))
+    elif isinstance(form, list | tuple) and step is None:
+        for at, each in enumerate(form):
+            yield from values_at(each, rest, (*done, at))

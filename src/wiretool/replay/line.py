@@ -1,0 +1,222 @@
+"""One live connection of a replay: what was said on it, what was heard, and what that answers."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from wiretool.codec.message import Message
+from wiretool.errors import EncodeError
+from wiretool.faults.live import LiveWatch
+from wiretool.records import Record
+from wiretool.replay.judge import judge
+from wiretool.replay.manners.manner import Manner, Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.values import Values
+from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
+
+
+class Line:
+    """A connection; `out` sends. It reads both sides as decode does, so that a reply finds its request."""
+
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        manner: Manner,
+        values: Values,
+        watch: LiveWatch,
+        out: Callable[[bytes], None],
+        rng: random.Random,
+    ) -> None:
+        self.dialogue = dialogue
+        self.manner = manner
+        self._values = values
+        self._watch = watch
+        self._out = out
+        self._rng = rng
+        #: What was recorded, by the number of the request.
+        self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
+        self._was_covered = _covered(dialogue, manner)
+        #: What became of it so far; and of what the server says unasked, by name.
+        self._outcomes: dict[int, Outcome] = {}
+        self._unasked: dict[str, list[Outcome]] = defaultdict(list)
+        for name, records in pushed(dialogue.records).items():
+            self._unasked[name] = [Outcome(dialogue, None, [record]) for record in records]
+        #: Number of the live request -> recorded request; and the recorded ones that nothing was said to yet.
+        self._asked: dict[int, Record] = {}
+        self._open: dict[int, Record] = {}
+        #: Recorded replies that were heard, or given up.
+        self._settled: set[int] = set()
+        #: Live requests of a talk that wait for their replies, and the replies so far.
+        self._talking: set[int] = set()
+        self.heard: list[Record] = []
+        self.is_open = False
+        #: The server has sent its last byte; the client has left.
+        self.is_parted = self.is_left = False
+        #: Why nothing more can be said or heard; empty as long as something can.
+        self.why_over = ""
+        #: How it came to its end, where that was not as recorded.
+        self._ends: list[Outcome] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can be heard."""
+        return bool(self.why_over)
+
+    # -- what was recorded ---------------------------------------------------------------------------------------------
+
+    def is_settled(self, recorded: Record) -> bool:
+        """Whether a recorded reply has come, or need not be waited for."""
+        if recorded.n in self._settled or self.is_over:
+            return True
+        if recorded.reply_to is None:
+            return not self.manner.is_expected(recorded)
+        return recorded.reply_to not in self._outcomes
+
+    def give_up(self, recorded: Record) -> None:
+        """Wait for it no longer."""
+        self._settled.add(recorded.n)
+
+    # -- what is said --------------------------------------------------------------------------------------------------
+
+    def say(self, record: Record, now_ns: int) -> None:
+        """Say a recorded frame or other bytes of the client."""
+        if record.kind != "frame":
+            self._send(record.raw, now_ns)
+            return
+        outcome = self._outcomes[record.n] = Outcome(
+            self.dialogue, record, self._recorded[record.n], was_covered=record.n in self._was_covered
+        )
+        try:
+            data = self.manner.renewed(record, self._values, self._watch.conversation, self._rng)
+        except EncodeError as err:
+            outcome.note(Verdict.UNKNOWN, f"not said: {err}")
+            self._settled.update(reply.n for reply in outcome.recorded)
+            return
+        if self.manner.wants_answer(record):
+            self._open[record.n] = record
+        for live in self._send(data, now_ns):
+            if live.kind == "frame":
+                self._asked[live.n] = record
+
+    def talk(self, messages: Sequence[Message], now_ns: int) -> None:
+        """Say messages of our own, whose replies are heard and not judged."""
+        self.heard = []
+        for message in messages:
+            data = self.manner.protocol.encode(message, "client")
+            self._talking.update(live.n for live in self._send(data, now_ns) if live.kind == "frame")
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether replies to messages of our own are still to come."""
+        return bool(self._talking) and not self.is_over
+
+    def fall_silent(self) -> None:
+        """Wait for no more replies to messages of our own."""
+        self._talking.clear()
+
+    def _send(self, data: bytes, now_ns: int) -> list[Record]:
+        self._out(data)
+        return self._watch.feed("client", data, now_ns)
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes, now_ns: int) -> list[Record]:
+        """The server has said bytes; the records that they complete."""
+        records = self._watch.feed("server", data, now_ns)
+        for record in records:
+            if record.side == "server" and record.kind == "frame":
+                self._hear(record)
+            elif record.side == "server" and record.kind == "problem":
+                self._stumble(record)
+        return records
+
+    def _hear(self, live: Record) -> None:
+        if live.reply_to in self._talking:
+            self._talking.discard(live.reply_to)
+            self.heard.append(live)
+        elif live.reply_to is not None and live.reply_to in self._asked:
+            self._answer(self._asked[live.reply_to], live)
+        else:
+            self._hear_unasked(live)
+
+    def _answer(self, request: Record, live: Record) -> None:
+        outcome = self._outcomes[request.n]
+        outcome.live.append(live)
+        self._open.pop(request.n, None)
+        if len(outcome.live) <= len(outcome.recorded):
+            recorded = outcome.recorded[len(outcome.live) - 1]
+            self._settled.add(recorded.n)
+            judge(self.manner, self._values, outcome, recorded, live)
+        for settled in self.manner.settles(live, self._open):
+            del self._open[settled]
+            self._outcomes[settled].is_covered = True
+            self._settled.update(each.n for each in self._outcomes[settled].recorded)
+
+    def _hear_unasked(self, live: Record) -> None:
+        for outcome in self._unasked[live.message]:
+            if outcome.recorded and not outcome.live:
+                outcome.live.append(live)
+                self._settled.add(outcome.recorded[0].n)
+                judge(self.manner, self._values, outcome, outcome.recorded[0], live)
+                return
+        self._unasked[live.message].append(Outcome(self.dialogue, None, [], [live]))
+
+    def _stumble(self, live: Record) -> None:
+        """What the server said is not right, whatever was recorded."""
+        outcome = Outcome(self.dialogue, None, [], [live])
+        outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}")
+        self._unasked[""].append(outcome)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def cannot_say(self, record: Record) -> None:
+        """A recorded frame comes too late: the connection is over."""
+        if record.kind == "frame":
+            outcome = self._outcomes[record.n] = Outcome(self.dialogue, record, self._recorded[record.n])
+            outcome.note(Verdict.MISSING if outcome.recorded else Verdict.UNKNOWN, self.why_over)
+
+    def part(self, why: str) -> None:
+        """The server has ended the connection, or could not be reached."""
+        self.is_parted = True
+        self.why_over = self.why_over or why
+
+    def judge_end(self, *, was_ended: bool) -> None:
+        """The server was recorded to end the connection and has not, or has and was not."""
+        outcome = Outcome(self.dialogue, None)
+        excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
+        why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
+        outcome.note(excuse.verdict if excuse else Verdict.DIFFERENT, excuse.why if excuse else why)
+        self._ends.append(outcome)
+
+    def outcomes(self) -> list[Outcome]:
+        """Everything that was recorded or said, with what did not come and what came too much. Asked once, at last."""
+        found = [*self._outcomes.values(), *(each for outcomes in self._unasked.values() for each in outcomes)]
+        for outcome in found:
+            self._judge_number(outcome)
+        return found + self._ends
+
+    def _judge_number(self, outcome: Outcome) -> None:
+        """What did not come, and what came too much."""
+        for recorded in outcome.recorded[len(outcome.live) :]:
+            if not (outcome.is_covered or outcome.verdict is Verdict.UNKNOWN):
+                excuse = self.manner.excuse_missing(recorded, outcome.request, self.dialogue)
+                outcome.note(excuse.verdict if excuse else Verdict.MISSING, excuse.why if excuse else self.why_over)
+        for live in outcome.live[len(outcome.recorded) :]:
+            if live.kind == "frame" and not outcome.was_covered:
+                excuse = self.manner.excuse_extra(live, outcome.request, self.dialogue)
+                outcome.note(excuse.verdict if excuse else Verdict.EXTRA, excuse.why if excuse else "")
+
+
+def _covered(dialogue: Dialogue, manner: Manner) -> set[int]:
+    """The recorded requests that were settled by a reply to a later one."""
+    found: set[int] = set()
+    waiting: dict[int, Record] = {}
+    for record in dialogue.records:
+        if record.kind == "frame" and record.side == "client" and manner.wants_answer(record):
+            waiting[record.n] = record
+        elif record.kind == "frame" and record.side == "server" and record.reply_to is not None:
+            waiting.pop(record.reply_to, None)
+            for settled in manner.settles(record, waiting):
+                del waiting[settled]
+                found.add(settled)
+    return found

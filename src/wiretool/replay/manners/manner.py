@@ -1,0 +1,187 @@
+"""How a protocol is spoken again, as far as its declarations say it."""
+
+import random
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from enum import IntEnum
+from functools import cache
+from typing import Any, NamedTuple
+
+from wiretool.codec.message import Credential, Issued, Message, Position, Role, Varies
+from wiretool.faults.dialects import dialect_of
+from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.places import Pattern, roles_in, values_at, with_value
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.records import Record
+from wiretool.replay.values import Values
+from wiretool.servers.options import MockOptions
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+#: Says messages on a connection, each list at once, and is given the replies to all of them.
+Talk = Generator[Sequence[Message], Sequence[Record], None]
+#: Where in a form, and what of it is not as expected: recorded (as it should be now), and live.
+Steps = tuple[str | int, ...]
+
+
+class Verdict(IntEnum):
+    """From what is well to what is not; of several in one exchange the last counts."""
+
+    #: The server said what it was recorded to say.
+    SAME = 0
+    #: The same, once values that servers make up are exchanged for those of this one.
+    MAPPED = 1
+    #: What differs is another in each run.
+    NOISE = 2
+    #: It differs for a reason that is known.
+    EXPLAINED = 3
+    #: It was not recorded what the server answered, or the request could not be said.
+    UNKNOWN = 4
+    EXTRA = 5
+    MISSING = 6
+    DIFFERENT = 7
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether the replay has failed by it."""
+        return self >= Verdict.EXTRA
+
+
+class Difference(NamedTuple):
+    """A place in a reply that is not as it should be."""
+
+    steps: Steps
+    expected: Any
+    live: Any
+
+
+class Excuse(NamedTuple):
+    """Why a difference is none of the server's."""
+
+    verdict: Verdict
+    why: str
+
+
+class Place(NamedTuple):
+    """A value with a role in one frame."""
+
+    steps: Steps
+    value: Any
+    role: Role
+    #: What a value counts within.
+    within: Hashable
+
+
+class Manner:
+    """A protocol of which no more is to be known than what it declares; others say more."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.dialect = dialect_of(protocol)
+
+    # -- what a frame says ---------------------------------------------------------------------------------------------
+
+    def form(self, record: Record) -> Form:
+        """The fields of a frame in their JSON form."""
+        return self.dialect.form(record)
+
+    def roles(self, record: Record) -> Sequence[tuple[Pattern, Role]]:
+        """Where in such frames values with a role stand."""
+        cls = self.dialect.declared.get((record.side, record.message))
+        return () if cls is None else _roles(cls)
+
+    def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        """The values with a role in a frame; `request` is what it answers, as it was recorded."""
+        found = []
+        for pattern, role in self.roles(record):
+            for steps, value in values_at(form, pattern):
+                within = self.within(role, steps, form, record, request)
+                found.append(Place(steps, value, role, within))
+        return found
+
+    def within(self, role: Role, steps: Steps, form: Form, record: Record, request: Record | None) -> Hashable:
+        """What a value counts within: what the field says that its role names, in the frame or in its request."""
+        name = role.within if isinstance(role, Issued | Position) else ""
+        if not name:
+            return None
+        if name in form:
+            return _hashable(form[name])
+        asked = getattr(request.fields, name, None) if request is not None else None
+        return _hashable(asked)
+
+    # -- what is said again --------------------------------------------------------------------------------------------
+
+    def is_said(self, record: Record) -> bool:
+        """Whether a frame of the client is spoken again."""
+        return True
+
+    def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
+        """The frame of the client with what its values are now; EncodeError where that cannot be written."""
+        form = self.form(record) if self.roles(record) else {}
+        made: Any = form
+        for place in self.places(record, form):
+            if isinstance(place.role, Issued | Position):
+                live = values.live_of(place.role, place.within, place.value)
+                if live != place.value:
+                    made = with_value(made, place.steps, live)
+        return record.raw if made is form else self.dialect.frame(record, made, record.raw, conversation, rng)
+
+    def door(self, dialogue: Dialogue) -> str:
+        """Which of the addresses of a server a connection goes to: the name of a mock's door, empty for its first."""
+        return ""
+
+    def greeting(self, dialogue: Dialogue) -> Talk:
+        """What has to be said before the first recorded frame, where the recording begins in the middle."""
+        yield from ()
+
+    # -- the server before the recording -------------------------------------------------------------------------------
+
+    def prepare(self, recording: Recording, values: Values) -> Talk:
+        """Brings the server into the state that the recording takes for granted, and learns where things are now."""
+        yield from ()
+
+    def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
+        """The options of a mock that is such a server as was recorded."""
+        return options
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def wants_answer(self, request: Record) -> bool:
+        """Whether a frame of the client is one to which something is said."""
+        return True
+
+    def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
+        """Of the requests that wait on a connection, by number, those that a reply to a later one settles as well."""
+        return ()
+
+    def is_expected(self, reply: Record) -> bool:
+        """Whether what the server said unasked is waited for: not so signs of life, which come when they come."""
+        return True
+
+    def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
+        """Why a difference between a recorded reply and the live one is no finding; None where it is one."""
+        return None
+
+    def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        """Why a recorded reply that did not come is no finding; None where it is one."""
+        return None
+
+    def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        """Why a reply that was not recorded is no finding; None where it is one."""
+        return None
+
+    def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+        """Why it is no finding that the server ended a connection, or, where it was recorded to, did not."""
+        return None
+
+
+@cache
+def _roles(cls: type[Message]) -> Sequence[tuple[Pattern, Role]]:
+    return tuple(roles_in(cls))
+
+
+def _hashable(value: Any) -> Hashable:
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def is_noise(role: Role) -> bool:
+    """Whether a value may be anything."""
+    return isinstance(role, Varies | Credential)

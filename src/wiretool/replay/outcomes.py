@@ -1,0 +1,33 @@
+"""What became of an exchange when it was spoken again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from wiretool.records import Record
+from wiretool.replay.manners.manner import Difference, Verdict
+from wiretool.sessions.dialogues import Dialogue
+
+
+@dataclass(eq=False, slots=True)
+class Outcome:
+    """An exchange, or something that the server did by itself, and what became of it."""
+
+    dialogue: Dialogue
+    #: The recorded request; None where the server spoke unasked, or ended the connection.
+    request: Record | None
+    recorded: Sequence[Record] = ()
+    live: list[Record] = field(default_factory=list)
+    verdict: Verdict = Verdict.SAME
+    differences: list[Difference] = field(default_factory=list)
+    #: Each reason once.
+    reasons: list[str] = field(default_factory=list)
+    #: A reply to a later request settled this one as well: in the recording, and now.
+    was_covered: bool = False
+    is_covered: bool = False
+
+    def note(self, verdict: Verdict, why: str = "", differences: Sequence[Difference] = ()) -> None:
+        """Something more was seen of it."""
+        self.verdict = max(self.verdict, verdict)
+        self.differences += differences
+        if why and why not in self.reasons:
+            self.reasons.append(why)

@@ -1,0 +1,278 @@
+"""Plays a script: says what the client said once all that it had heard by then was heard again.
+
+It knows no socket and no clock. Whoever runs it tells it what happened and when, and carries out the acts that it
+gives back, in their order.
+"""
+
+import itertools
+import random
+from collections.abc import Mapping
+from math import inf
+from typing import NamedTuple
+
+from wiretool.faults.live import LiveWatch
+from wiretool.protocols.conversation import Protocol
+from wiretool.replay.line import Line
+from wiretool.replay.manners.manner import Manner, Talk
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.script import Hear, Leave, Open, Part, Say, Script, Step
+from wiretool.replay.values import Values
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+#: How much longer than recorded a reply may take.
+PATIENCE_NS = 5_000_000_000
+#: How long is listened for more than was recorded, once all is said.
+LINGER_NS = 200_000_000
+
+
+class Dial(NamedTuple):
+    """Connect; `opened` or `lost` is told."""
+
+    connection: int
+    protocol: str
+    #: Which of a server's addresses it is, by the name of the mock's door.
+    door: str
+
+
+class Send(NamedTuple):
+    """These bytes go out on that connection."""
+
+    connection: int
+    data: bytes
+
+
+class Finish(NamedTuple):
+    """Nothing more is sent on that connection; what comes is still taken."""
+
+    connection: int
+
+
+class Abort(NamedTuple):
+    """That connection is reset."""
+
+    connection: int
+
+
+Act = Dial | Send | Finish | Abort
+
+
+class Player:
+    """One replay of a script; `speed` is how many times as fast as recorded, infinite for as fast as it goes."""
+
+    def __init__(
+        self,
+        script: Script,
+        manners: Mapping[str, Manner],
+        *,
+        speed: float = inf,
+        seed: int = 0,
+        patience_ns: int = PATIENCE_NS,
+    ) -> None:
+        self._steps = script.steps
+        self._manners = manners
+        self._speed = speed
+        self._seed = seed
+        self._patience_ns = patience_ns
+        self.values = Values()
+        self._acts: list[Act] = []
+        self._lines: dict[int, Line] = {}
+        self._number_of: dict[Dialogue, int] = {}
+        self._numbers = itertools.count(1)
+        self._record_numbers = itertools.count(1)
+        #: Who is spoken to in words of our own, and with what.
+        self._talks: list[tuple[int, Talk]] = []
+        self._is_asked = False
+        self._at = 0
+        #: Since when the step at hand is waited for, and when it is given up.
+        self._since_ns: int | None = None
+        self._start_ns = 0
+        self.wake_ns: int | None = None
+        self.is_over = False
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    def start(self, now_ns: int, *, prepare: Recording | None = None) -> list[Act]:
+        """Begin; the server is first prepared for a recording, if one is given."""
+        for name, manner in self._manners.items() if prepare is not None else ():
+            assert prepare is not None
+            if prepare.of(name):
+                number = self._dial(Dialogue(-1, "", "", name), manner, now_ns)
+                self._talks.append((number, manner.prepare(prepare, self.values)))
+        self._start_ns = now_ns
+        return self._go_on(now_ns)
+
+    def opened(self, connection: int, now_ns: int) -> list[Act]:
+        """The server has accepted."""
+        self._lines[connection].is_open = True
+        return self._go_on(now_ns)
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
+        """The server has sent bytes."""
+        self._lines[connection].feed(data, now_ns)
+        return self._go_on(now_ns)
+
+    def ended(self, connection: int, now_ns: int) -> list[Act]:
+        """The server has sent its last byte."""
+        self._lines[connection].part("the server ended the connection")
+        return self._go_on(now_ns)
+
+    def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        """The connection is gone, or never came to be."""
+        self._lines[connection].part(why or "the server ended the connection")
+        return self._go_on(now_ns)
+
+    def woken(self, now_ns: int) -> list[Act]:
+        """It is `wake_ns` or later."""
+        return self._go_on(now_ns)
+
+    # -- one step after the other --------------------------------------------------------------------------------------
+
+    def _go_on(self, now_ns: int) -> list[Act]:
+        self.wake_ns = None
+        while self._talks:
+            if not self._talk(now_ns):
+                return self._take()
+            self._since_ns = None
+        while self._at < len(self._steps) and not self._talks:
+            if self._since_ns is None:
+                self._since_ns = now_ns
+            if not self._is_due(self._steps[self._at], now_ns) or not self._do(self._steps[self._at], now_ns):
+                return self._take()
+            self._at += 1
+            self._since_ns = None
+            while self._talks and self._talk(now_ns):
+                self._since_ns = None
+        if not self._talks and not self.is_over:
+            self._linger(now_ns)
+        return self._take()
+
+    def _take(self) -> list[Act]:
+        acts, self._acts = self._acts, []
+        return acts
+
+    def _is_due(self, step: Step, now_ns: int) -> bool:
+        """Whether the client would do it by now."""
+        if self._speed == inf or isinstance(step, Hear | Part):
+            return True
+        due_ns = self._start_ns + round((step.time_ns - self._steps[0].time_ns) / self._speed)
+        if now_ns < due_ns:
+            self.wake_ns = due_ns
+        return now_ns >= due_ns
+
+    def _is_given_up(self, now_ns: int) -> bool:
+        """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is."""
+        assert self._since_ns is not None
+        recorded_ns = self._steps[self._at].time_ns - self._steps[self._at - 1].time_ns if self._at else 0
+        deadline_ns = self._since_ns + max(recorded_ns, 0) + self._patience_ns
+        if now_ns < deadline_ns:
+            self.wake_ns = deadline_ns
+        return now_ns >= deadline_ns
+
+    def _do(self, step: Step, now_ns: int) -> bool:
+        """Whether the step is done, or need not be waited for any longer."""
+        if isinstance(step, Open):
+            return self._open(step, now_ns)
+        line = self._lines[self._number_of[step.dialogue]]
+        if isinstance(step, Say):
+            if line.is_over:
+                line.cannot_say(step.record)
+            else:
+                line.say(step.record, now_ns)
+            return True
+        if isinstance(step, Leave):
+            self._leave(step, line)
+            return True
+        if isinstance(step, Part):
+            if not line.is_parted and not self._is_given_up(now_ns):
+                return False
+            if not line.is_parted:
+                line.judge_end(was_ended=True)
+            return True
+        if not line.is_settled(step.record) and not self._is_given_up(now_ns):
+            return False
+        line.give_up(step.record)
+        return True
+
+    def _open(self, step: Open, now_ns: int) -> bool:
+        number = self._number_of.get(step.dialogue)
+        if number is None:
+            number = self._dial(step.dialogue, self._manners[step.dialogue.protocol], now_ns)
+        line = self._lines[number]
+        if not line.is_open and not line.is_over:
+            if not self._is_given_up(now_ns):
+                return False
+            line.part("no connection in time")
+        if line.is_open and not step.dialogue.is_opened:
+            self._talks.append((number, line.manner.greeting(step.dialogue)))
+        return True
+
+    def _leave(self, step: Leave, line: Line) -> None:
+        number = self._number_of[step.dialogue]
+        if line.is_parted and not any(
+            isinstance(each, Part) and each.dialogue is step.dialogue for each in self._steps[: self._at]
+        ):
+            line.judge_end(was_ended=False)
+        line.is_left = True
+        self._acts.append(Abort(number) if step.how == "rst" else Finish(number))
+
+    def _dial(self, dialogue: Dialogue, manner: Manner, now_ns: int) -> int:
+        number = next(self._numbers)
+        protocol: Protocol = manner.protocol
+        watch = LiveWatch(number, protocol, dialogue.client, dialogue.server, now_ns, self._record_numbers.__next__)
+        rng = random.Random(f"{self._seed}/replay/{number}")
+
+        def out(data: bytes) -> None:
+            self._acts.append(Send(number, data))
+
+        self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng)
+        self._number_of[dialogue] = number
+        self._acts.append(Dial(number, protocol.name, manner.door(dialogue)))
+        return number
+
+    # -- in words of our own -------------------------------------------------------------------------------------------
+
+    def _talk(self, now_ns: int) -> bool:
+        """Whether the talk at hand has come to its end."""
+        number, talk = self._talks[0]
+        line = self._lines[number]
+        if self._since_ns is None:
+            self._since_ns = now_ns
+        if not line.is_over and (not line.is_open or line.is_talking):
+            if now_ns < self._since_ns + self._patience_ns:
+                self.wake_ns = self._since_ns + self._patience_ns
+                return False
+            line.fall_silent()
+        try:
+            if line.is_over:
+                talk.close()
+                raise StopIteration
+            messages = talk.send(line.heard) if self._is_asked else next(talk)
+        except StopIteration:
+            self._talks.pop(0)
+            self._is_asked = False
+            return True
+        self._is_asked = True
+        line.talk(messages, now_ns)
+        self._since_ns = now_ns
+        return not line.is_talking and self._talk(now_ns)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _linger(self, now_ns: int) -> None:
+        """All is said: listen for a moment for what comes too much, then go."""
+        if self._since_ns is None:
+            self._since_ns = now_ns
+        if now_ns < self._since_ns + LINGER_NS:
+            self.wake_ns = self._since_ns + LINGER_NS
+            return
+        self.is_over = True
+        parted = {step.dialogue for step in self._steps if isinstance(step, Part)}
+        for number, line in self._lines.items():
+            if line.is_parted and not line.is_left and line.dialogue not in parted and line.dialogue.number >= 0:
+                line.judge_end(was_ended=False)
+            if not line.is_parted and not line.is_left:
+                self._acts.append(Finish(number))
+
+    def outcomes(self) -> list[Outcome]:
+        """What became of everything. Asked once, when it is over."""
+        return [outcome for line in self._lines.values() if line.dialogue.number >= 0 for outcome in line.outcomes()]

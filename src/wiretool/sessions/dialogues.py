@@ -1,0 +1,105 @@
+"""What a capture recorded, as something that can be spoken again: connections, and what happened on them in turn."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from wiretool.codec.message import Side
+from wiretool.records import Record
+
+How = Literal["fin", "rst"]
+
+
+@dataclass(eq=False, slots=True)
+class Dialogue:
+    """One recorded connection."""
+
+    number: int
+    client: str
+    server: str
+    #: Name of the protocol; empty where it is none of ours.
+    protocol: str = ""
+    #: Whether its first bytes were captured.
+    is_opened: bool = False
+    #: Frames and other records of both sides, in the order in which they were told.
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """How people are told of it."""
+        return f"connection {self.number} ({self.client} -> {self.server})"
+
+
+class Opened(NamedTuple):
+    """A connection began, or its first bytes were seen."""
+
+    time_ns: int
+    dialogue: Dialogue
+
+
+class Told(NamedTuple):
+    """A record of either side."""
+
+    time_ns: int
+    dialogue: Dialogue
+    record: Record
+
+
+class Ended(NamedTuple):
+    """A side sent its last byte, or reset the connection."""
+
+    time_ns: int
+    dialogue: Dialogue
+    side: Side
+    how: How
+
+
+Event = Opened | Told | Ended
+
+
+@dataclass(slots=True)
+class Recording:
+    """All that happened, in the order of time, on connections of our protocols and others."""
+
+    dialogues: list[Dialogue] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def of(self, protocol: str) -> list[Dialogue]:
+        """The connections on which a protocol is spoken."""
+        return [dialogue for dialogue in self.dialogues if dialogue.protocol == protocol]
+
+    def exchanges(self, protocol: str) -> "list[Exchange]":
+        """The exchanges on all connections of a protocol, in the order in which they were asked."""
+        found = [exchange for dialogue in self.of(protocol) for exchange in exchanges_of(dialogue.records)]
+        return sorted(found, key=lambda exchange: exchange.request.n)
+
+
+@dataclass(eq=False, slots=True)
+class Exchange:
+    """A request and what was said to it: a reply, several, or none (it hangs in the air what became of it)."""
+
+    request: Record
+    replies: list[Record] = field(default_factory=list)
+
+
+def exchanges_of(records: Iterable[Record]) -> list[Exchange]:
+    """The exchanges of one connection: every frame of the client, with the replies to it."""
+    exchanges: dict[int, Exchange] = {}
+    for record in records:
+        if record.kind != "frame":
+            continue
+        if record.side == "client":
+            exchanges[record.n] = Exchange(record)
+        elif record.reply_to in exchanges:
+            exchanges[record.reply_to].replies.append(record)
+    return list(exchanges.values())
+
+
+def pushed(records: Iterable[Record]) -> Mapping[str, list[Record]]:
+    """What the server of one connection said without being asked, by the name of the message."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.kind == "frame" and record.side == "server" and record.reply_to is None:
+            found[record.message].append(record)
+    return found

@@ -1,0 +1,106 @@
+"""A replay against a mock in memory: no sockets, and time passes as fast as nobody needs it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from wiretool.capture.files import read_packets
+from wiretool.replay.manners import manners
+from wiretool.replay.manners.manner import Manner
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.player import Abort, Act, Dial, Finish, Player, Send
+from wiretool.replay.recording import recording_of
+from wiretool.replay.script import Script, script_of
+from wiretool.servers.choose import mock_for
+from wiretool.servers.mock import Action, Close, Mock
+from wiretool.servers.mock import Send as MockSend
+from wiretool.servers.options import MockOptions
+from wiretool.sessions.dialogues import Recording
+
+START_NS = 1_800_000_000_000_000_000
+
+
+@dataclass
+class Replayed:
+    """What came of a replay."""
+
+    recording: Recording
+    script: Script
+    outcomes: list[Outcome]
+    player: Player
+
+    @property
+    def findings(self) -> list[Outcome]:
+        return [each for each in self.outcomes if each.verdict.is_finding]
+
+
+class Stage:
+    """Joins a player and mocks, one for each protocol, under one clock."""
+
+    def __init__(self, player: Player, mocks: Mapping[str, Mock]) -> None:
+        self.player = player
+        self.mocks = mocks
+        self.now_ns = START_NS
+        self._mock_of: dict[int, Mock] = {}
+
+    def play(self, recording: Recording, *, prepare: bool = True) -> None:
+        self._act(self.player.start(self.now_ns, prepare=recording if prepare else None))
+        while not self.player.is_over:
+            wakes = [self.player.wake_ns, *(mock.wake_ns for mock in self.mocks.values())]
+            self.now_ns = max(min(wake for wake in wakes if wake is not None), self.now_ns)
+            for mock in self.mocks.values():
+                if mock.wake_ns is not None and mock.wake_ns <= self.now_ns:
+                    self._answer(mock, mock.woken(self.now_ns))
+            if self.player.wake_ns is not None and self.player.wake_ns <= self.now_ns:
+                self._act(self.player.woken(self.now_ns))
+
+    def _act(self, acts: Iterable[Act]) -> None:
+        for act in acts:
+            now_ns, number = self.now_ns, act.connection
+            if isinstance(act, Dial):
+                mock = self._mock_of[number] = self.mocks[act.protocol]
+                self._answer(mock, mock.opened(number, act.door or mock.doors[0].name, now_ns))
+                self._act(self.player.opened(number, now_ns))
+                continue
+            mock = self._mock_of[number]
+            if isinstance(act, Send):
+                self._answer(mock, mock.received(number, act.data, now_ns))
+            elif isinstance(act, Finish):
+                self._answer(mock, mock.ended(number, now_ns))
+            elif isinstance(act, Abort):
+                self._answer(mock, mock.lost(number, now_ns))
+
+    def _answer(self, mock: Mock, actions: Iterable[Action]) -> None:
+        sent = set()
+        for action in actions:
+            if isinstance(action, MockSend):
+                sent.add(action.connection)
+                self._act(self.player.received(action.connection, action.data, self.now_ns))
+            elif isinstance(action, Close):
+                self._act(self.player.ended(action.connection, self.now_ns))
+        for number in sent:
+            if more := mock.drained(number, self.now_ns):
+                self._answer(mock, more)
+
+
+def replay(
+    path: Path,
+    *,
+    options: MockOptions | None = None,
+    mocks: Mapping[str, Mock] | None = None,
+    speed: float = inf,
+    prepare: bool = True,
+    every: Mapping[str, Manner] | None = None,
+) -> Replayed:
+    """Replay a capture against mocks: those given, or fresh ones such as the recording wants."""
+    known = every or manners()
+    recording = recording_of(read_packets([path]))
+    script = script_of(recording, known)
+    if mocks is None:
+        plain = options or MockOptions()
+        spoken = {dialogue.protocol for dialogue in script.dialogues}
+        mocks = {name: mock_for(name, known[name].mock_options(recording, plain)) for name in spoken}
+    player = Player(script, known, speed=speed)
+    Stage(player, mocks).play(recording, prepare=prepare)
+    return Replayed(recording, script, player.outcomes(), player)

@@ -1,0 +1,29 @@
+"""What a capture recorded: the order of things, and how connections began and ended."""
+
+from tests.helpers.captures import tcp_packets
+from wiretool.protocols.pravega.framing import encode
+from wiretool.protocols.pravega.messages import Hello, KeepAlive
+from wiretool.replay.recording import recording_of
+from wiretool.sessions.dialogues import Ended, Opened, Told, exchanges_of
+
+HELLO = encode(Hello(high_version=17, low_version=5), "client")
+STORE = ("10.0.0.2", 12345)
+
+
+def test_the_events_of_a_connection_are_told_in_their_order() -> None:
+    says = [("client", HELLO), ("server", HELLO), ("client", encode(KeepAlive(), "client"))]
+    recording = recording_of(tcp_packets(says, server=STORE))  # type: ignore[arg-type]
+    (dialogue,) = recording.dialogues
+    assert (dialogue.protocol, dialogue.is_opened, dialogue.server) == ("pravega", True, "10.0.0.2:12345")
+    names = [event.record.message if isinstance(event, Told) else type(event).__name__ for event in recording.events]
+    assert names[:4] == ["Opened", "Hello", "Hello", "KeepAlive"]
+    assert {type(event) for event in recording.events[4:]} <= {Ended}
+    assert isinstance(recording.events[0], Opened)
+
+
+def test_an_exchange_is_a_request_with_its_replies() -> None:
+    says = [("client", HELLO), ("server", HELLO), ("client", encode(KeepAlive(), "client"))]
+    recording = recording_of(tcp_packets(says, server=STORE))  # type: ignore[arg-type]
+    hello, alive = exchanges_of(recording.dialogues[0].records)
+    assert [reply.message for reply in hello.replies] == ["Hello"]
+    assert (alive.request.message, alive.replies) == ("KeepAlive", [])
