@@ -6,10 +6,11 @@ from math import inf
 from pathlib import Path
 
 from wiretool.capture.files import read_packets
+from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Manner
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Abort, Act, Dial, Finish, Player, Send
+from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Script, script_of
 from wiretool.servers.choose import mock_for
@@ -44,8 +45,8 @@ class Stage:
         self.now_ns = START_NS
         self._mock_of: dict[int, Mock] = {}
 
-    def play(self, recording: Recording, *, prepare: bool = True) -> None:
-        self._act(self.player.start(self.now_ns, prepare=recording if prepare else None))
+    def play(self) -> None:
+        self._act(self.player.start(self.now_ns))
         while not self.player.is_over:
             wakes = [self.player.wake_ns, *(mock.wake_ns for mock in self.mocks.values())]
             self.now_ns = max(min(wake for wake in wakes if wake is not None), self.now_ns)
@@ -101,6 +102,6 @@ def replay(
         plain = options or MockOptions()
         spoken = {dialogue.protocol for dialogue in script.dialogues}
         mocks = {name: mock_for(name, known[name].mock_options(recording, plain)) for name in spoken}
-    player = Player(script, known, speed=speed)
-    Stage(player, mocks).play(recording, prepare=prepare)
+    player = Player(script, known, speed=speed, prepare=recording if prepare else None)
+    Stage(player, mocks).play()
     return Replayed(recording, script, player.outcomes(), player)

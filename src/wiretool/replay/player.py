@@ -8,9 +8,9 @@ import itertools
 import random
 from collections.abc import Mapping
 from math import inf
-from typing import NamedTuple
 
 from wiretool.faults.live import LiveWatch
+from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
@@ -25,38 +25,7 @@ PATIENCE_NS = 5_000_000_000
 LINGER_NS = 200_000_000
 
 
-class Dial(NamedTuple):
-    """Connect; `opened` or `lost` is told."""
-
-    connection: int
-    protocol: str
-    #: Which of a server's addresses it is, by the name of the mock's door.
-    door: str
-
-
-class Send(NamedTuple):
-    """These bytes go out on that connection."""
-
-    connection: int
-    data: bytes
-
-
-class Finish(NamedTuple):
-    """Nothing more is sent on that connection; what comes is still taken."""
-
-    connection: int
-
-
-class Abort(NamedTuple):
-    """That connection is reset."""
-
-    connection: int
-
-
-Act = Dial | Send | Finish | Abort
-
-
-class Player:
+class Player(Caller):
     """One replay of a script; `speed` is how many times as fast as recorded, infinite for as fast as it goes."""
 
     def __init__(
@@ -67,12 +36,15 @@ class Player:
         speed: float = inf,
         seed: int = 0,
         patience_ns: int = PATIENCE_NS,
+        prepare: Recording | None = None,
     ) -> None:
+        """The server is first prepared for the recording that is given as `prepare`, if any."""
         self._steps = script.steps
         self._manners = manners
         self._speed = speed
         self._seed = seed
         self._patience_ns = patience_ns
+        self._prepare = prepare
         self.values = Values()
         self._acts: list[Act] = []
         self._lines: dict[int, Line] = {}
@@ -86,18 +58,15 @@ class Player:
         #: Since when the step at hand is waited for, and when it is given up.
         self._since_ns: int | None = None
         self._start_ns = 0
-        self.wake_ns: int | None = None
-        self.is_over = False
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
-    def start(self, now_ns: int, *, prepare: Recording | None = None) -> list[Act]:
-        """Begin; the server is first prepared for a recording, if one is given."""
-        for name, manner in self._manners.items() if prepare is not None else ():
-            assert prepare is not None
-            if prepare.of(name):
+    def start(self, now_ns: int) -> list[Act]:
+        """Begin, by preparing the server if that is wished for."""
+        for name, manner in self._manners.items():
+            if self._prepare is not None and self._prepare.of(name):
                 number = self._dial(Dialogue(-1, "", "", name), manner, now_ns)
-                self._talks.append((number, manner.prepare(prepare, self.values)))
+                self._talks.append((number, manner.prepare(self._prepare, self.values)))
         self._start_ns = now_ns
         return self._go_on(now_ns)
 

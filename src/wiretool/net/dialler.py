@@ -1,0 +1,151 @@
+"""Runs a caller: its dials become sockets, its acts bytes, its waking a timer of the loop's."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from wiretool.errors import WiretoolError
+from wiretool.net.addresses import Address
+from wiretool.net.alarm import Alarm
+from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
+from wiretool.net.clock import Clock
+from wiretool.net.sockets import Owner, Socket
+from wiretool.sinks.pcapng import Recording
+
+#: How long a server may take to accept.
+CONNECT_S = 10.0
+#: Protocol, and name of the door.
+Target = tuple[str, str]
+
+
+class Dialler(Owner):
+    """Joins a caller and sockets; what goes over them is written into `recording`, if there is one."""
+
+    def __init__(
+        self, caller: Caller, targets: Mapping[Target, Address], *, recording: Recording | None = None
+    ) -> None:
+        """`targets` has for each protocol and door an address; the door that has none is where the first one is."""
+        self._caller = caller
+        self._targets = targets
+        self._recording = recording
+        self._clock = Clock()
+        self._alarm = Alarm(self._clock, self._ring)
+        self._sockets: dict[int, Socket] = {}
+        self._dialling: set[asyncio.Task[None]] = set()
+        self._queue: deque[Act] = deque()
+        self._is_working = False
+        self._over = asyncio.Event()
+        #: Connections that came to be, and what the network said of the last one that did not.
+        self.reached = 0
+        self.why_unreached = ""
+        self._failure: Exception | None = None
+
+    async def run(self, stopped: asyncio.Event | None = None) -> bool:
+        """Until the caller is over, or `stopped` is set; whether it came to its end."""
+        self._perform(self._caller.start(self._clock.now_ns()))
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._over, stopped) if event is not None]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            self._end()
+        if self._failure is not None:
+            raise self._failure
+        return self._caller.is_over
+
+    def _end(self) -> None:
+        self._alarm.cancel()
+        for task in self._dialling:
+            task.cancel()
+        for end in list(self._sockets.values()):
+            end.close() if self._caller.is_over else end.abort()
+
+    # -- what sockets say ------------------------------------------------------------------------------------------
+
+    def opened(self, end: Socket) -> None:
+        self.reached += 1
+        self._sockets[end.number] = end
+        self._record(lambda recording, now_ns: recording.opened(end.number, end.local, end.peer, now_ns))
+        self._perform(self._caller.opened(end.number, self._clock.now_ns()))
+
+    def received(self, end: Socket, data: bytes) -> None:
+        self._record(lambda recording, now_ns: recording.sent(end.number, "server", data, now_ns))
+        self._perform(self._caller.received(end.number, data, self._clock.now_ns()))
+
+    def ended(self, end: Socket) -> None:
+        self._record(lambda recording, now_ns: recording.finished(end.number, "server", now_ns))
+        self._perform(self._caller.ended(end.number, self._clock.now_ns()))
+
+    def full(self, end: Socket) -> None:
+        """What a caller says is no more than was recorded or asked for: it waits in the socket."""
+
+    def drained(self, end: Socket) -> None:
+        """Nothing was held back."""
+
+    def lost(self, end: Socket, why: str) -> None:
+        if self._sockets.pop(end.number, None) is None:
+            return
+        if why:
+            self._record(lambda recording, now_ns: recording.lost(end.number, "server", now_ns))
+        self._record(lambda recording, _: recording.forget(end.number))
+        self._perform(self._caller.lost(end.number, why, self._clock.now_ns()))
+
+    # -- what is to be done ----------------------------------------------------------------------------------------
+
+    def _perform(self, acts: Iterable[Act]) -> None:
+        """Do it behind all that is to be done already, whatever that leads to meanwhile."""
+        self._queue.extend(acts)
+        if self._is_working:
+            return
+        self._is_working = True
+        try:
+            while self._queue:
+                self._do(self._queue.popleft())
+        finally:
+            self._is_working = False
+        self._alarm.set(self._caller.wake_ns)
+        if self._caller.is_over:
+            self._over.set()
+
+    def _do(self, act: Act) -> None:
+        if isinstance(act, Dial):
+            task = asyncio.ensure_future(self._dial(act))
+            self._dialling.add(task)
+            task.add_done_callback(self._dialling.discard)
+            return
+        end = self._sockets.get(act.connection)
+        if end is None:
+            return
+        if isinstance(act, Send):
+            if end.send(act.data):
+                self._record(lambda recording, now_ns: recording.sent(end.number, "client", act.data, now_ns))
+        elif isinstance(act, Finish):
+            self._record(lambda recording, now_ns: recording.finished(end.number, "client", now_ns))
+            end.finish()
+        elif isinstance(act, Abort):
+            self._record(lambda recording, now_ns: recording.lost(end.number, "client", now_ns))
+            end.abort()
+
+    async def _dial(self, act: Dial) -> None:
+        address = self._targets.get((act.protocol, act.door)) or self._targets[act.protocol, ""]
+        dialled = asyncio.get_running_loop().create_connection(lambda: Socket(self, act.connection, act.door), *address)
+        try:
+            await asyncio.wait_for(dialled, CONNECT_S)
+        except (OSError, TimeoutError, UnicodeError) as err:
+            why = getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"
+            self.why_unreached = f"cannot reach {address}: {why}"
+            self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
+
+    def _record(self, what: Callable[[Recording, int], None]) -> None:
+        """Write into the recording at the time it is now. Where that fails the run ends with it."""
+        if self._recording is None:
+            return
+        try:
+            what(self._recording, self._clock.now_ns())
+        except (WiretoolError, BrokenPipeError) as err:
+            self._recording, self._failure = None, err
+            self._over.set()
+
+    def _ring(self) -> None:
+        self._perform(self._caller.woken(self._clock.now_ns()))
