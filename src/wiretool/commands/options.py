@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -42,12 +43,26 @@ class DecodeFormat(StrEnum):
         return self in (DecodeFormat.PARQUET, DecodeFormat.ARROW)
 
 
+class ReportFormat(StrEnum):
+    """How the result of a replay or comparison is written."""
+
+    TEXT = "text"
+    NDJSON = "ndjson"
+
+
 class Engine(StrEnum):
     """How captures are read: message by message, or many at once as columns. The result is the same."""
 
     AUTO = "auto"
     ROWS = "rows"
     COLUMNS = "columns"
+
+
+def path_from(text: str) -> Path:
+    """A path of the command line: an empty one would be the folder it is run in."""
+    if not text:
+        raise typer.BadParameter("the name is empty")
+    return Path(text)
 
 
 #: How many processes read.
@@ -66,7 +81,7 @@ CaptureFiles = Annotated[
     typer.Argument(
         metavar="CAPTURE...",
         show_default=False,
-        readable=False,
+        parser=path_from,
         help="pcap or pcapng files, also gzip or zstd; - reads stdin",
     ),
 ]
@@ -77,22 +92,35 @@ PortNames = Annotated[
 ]
 OutputFile = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", show_default=False, help="write to a file instead of stdout"),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        show_default=False,
+        parser=path_from,
+        help="write to a file instead of stdout",
+    ),
 ]
 ListenAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", show_default="127.0.0.1 and the usual port", help="HOST:PORT to listen on")
 ]
-TlsCertificate = Annotated[Path | None, typer.Option(metavar="FILE", help="speak TLS, with this PEM certificate")]
-TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="its key, if not in the same file")]
+TlsCertificate = Annotated[
+    Path | None, typer.Option(parser=path_from, metavar="FILE", help="speak TLS, with this PEM certificate")
+]
+TlsKey = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="its key, if not in the same file")]
 Seed = Annotated[int, typer.Option(metavar="N", help="of all that is made up or drawn by lot")]
 FaultRules = Annotated[
     list[str] | None,
     typer.Option("--fault", metavar="RULE", show_default=False, help="a rule as CONDITION: ACTION; repeatable"),
 ]
-FaultFile = Annotated[Path | None, typer.Option(metavar="FILE", help="fault rules in TOML")]
+FaultFile = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="fault rules in TOML")]
 ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API there, loopback only")]
-RecordFile = Annotated[Path | None, typer.Option(metavar="FILE", help="write what is said as pcapng, TLS in the clear")]
-ReadyFile = Annotated[Path | None, typer.Option(metavar="FILE", help="write the addresses there, JSON, when ready")]
+RecordFile = Annotated[
+    Path | None, typer.Option(parser=path_from, metavar="FILE", help="write what is said as pcapng, TLS in the clear")
+]
+ReadyFile = Annotated[
+    Path | None, typer.Option(parser=path_from, metavar="FILE", help="write the addresses there, JSON, when ready")
+]
 ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="connections at once")]
 ServingSeconds = Annotated[float | None, typer.Option(min=0.001, metavar="S", help="stop then")]
 
@@ -118,7 +146,10 @@ def protocols_like(name: str) -> "list[Protocol]":
 
 
 def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
-    """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file."""
+    """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file.
+
+    What holds nothing at all is a capture of nothing, as for other tools, and told.
+    """
     paths = list(captures or ())
     if not paths:
         raise UsageError("nothing to read: give a capture, or - for stdin")
@@ -127,7 +158,11 @@ def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
     for path in paths:
         if str(path) != "-" and (why := _refusal(path)):
             raise UsageError(f"{path}: {why}")
-    return [stdin() if str(path) == "-" else path for path in paths]
+    sources = [stdin() if str(path) == "-" else path for path in paths]
+    for path, source in zip(paths, sources, strict=True):
+        if _is_empty(source):
+            tell(f"{'stdin' if source is not path else path} is empty: no packets")
+    return sources
 
 
 def is_stdout(path: Path | None) -> bool:
@@ -171,3 +206,13 @@ def _refusal(path: Path) -> str:
         return "no such file"
     except OSError:
         return ""
+
+
+def _is_empty(source: Path | BinaryIO) -> bool:
+    """Whether there is nothing in it; a pipe is waited for. What cannot be read is not: its reader says why."""
+    try:
+        if isinstance(source, Path):
+            return os.path.isfile(source) and not os.path.getsize(source)
+        return isinstance(source, BufferedReader) and not source.peek(1)
+    except OSError:
+        return False

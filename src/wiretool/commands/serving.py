@@ -50,7 +50,7 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
     from wiretool.net.host import Host
 
     protocols = [door.protocol for door in mock.doors]
-    rules = rules_for(protocols, wishes)
+    rules = rules_for(protocols, wishes.rules, wishes.rules_file)
     with ExitStack() as stack:
         host = Host(mock, tell, connections_max=connections_for(wishes, files_each=1))
         if rules or wishes.control:
@@ -157,14 +157,13 @@ def begin(subject: "Host | Tap", bound: "Mapping[str, Address]") -> None:
     subject.tell(f"{subject.protocols[0]} is ready: " + ", ".join(f"{door} {where}" for door, where in bound.items()))
 
 
-def rules_for(protocols: Sequence[str], wishes: Wishes) -> "list[Rule]":
-    """The fault rules of the command line and of the file; UsageError for a bad one."""
+def rules_for(protocols: Sequence[str], texts: Sequence[str], path: Path | None) -> "list[Rule]":
+    """The fault rules of the command line and of a file; UsageError for a bad one."""
     from wiretool.faults import parse_rule, rules_from
 
-    rules = [parse_rule(text, protocols=protocols, origin="--fault") for text in wishes.rules]
-    if wishes.rules_file is not None:
-        text = "".join(lines_of(str(wishes.rules_file)))
-        rules += rules_from(text, str(wishes.rules_file), protocols=protocols)
+    rules = [parse_rule(text, protocols=protocols, origin="--fault") for text in texts]
+    if path is not None:
+        rules += rules_from("".join(lines_of(str(path))), str(path), protocols=protocols)
     return rules
 
 

@@ -70,7 +70,7 @@ def tapping(
         on_record = stack.enter_context(written(shown, protocols))
         tap = Tap(
             ways,
-            rules_for(protocols, wishes),
+            rules_for(protocols, wishes.rules, wishes.rules_file),
             wishes.seed,
             on_record,
             tell,

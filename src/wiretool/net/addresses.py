@@ -1,5 +1,6 @@
 """Addresses as people write them."""
 
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from wiretool.errors import UsageError
@@ -51,3 +52,13 @@ def reachable(host: str, *, is_tls: bool) -> str:
     if is_tls and host in (LOOPBACK, *EVERYWHERE):
         return "localhost"
     return EVERYWHERE.get(host, host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or number, is this machine and nobody else's."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -6,7 +6,7 @@ from typing import Any
 from wiretool.codec.message import Issued, Position
 from wiretool.faults.places import with_value
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Manner, Steps, Verdict, is_noise
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Steps, Verdict, is_noise
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
 
@@ -31,10 +31,28 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
             _judge_difference(manner, outcome, difference, recorded, live)
 
 
+def judge_number(manner: Manner, outcome: Outcome, why: str = "") -> None:
+    """What did not come of the recorded replies, for the reason `why` if there is one, and what came too much."""
+    for at, recorded in enumerate(outcome.recorded[len(outcome.live) :], len(outcome.live)):
+        if not (outcome.is_covered or outcome.verdict is Verdict.UNKNOWN):
+            excuse = manner.excuse_missing(recorded, outcome.request, outcome.dialogue)
+            missing = Difference((), recorded.message, ABSENT, at)
+            _note(outcome, excuse, missing, Verdict.MISSING, why)
+    for at, live in enumerate(outcome.live[len(outcome.recorded) :], len(outcome.recorded)):
+        if live.kind == "frame" and not outcome.was_covered:
+            excuse = manner.excuse_extra(live, outcome.request, outcome.dialogue)
+            _note(outcome, excuse, Difference((), ABSENT, live.message, at), Verdict.EXTRA)
+
+
 def _judge_difference(manner: Manner, outcome: Outcome, difference: Difference, recorded: Record, live: Record) -> None:
     excuse = manner.excuse(difference, recorded, live, outcome.request)
+    _note(outcome, excuse, difference._replace(at=len(outcome.live) - 1), Verdict.DIFFERENT)
+
+
+def _note(outcome: Outcome, excuse: Excuse | None, difference: Difference, verdict: Verdict, why: str = "") -> None:
+    """A difference, with its verdict where there is no excuse for it."""
     if excuse is None:
-        outcome.note(Verdict.DIFFERENT, differences=[difference])
+        outcome.note(verdict, why, [difference])
     else:
         outcome.note(excuse.verdict, excuse.why)
 

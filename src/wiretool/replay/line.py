@@ -8,7 +8,7 @@ from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.records import Record
-from wiretool.replay.judge import judge
+from wiretool.replay.judge import judge, judge_number
 from wiretool.replay.manners.manner import Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
@@ -35,7 +35,7 @@ class Line:
         self._rng = rng
         #: What was recorded, by the number of the request.
         self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
-        self._was_covered = _covered(dialogue, manner)
+        self._was_covered = covered(dialogue, manner)
         #: What became of it so far; and of what the server says unasked, by name.
         self._outcomes: dict[int, Outcome] = {}
         self._unasked: dict[str, list[Outcome]] = defaultdict(list)
@@ -192,22 +192,11 @@ class Line:
         """Everything that was recorded or said, with what did not come and what came too much. Asked once, at last."""
         found = [*self._outcomes.values(), *(each for outcomes in self._unasked.values() for each in outcomes)]
         for outcome in found:
-            self._judge_number(outcome)
+            judge_number(self.manner, outcome, self.why_over)
         return found + self._ends
 
-    def _judge_number(self, outcome: Outcome) -> None:
-        """What did not come, and what came too much."""
-        for recorded in outcome.recorded[len(outcome.live) :]:
-            if not (outcome.is_covered or outcome.verdict is Verdict.UNKNOWN):
-                excuse = self.manner.excuse_missing(recorded, outcome.request, self.dialogue)
-                outcome.note(excuse.verdict if excuse else Verdict.MISSING, excuse.why if excuse else self.why_over)
-        for live in outcome.live[len(outcome.recorded) :]:
-            if live.kind == "frame" and not outcome.was_covered:
-                excuse = self.manner.excuse_extra(live, outcome.request, self.dialogue)
-                outcome.note(excuse.verdict if excuse else Verdict.EXTRA, excuse.why if excuse else "")
 
-
-def _covered(dialogue: Dialogue, manner: Manner) -> set[int]:
+def covered(dialogue: Dialogue, manner: Manner) -> set[int]:
     """The recorded requests that were settled by a reply to a later one."""
     found: set[int] = set()
     waiting: dict[int, Record] = {}

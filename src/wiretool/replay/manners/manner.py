@@ -46,11 +46,13 @@ class Verdict(IntEnum):
 
 
 class Difference(NamedTuple):
-    """A place in a reply that is not as it should be."""
+    """A place in a reply that is not as it should be; no steps where the message itself is not."""
 
     steps: Steps
     expected: Any
     live: Any
+    #: In which of the replies, from 0; -1 stands for the request.
+    at: int = 0
 
 
 class Excuse(NamedTuple):

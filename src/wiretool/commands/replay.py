@@ -1,0 +1,93 @@
+"""`wiretool replay CAPTURE...`: the clients of a recording, spoken again to a server, and what it answers judged."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import (
+    CaptureFiles,
+    FaultFile,
+    FaultRules,
+    OutputFile,
+    PortNames,
+    ProtocolName,
+    RecordFile,
+    ReportFormat,
+    Seed,
+)
+
+
+def replay(
+    captures: CaptureFiles = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[DOOR=]ADDRESS", show_default=False, help="the server; without one a mock of ours is started"
+        ),
+    ] = None,
+    allow_remote: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HOST", show_default=False, help="let this host be a target, though it is another machine"
+        ),
+    ] = None,
+    prepare: Annotated[
+        bool | None,
+        typer.Option(
+            "--prepare/--no-prepare",
+            show_default="on for the mock",
+            help="first make what the recording takes for granted: segments, streams, tables",
+        ),
+    ] = None,
+    speed: Annotated[
+        str, typer.Option(metavar="1|N|max", help="times as fast as recorded; max waits for answers only")
+    ] = "1",
+    causal: Annotated[
+        bool, typer.Option("--causal", help="go on when what was waited for has come, whatever the clock: --speed max")
+    ] = False,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, max=3600, metavar="S", help="how much longer than recorded an answer may take")
+    ] = 5.0,
+    where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
+    from_: Annotated[
+        float, typer.Option("--from", min=0, metavar="S", help="begin so long after the first packet")
+    ] = 0,
+    to: Annotated[
+        float | None, typer.Option(min=0, metavar="S", show_default=False, help="end so long after the first packet")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="only tell what would be said, prepared, exchanged and left out")
+    ] = False,
+    expect: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="accept the differences listed there, TOML")
+    ] = None,
+    protocol: ProtocolName = "auto",
+    port: PortNames = None,
+    format_: Annotated[ReportFormat, typer.Option("--format", help="form of the report")] = ReportFormat.TEXT,
+    output: OutputFile = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write a JUnit report too")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="write a page for the browser too")] = None,
+    record: RecordFile = None,
+    fault: FaultRules = None,
+    faults: FaultFile = None,
+    seed: Seed = 0,
+) -> None:
+    """Speak the clients of a recording to a server again, and judge what it answers.
+
+    Exit code 1 where the server answers otherwise, leaves an answer out or says more; 4 where it cannot be reached.
+    """
+    from wiretool.commands.replaying import Judging, Playing, Reading, replayed, speed_from, targets_from
+
+    reading = Reading(captures, protocol, port, where, from_, to)
+    playing = Playing(
+        targets_from(target, allow_remote or ()),
+        prepare,
+        speed_from("max" if causal else speed),
+        timeout,
+        record,
+        tuple(fault or ()),
+        faults,
+        seed,
+    )
+    replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)

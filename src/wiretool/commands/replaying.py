@@ -1,0 +1,260 @@
+"""The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.options import ReportFormat, ports_from, protocols_like, sources_from, tell
+from wiretool.errors import CaptureError, PeerError, UsageError
+
+if TYPE_CHECKING:
+    from wiretool.net.addresses import Address
+    from wiretool.net.dialler import Target
+    from wiretool.records import Record
+    from wiretool.replay.manners.manner import Manner
+    from wiretool.replay.run import Played, Stage
+    from wiretool.replay.script import Script
+    from wiretool.sessions.dialogues import Recording
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read, and which of it is said."""
+
+    captures: Sequence[Path] | None
+    protocol: str
+    ports: Sequence[str] | None
+    where: str = ""
+    from_s: float = 0.0
+    to_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """Whom it is said to, and how."""
+
+    #: By protocol or door, empty for the only one there is; none for mocks of our own.
+    targets: "Mapping[str, Address]"
+    prepare: bool | None
+    speed: float
+    timeout_s: float
+    record: Path | None
+    rules: Sequence[str]
+    rules_file: Path | None
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What is made of the answers."""
+
+    form: ReportFormat
+    output: Path | None
+    junit: Path | None
+    html: Path | None
+    expect: Path | None
+
+
+def speed_from(text: str) -> float:
+    """How many times as fast as recorded; UsageError for what is none."""
+    if text == "max":
+        return inf
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < inf:
+        raise UsageError(f"--speed {text!r}: wants a number above 0, as 1 or 0.5, or max")
+    return speed
+
+
+def targets_from(texts: Sequence[str] | None, allowed: Sequence[str]) -> "dict[str, Address]":
+    """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
+    from wiretool.net.addresses import address_from, is_loopback
+
+    found: dict[str, Address] = {}
+    for text in texts or ():
+        name, equals, rest = text.partition("=")
+        address = address_from(rest if equals else text, option="--target")
+        if not is_loopback(address.host) and address.host not in allowed:
+            raise UsageError(f"--target {address} is another machine; if that is meant, --allow-remote {address.host}")
+        found[name if equals else ""] = address
+    return found
+
+
+def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
+    """Read, play, judge, report. `typer.Exit` of 1 where there are findings."""
+    from wiretool.replay.manners import manners
+
+    recording = recorded(reading)
+    known = spoken(recording, manners(), playing)
+    script = script_for(recording, known, reading)
+    if is_dry:
+        told_plan(recording, script, known, playing, judging)
+        return
+    played = play_on(recording, script, known, playing)
+    reported(recording, script, played, judging)
+
+
+# -- what was recorded -------------------------------------------------------------------------------------------------
+
+
+def recorded(reading: Reading) -> "Recording":
+    """What the captures recorded; CaptureError where that is nothing of our protocols."""
+    from wiretool.capture.files import read_packets
+    from wiretool.replay.recording import recording_of
+
+    sources = sources_from(reading.captures)
+    recording = recording_of(
+        read_packets(sources), protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell
+    )
+    if not any(dialogue.protocol for dialogue in recording.dialogues):
+        name = " ".join(map(str, reading.captures or ()))
+        count = len(recording.dialogues)
+        raise CaptureError(
+            name, f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others", offset=0
+        )
+    return recording
+
+
+def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing) -> "dict[str, Manner]":
+    """The manners of the protocols that are recorded and have somebody to be said to."""
+    names = [name for name in known if recording.of(name)]
+    if not names:
+        others = sorted({dialogue.protocol for dialogue in recording.dialogues if dialogue.protocol})
+        raise UsageError(
+            f"nothing to replay: only {', '.join(others)}, of which the store's or no side is spoken again"
+        )
+    if playing.targets and len(names) > 1 and "" in playing.targets:
+        raise UsageError(
+            f"--target: {' and '.join(names)} are recorded; say which is where, as --target {names[0]}=HOST:PORT"
+        )
+    if not playing.targets or "" in playing.targets:
+        return {name: known[name] for name in names}
+    return {name: known[name] for name in names if any(key in playing.targets for key in doors_of(name))}
+
+
+def doors_of(protocol: str) -> list[str]:
+    """What an address of a server of the protocol may be called: the protocol, or one of its doors."""
+    from wiretool.servers.choose import mock_for
+    from wiretool.servers.options import MockOptions
+
+    return [protocol, *(door.name for door in mock_for(protocol, MockOptions()).doors)]
+
+
+def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: Reading) -> "Script":
+    """What is done in the replay."""
+    from wiretool.replay.script import script_of
+
+    wanted = {record.n for record in wanted_records(recording, reading)}
+    return script_of(recording, known, is_wanted=lambda record: record.n in wanted)
+
+
+def wanted_records(recording: "Recording", reading: Reading) -> "Iterator[Record]":
+    """The records that the options choose, of both sides. UsageError for a bad expression."""
+    from wiretool.sessions.dialogues import Told
+    from wiretool.where import Clock, Selection, names_for
+
+    selection = Selection(names_for(protocols_like(reading.protocol)), Clock(), expression=reading.where)
+    first_ns = recording.events[0].time_ns if recording.events else 0
+    for event in recording.events:
+        if isinstance(event, Told):
+            since_s = (event.time_ns - first_ns) / NS_PER_S
+            is_in_time = reading.from_s <= since_s <= (inf if reading.to_s is None else reading.to_s)
+            if selection(event.record) and is_in_time:
+                yield event.record
+
+
+# -- playing it --------------------------------------------------------------------------------------------------------
+
+
+def play_on(recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing) -> "Played":
+    """Play it to the target or to mocks. PeerError where no connection could be made."""
+    from wiretool.replay.player import Player
+    from wiretool.replay.run import play
+
+    is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
+    player = Player(
+        script,
+        known,
+        speed=playing.speed,
+        seed=playing.seed,
+        patience_ns=round(playing.timeout_s * NS_PER_S),
+        prepare=recording if is_prepared else None,
+    )
+    with ExitStack() as stack:
+        played = play(player, stage_for(recording, known, playing, stack))
+    if not played.reached and played.why_unreached:
+        raise PeerError(played.why_unreached)
+    return played
+
+
+def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing, stack: ExitStack) -> "Stage":
+    """Whom it is played to, and what is recorded of that."""
+    from wiretool.commands.serving import rules_for
+    from wiretool.replay.run import Stage
+    from wiretool.servers.choose import mock_for
+    from wiretool.servers.options import MockOptions
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.pcapng import Recording as Pcapng
+
+    record = None
+    if playing.record is not None:
+        record = Pcapng(stack.enter_context(open_output(playing.record)))
+        record.begin()
+    if playing.targets:
+        if playing.rules or playing.rules_file is not None:
+            raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
+        return Stage(targets_for(known, playing.targets), record=record, tell=tell)
+    mocks = {
+        name: mock_for(name, manner.mock_options(recording, MockOptions(seed=playing.seed)))
+        for name, manner in known.items()
+    }
+    protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
+    rules = rules_for(protocols, playing.rules, playing.rules_file)
+    return Stage(mocks=mocks, rules=rules, seed=playing.seed, record=record, tell=tell)
+
+
+def targets_for(known: "Mapping[str, Manner]", named: "Mapping[str, Address]") -> "dict[Target, Address]":
+    """The address of each door that has one; UsageError for a name that is nobody's."""
+    found: dict[Target, Address] = {}
+    names = {name: doors_of(name) for name in known}
+    for key, address in named.items():
+        places = [(name, "" if key in ("", name) else key) for name, doors in names.items() if key in ("", *doors)]
+        if not places:
+            there = ", ".join(door for doors in names.values() for door in doors)
+            raise UsageError(f"--target {key}={address}: there is {there}")
+        found |= dict.fromkeys(places, address)
+    for name in known:
+        if (name, "") not in found:
+            found[name, ""] = next(address for (owner, _), address in found.items() if owner == name)
+    return found
+
+
+# -- what is told ------------------------------------------------------------------------------------------------------
+
+
+def told_plan(
+    recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing, judging: Judging
+) -> None:
+    """Print what would be done."""
+    from wiretool.replay.plan import plan_lines
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.printable import printable
+
+    is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
+    with open_output(judging.output) as out:
+        for line in plan_lines(recording, script, known, is_prepared=is_prepared):
+            out.write(printable(line) + "\n")
+
+
+def reported(recording: "Recording", script: "Script", played: "Played", judging: Judging) -> None:
+    """Write the report. `typer.Exit` of 1 where there are findings, 130 where it was stopped."""
+    from collections import Counter
+
+    tell(str(dict(Counter(outcome.verdict.name for outcome in played.outcomes))))

@@ -1,0 +1,75 @@
+"""One replay from beginning to end: against a server somewhere, or mocks of our own that are started for it."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from wiretool.faults import Interceptor, Rule
+from wiretool.net.addresses import LOOPBACK, Address
+from wiretool.net.dialler import Dialler, Target
+from wiretool.net.host import Host
+from wiretool.net.serving import loop_factory
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.player import Player
+from wiretool.servers.mock import Mock
+from wiretool.sinks.pcapng import Recording as Pcapng
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Whom a player talks to: addresses, or mocks by the protocol that is spoken at their first door."""
+
+    targets: Mapping[Target, Address] = field(default_factory=dict)
+    mocks: Mapping[str, Mock] = field(default_factory=dict)
+    #: Of the mocks.
+    rules: Sequence[Rule] = ()
+    seed: int = 0
+    record: Pcapng | None = None
+    tell: Callable[[str], None] = lambda text: None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of it."""
+
+    outcomes: list[Outcome]
+    #: Whether it was played to its end, and not stopped before.
+    is_whole: bool
+    #: Connections that the server has accepted, and what the network said of one that it has not.
+    reached: int
+    why_unreached: str
+
+
+def play(player: Player, stage: Stage) -> Played:
+    """Play to the end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_play(player, stage))
+
+
+async def _play(player: Player, stage: Stage) -> Played:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with AsyncExitStack() as stack:
+        targets = dict(stage.targets)
+        for protocol, mock in stage.mocks.items():
+            targets |= await _hosted(protocol, mock, stage, stack)
+        dialler = Dialler(player, targets, recording=stage.record)
+        is_whole = await dialler.run(stopped)
+    return Played(player.outcomes(), is_whole, dialler.reached, dialler.why_unreached)
+
+
+async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack) -> dict[Target, Address]:
+    """Start a mock at ports that are free; where its doors are."""
+    host = Host(mock, stage.tell)
+    rules = [rule for rule in stage.rules if {name for name, _ in rule.sides} & {door.protocol for door in mock.doors}]
+    if rules:
+        host.interceptor = Interceptor(rules, seed=stage.seed, on_note=stage.tell)
+    stack.push_async_callback(host.stop)
+    found: dict[Target, Address] = {}
+    for door in mock.doors:
+        found[protocol, door.name] = await host.listen(door.name, Address(LOOPBACK, 0), None)
+    return found | {(protocol, ""): found[protocol, mock.doors[0].name]}
