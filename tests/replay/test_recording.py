@@ -27,3 +27,16 @@ def test_an_exchange_is_a_request_with_its_replies() -> None:
     hello, alive = exchanges_of(recording.dialogues[0].records)
     assert [reply.message for reply in hello.replies] == ["Hello"]
     assert (alive.request.message, alive.replies) == ("KeepAlive", [])
+
+
+def test_a_part_of_a_recording_begins_in_the_middle() -> None:
+    says = [("client", HELLO), ("server", HELLO), ("client", encode(KeepAlive(), "client"))]
+    recording = recording_of(tcp_packets(says, server=STORE))  # type: ignore[arg-type]
+    alive = next(event for event in recording.events if isinstance(event, Told) and event.record.message == "KeepAlive")
+    part = recording.between(alive.time_ns, recording.events[-1].time_ns)
+    (dialogue,) = part.dialogues
+    assert not dialogue.is_opened
+    assert [record.message for record in dialogue.records] == ["KeepAlive"]
+    assert isinstance(part.events[0], Opened)
+    assert part.events[0].time_ns == alive.time_ns
+    assert recording.between(recording.events[0].time_ns, recording.events[-1].time_ns).dialogues[0].is_opened

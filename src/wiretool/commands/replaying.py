@@ -1,6 +1,6 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import inf
@@ -13,7 +13,6 @@ from wiretool.errors import CaptureError, PeerError, UsageError
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
     from wiretool.net.dialler import Target
-    from wiretool.records import Record
     from wiretool.replay.manners.manner import Manner
     from wiretool.replay.run import Played, Stage
     from wiretool.replay.script import Script
@@ -113,6 +112,10 @@ def recorded(reading: Reading) -> "Recording":
     recording = recording_of(
         read_packets(sources), protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell
     )
+    if (reading.from_s or reading.to_s is not None) and recording.events:
+        first_ns = recording.events[0].time_ns
+        last_ns = recording.events[-1].time_ns if reading.to_s is None else first_ns + round(reading.to_s * NS_PER_S)
+        recording = recording.between(first_ns + round(reading.from_s * NS_PER_S), last_ns)
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)
@@ -151,23 +154,18 @@ def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: R
     """What is done in the replay."""
     from wiretool.replay.script import script_of
 
-    wanted = {record.n for record in wanted_records(recording, reading)}
+    wanted = wanted_records(recording, reading)
     return script_of(recording, known, is_wanted=lambda record: record.n in wanted)
 
 
-def wanted_records(recording: "Recording", reading: Reading) -> "Iterator[Record]":
-    """The records that the options choose, of both sides. UsageError for a bad expression."""
+def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
+    """The numbers of the records that the options choose, of both sides. UsageError for a bad expression."""
     from wiretool.sessions.dialogues import Told
     from wiretool.where import Clock, Selection, names_for
 
     selection = Selection(names_for(protocols_like(reading.protocol)), Clock(), expression=reading.where)
-    first_ns = recording.events[0].time_ns if recording.events else 0
-    for event in recording.events:
-        if isinstance(event, Told):
-            since_s = (event.time_ns - first_ns) / NS_PER_S
-            is_in_time = reading.from_s <= since_s <= (inf if reading.to_s is None else reading.to_s)
-            if selection(event.record) and is_in_time:
-                yield event.record
+    told = (event.record for event in recording.events if isinstance(event, Told))
+    return {record.n for record in told if selection(record)}
 
 
 # -- playing it --------------------------------------------------------------------------------------------------------

@@ -1,36 +1,27 @@
 """Two replays of one recording: what differs between their answers is another in each run, and no finding."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Manner, Steps, Verdict
+from wiretool.replay.grid import key_of
+from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 
 LEARNT = "another in each of two runs"
 
 
-def without_noise(first: Iterable[Outcome], second: Iterable[Outcome], manner_of: dict[str, Manner]) -> list[Outcome]:
+def without_noise(first: Iterable[Outcome], second: Iterable[Outcome]) -> list[Outcome]:
     """The outcomes of the second run, with what was otherwise in the first one taken for noise."""
-    before = {_key(outcome): outcome for outcome in first}
+    before = {key_of(outcome): outcome for outcome in first}
     found = list(second)
     for outcome in found:
-        other = before.get(_key(outcome))
+        other = before.get(key_of(outcome))
         if other is not None and outcome.verdict.is_finding:
-            _excuse(outcome, other, manner_of[outcome.dialogue.protocol])
+            _excuse(outcome, other)
     return found
 
 
-def _key(outcome: Outcome) -> Hashable:
-    """What is the same exchange in both."""
-    number = outcome.dialogue.number
-    if outcome.request is not None:
-        return number, outcome.request.n
-    if outcome.recorded:
-        return number, outcome.recorded[0].n
-    return number, "unasked", outcome.live[0].message if outcome.live else "end"
-
-
-def _excuse(outcome: Outcome, other: Outcome, manner: Manner) -> None:
+def _excuse(outcome: Outcome, other: Outcome) -> None:
     """Take for noise what was not so in the other run."""
     if outcome.verdict is not Verdict.DIFFERENT:
         if outcome.verdict is not other.verdict:
@@ -39,7 +30,7 @@ def _excuse(outcome: Outcome, other: Outcome, manner: Manner) -> None:
         return
     seen = {(difference.steps, repr(difference.live)) for difference in other.differences}
     places = {steps for steps, _ in seen}
-    kept = [each for each in outcome.differences if not _is_noise(each, seen, places, outcome, other, manner)]
+    kept = [each for each in outcome.differences if not _is_noise(each, seen, places, outcome, other)]
     if len(kept) < len(outcome.differences):
         outcome.reasons.append(LEARNT)
         outcome.differences = kept
@@ -52,7 +43,6 @@ def _is_noise(
     places: set[Steps],
     outcome: Outcome,
     other: Outcome,
-    manner: Manner,
 ) -> bool:
     """Whether the other run had something else in that place: the recorded value, or a third."""
     if (difference.steps, repr(difference.live)) in seen:

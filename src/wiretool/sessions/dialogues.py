@@ -74,6 +74,26 @@ class Recording:
         found = [exchange for dialogue in self.of(protocol) for exchange in exchanges_of(dialogue.records)]
         return sorted(found, key=lambda exchange: exchange.request.n)
 
+    def between(self, first_ns: int, last_ns: int) -> "Recording":
+        """What happened in that time, both ends included; what began earlier begins in the middle."""
+        cut: dict[Dialogue, Dialogue] = {}
+        found = Recording()
+        begun = {event.dialogue: event.time_ns for event in self.events if isinstance(event, Opened)}
+        for event in self.events:
+            if isinstance(event, Opened) or not first_ns <= event.time_ns <= last_ns:
+                continue
+            whole = event.dialogue
+            if whole not in cut:
+                is_opened = whole.is_opened and begun[whole] >= first_ns
+                cut[whole] = Dialogue(whole.number, whole.client, whole.server, whole.protocol, is_opened)
+                found.dialogues.append(cut[whole])
+                found.events.append(Opened(max(begun[whole], first_ns), cut[whole]))
+            found.events.append(event._replace(dialogue=cut[whole]))
+            if isinstance(event, Told):
+                cut[whole].records.append(event.record)
+        found.events.sort(key=lambda event: event.time_ns)
+        return found
+
 
 @dataclass(eq=False, slots=True)
 class Exchange:

@@ -1,0 +1,60 @@
+"""Two servers side by side: what they answer differently to one recording."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import NamedTuple
+
+from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.where.names import spelt
+
+#: Fields that are shown of one answer at most.
+FIELDS_MAX = 4
+
+
+class Row(NamedTuple):
+    """An exchange to which two servers answer otherwise; one of the outcomes may be lacking."""
+
+    one: Outcome | None
+    other: Outcome | None
+    #: What each says, in words.
+    says_one: str
+    says_other: str
+
+
+def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
+    """The exchanges in which the two are not alike, in the order of the recording."""
+    theirs = {key_of(outcome): outcome for outcome in other}
+    for outcome in one:
+        counterpart = theirs.pop(key_of(outcome), None)
+        row = Row(outcome, counterpart, said(outcome), said(counterpart))
+        if row.says_one != row.says_other:
+            yield row
+    for outcome in theirs.values():
+        if outcome.live:
+            yield Row(None, outcome, said(None), said(outcome))
+
+
+def key_of(outcome: Outcome) -> Hashable:
+    """What is the same exchange in several replays of one recording."""
+    number = outcome.dialogue.number
+    if outcome.request is not None:
+        return number, outcome.request.n
+    if outcome.recorded:
+        return number, outcome.recorded[0].n
+    return number, "unasked", outcome.live[0].message if outcome.live else "end"
+
+
+def said(outcome: Outcome | None) -> str:
+    """What a server answered, as far as it is not what was recorded."""
+    if outcome is None:
+        return "not there"
+    if outcome.verdict in (Verdict.SAME, Verdict.MAPPED, Verdict.NOISE):
+        return "as recorded"
+    messages = ", ".join(record.message or record.error for record in outcome.live) or "nothing"
+    fields = [
+        f"{spelt(each.steps)} {each.live!r}" for each in sorted(outcome.differences, key=lambda each: str(each.steps))
+    ]
+    more = f", {len(fields) - FIELDS_MAX} more" if len(fields) > FIELDS_MAX else ""
+    return (
+        f"{messages}: {', '.join(fields[:FIELDS_MAX])}{more}" if fields and outcome.differences[0].steps else messages
+    )
