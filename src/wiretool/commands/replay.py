@@ -26,6 +26,12 @@ def replay(
             metavar="[DOOR=]ADDRESS", show_default=False, help="the server; without one a mock of ours is started"
         ),
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[DOOR=]ADDRESS", show_default=False, help="another server: tell what the two answer differently"
+        ),
+    ] = None,
     allow_remote: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,6 +68,9 @@ def replay(
     expect: Annotated[
         Path | None, typer.Option(metavar="FILE", help="accept the differences listed there, TOML")
     ] = None,
+    learn_noise: Annotated[
+        bool, typer.Option("--learn-noise", help="play it twice: what is another in each run is no difference")
+    ] = False,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     format_: Annotated[ReportFormat, typer.Option("--format", help="form of the report")] = ReportFormat.TEXT,
@@ -89,5 +98,7 @@ def replay(
         tuple(fault or ()),
         faults,
         seed,
+        learn_noise,
+        targets_from(against, allow_remote or (), option="--against"),
     )
     replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)

@@ -1,19 +1,24 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wiretool.commands.options import ReportFormat, ports_from, protocols_like, sources_from, tell
-from wiretool.errors import CaptureError, PeerError, UsageError
+import typer
+
+from wiretool.commands.options import ReportFormat, lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.errors import CaptureError, PeerError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
     from wiretool.net.dialler import Target
+    from wiretool.replay.expect import Expectations
     from wiretool.replay.manners.manner import Manner
+    from wiretool.replay.outcomes import Outcome
     from wiretool.replay.run import Played, Stage
     from wiretool.replay.script import Script
     from wiretool.sessions.dialogues import Recording
@@ -46,6 +51,9 @@ class Playing:
     rules: Sequence[str]
     rules_file: Path | None
     seed: int
+    #: Whether it is played twice, to learn what is another in each run; and whom else it is played to.
+    learns: bool = False
+    against: "Mapping[str, Address]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +80,43 @@ def speed_from(text: str) -> float:
     return speed
 
 
-def targets_from(texts: Sequence[str] | None, allowed: Sequence[str]) -> "dict[str, Address]":
+def targets_from(
+    texts: Sequence[str] | None, allowed: Sequence[str], *, option: str = "--target"
+) -> "dict[str, Address]":
     """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
     from wiretool.net.addresses import address_from, is_loopback
 
     found: dict[str, Address] = {}
     for text in texts or ():
         name, equals, rest = text.partition("=")
-        address = address_from(rest if equals else text, option="--target")
+        address = address_from(rest if equals else text, option=option)
         if not is_loopback(address.host) and address.host not in allowed:
-            raise UsageError(f"--target {address} is another machine; if that is meant, --allow-remote {address.host}")
+            raise UsageError(f"{option} {address} is another machine; if that is meant, --allow-remote {address.host}")
         found[name if equals else ""] = address
     return found
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
-    """Read, play, judge, report. `typer.Exit` of 1 where there are findings."""
+    """Read, play, judge, report. `typer.Exit` of 1 where there are findings; Stopped where somebody stopped it."""
     from wiretool.replay.manners import manners
 
     recording = recorded(reading)
     known = spoken(recording, manners(), playing)
     script = script_for(recording, known, reading)
+    expectations = expectations_for(judging, known)
     if is_dry:
         told_plan(recording, script, known, playing, judging)
         return
     played = play_on(recording, script, known, playing)
-    reported(recording, script, played, judging)
+    is_whole = played.is_whole
+    if playing.learns and is_whole:
+        again = play_on(recording, script, known, replace(playing, record=None))
+        played = replace(again, outcomes=without_noise_of(played, again))
+    if playing.against and is_whole:
+        other = play_on(recording, script, known, replace(playing, targets=playing.against, record=None))
+        compared(played, other, playing, judging)
+        return
+    reported(recording, script, played, judging, expectations)
 
 
 # -- what was recorded -------------------------------------------------------------------------------------------------
@@ -251,8 +270,54 @@ def told_plan(
             out.write(printable(line) + "\n")
 
 
-def reported(recording: "Recording", script: "Script", played: "Played", judging: Judging) -> None:
-    """Write the report. `typer.Exit` of 1 where there are findings, 130 where it was stopped."""
-    from collections import Counter
+def expectations_for(judging: Judging, known: "Mapping[str, Manner]") -> "Expectations":
+    """The differences that are accepted; UsageError for a bad file."""
+    from wiretool.replay.expect import expectations_from
 
-    tell(str(dict(Counter(outcome.verdict.name for outcome in played.outcomes))))
+    if judging.expect is None:
+        return expectations_from("", [])
+    text = "".join(lines_of(str(judging.expect)))
+    return expectations_from(text, [manner.protocol for manner in known.values()], name=f"--expect {judging.expect}")
+
+
+def without_noise_of(first: "Played", second: "Played") -> "list[Outcome]":
+    """The outcomes of the second of two runs, less what was otherwise in the first."""
+    from wiretool.replay.noise import without_noise
+
+    return without_noise(first.outcomes, second.outcomes)
+
+
+def reported(
+    recording: "Recording", script: "Script", played: "Played", judging: Judging, expectations: "Expectations"
+) -> None:
+    """Write the report. `typer.Exit` of 1 where there are findings; Stopped where it was not played to its end."""
+    from wiretool.replay.report import write_report
+    from wiretool.sinks.output import open_output
+
+    remarks = list(expectations.apply(played.outcomes))
+    if not played.is_whole:
+        remarks.append("stopped before its end: what was not said by then is missing here")
+    files = [("junit", judging.junit), ("html", judging.html), (judging.form.value, judging.output)]
+    for form, path in files:
+        if path is not None or form == judging.form.value:
+            with open_output(path) as out:
+                write_report(recording, script, played.outcomes, out, form, remarks=remarks)
+    if not played.is_whole:
+        raise Stopped(signal.SIGINT)
+    if any(outcome.verdict.is_finding for outcome in played.outcomes):
+        raise typer.Exit(1)
+
+
+def compared(one: "Played", other: "Played", playing: Playing, judging: Judging) -> None:
+    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything."""
+    from wiretool.replay.grid import grid, grid_lines
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.printable import printable
+
+    rows = list(grid(one.outcomes, other.outcomes))
+    names = [", ".join(map(str, targets.values())) or "mock" for targets in (playing.targets, playing.against)]
+    with open_output(judging.output) as out:
+        for line in grid_lines(rows, *names):
+            out.write(printable(line) + "\n")
+    if rows:
+        raise typer.Exit(1)

@@ -1,6 +1,6 @@
 """Two servers side by side: what they answer differently to one recording."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from wiretool.replay.manners.manner import Verdict
@@ -58,3 +58,19 @@ def said(outcome: Outcome | None) -> str:
     return (
         f"{messages}: {', '.join(fields[:FIELDS_MAX])}{more}" if fields and outcome.differences[0].steps else messages
     )
+
+
+def grid_lines(rows: Sequence[Row], one: str, other: str) -> Iterator[str]:
+    """The grid for people: a line for each exchange, and below it what each of the two servers says."""
+    if not rows:
+        yield f"{one} and {other} answer alike"
+        return
+    width = max(len(one), len(other))
+    for row in rows:
+        outcome = row.one or row.other
+        assert outcome is not None
+        asked = "unasked" if outcome.request is None else f"{outcome.request.message} (record {outcome.request.n})"
+        yield f"{outcome.dialogue.name}: {asked}"
+        yield f"  {one:<{width}}  {row.says_one}"
+        yield f"  {other:<{width}}  {row.says_other}"
+    yield f"{len(rows):,} exchange{'s' * (len(rows) != 1)} answered differently"

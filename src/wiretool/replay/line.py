@@ -1,7 +1,6 @@
 """One live connection of a replay: what was said on it, what was heard, and what that answers."""
 
 import random
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from wiretool.codec.message import Message
@@ -36,11 +35,12 @@ class Line:
         #: What was recorded, by the number of the request.
         self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
         self._was_covered = covered(dialogue, manner)
-        #: What became of it so far; and of what the server says unasked, by name.
+        #: What became of it so far; and of what the server says unasked, by its number where it was recorded.
         self._outcomes: dict[int, Outcome] = {}
-        self._unasked: dict[str, list[Outcome]] = defaultdict(list)
-        for name, records in pushed(dialogue.records).items():
-            self._unasked[name] = [Outcome(dialogue, None, [record]) for record in records]
+        self._unasked = {record.n: Outcome(dialogue, None, [record]) for record in pushed(dialogue.records)}
+        self._extra: list[Outcome] = []
+        #: What of it was not heard yet.
+        self._unheard = {record.n: record for record in pushed(dialogue.records)}
         #: Number of the live request -> recorded request; and the recorded ones that nothing was said to yet.
         self._asked: dict[int, Record] = {}
         self._open: dict[int, Record] = {}
@@ -103,7 +103,8 @@ class Line:
         self.heard = []
         for message in messages:
             data = self.manner.protocol.encode(message, "client")
-            self._talking.update(live.n for live in self._send(data, now_ns) if live.kind == "frame")
+            said = [live for live in self._send(data, now_ns) if live.kind == "frame"]
+            self._talking.update(live.n for live in said if self.manner.wants_answer(live))
 
     @property
     def is_talking(self) -> bool:
@@ -153,19 +154,20 @@ class Line:
             self._settled.update(each.n for each in self._outcomes[settled].recorded)
 
     def _hear_unasked(self, live: Record) -> None:
-        for outcome in self._unasked[live.message]:
-            if outcome.recorded and not outcome.live:
-                outcome.live.append(live)
-                self._settled.add(outcome.recorded[0].n)
-                judge(self.manner, self._values, outcome, outcome.recorded[0], live)
-                return
-        self._unasked[live.message].append(Outcome(self.dialogue, None, [], [live]))
+        number = self.manner.match(live, self._unheard, self._values, self.dialogue)
+        if number is None:
+            self._extra.append(Outcome(self.dialogue, None, [], [live]))
+            return
+        recorded, outcome = self._unheard.pop(number), self._unasked[number]
+        outcome.live.append(live)
+        self._settled.add(number)
+        judge(self.manner, self._values, outcome, recorded, live)
 
     def _stumble(self, live: Record) -> None:
         """What the server said is not right, whatever was recorded."""
         outcome = Outcome(self.dialogue, None, [], [live])
         outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}")
-        self._unasked[""].append(outcome)
+        self._extra.append(outcome)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -173,7 +175,8 @@ class Line:
         """A recorded frame comes too late: the connection is over."""
         if record.kind == "frame":
             outcome = self._outcomes[record.n] = Outcome(self.dialogue, record, self._recorded[record.n])
-            outcome.note(Verdict.MISSING if outcome.recorded else Verdict.UNKNOWN, self.why_over)
+            if not outcome.recorded:
+                outcome.note(Verdict.UNKNOWN, self.why_over)
 
     def part(self, why: str) -> None:
         """The server has ended the connection, or could not be reached."""
@@ -190,7 +193,7 @@ class Line:
 
     def outcomes(self) -> list[Outcome]:
         """Everything that was recorded or said, with what did not come and what came too much. Asked once, at last."""
-        found = [*self._outcomes.values(), *(each for outcomes in self._unasked.values() for each in outcomes)]
+        found = [*self._outcomes.values(), *self._unasked.values(), *self._extra]
         for outcome in found:
             judge_number(self.manner, outcome, self.why_over)
         return found + self._ends

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Issued, Message, Position
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Manner, Steps
+from wiretool.replay.manners.manner import Manner, Steps, Talk
 from wiretool.replay.script import Hear, Open, Say, Script
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Recording
@@ -59,8 +59,13 @@ def exchanged_in(script: Script, manners: Mapping[str, Manner]) -> list[Exchange
 
 def prepared_for(recording: Recording, manner: Manner) -> list[Message]:
     """What is said first to a server that answers nothing, to bring it where the recording begins."""
-    talk = manner.prepare(recording, Values())
     said: list[Message] = []
+    for _, talk in manner.preparations(recording, Values()):
+        _listen(talk, said)
+    return said
+
+
+def _listen(talk: Talk, said: list[Message]) -> None:
     try:
         messages = next(talk)
         while len(said) < TALK_MESSAGES_MAX:
@@ -69,7 +74,6 @@ def prepared_for(recording: Recording, manner: Manner) -> list[Message]:
     except StopIteration:
         pass
     talk.close()
-    return said
 
 
 def plan_lines(

@@ -65,8 +65,8 @@ class Player(Caller):
         """Begin, by preparing the server if that is wished for."""
         for name, manner in self._manners.items():
             if self._prepare is not None and self._prepare.of(name):
-                number = self._dial(Dialogue(-1, "", "", name), manner, now_ns)
-                self._talks.append((number, manner.prepare(self._prepare, self.values)))
+                for server, talk in manner.preparations(self._prepare, self.values):
+                    self._talks.append((self._dial(Dialogue(-1, "", server, name), manner, now_ns), talk))
         self._start_ns = now_ns
         return self._go_on(now_ns)
 

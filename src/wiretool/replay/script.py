@@ -80,6 +80,8 @@ def script_of(
     """The script of the connections whose protocol has a manner; `is_wanted` chooses among the client's frames."""
     script = Script()
     spoken = {dialogue for dialogue in recording.dialogues if dialogue.protocol in manners}
+    for name in {dialogue.protocol for dialogue in spoken}:
+        manners[name].study(recording)
     for dialogue in recording.dialogues:
         if dialogue not in spoken and dialogue.protocol:
             script.left_out.append(LeftOut(dialogue, None, f"{dialogue.protocol} is not replayed"))

@@ -32,6 +32,10 @@ class Values:
             return (role.kind, within) in self._shifts
         return recorded in self._live.get((role.kind, within), ())
 
+    def is_taken(self, role: Issued, within: Hashable, live: Any) -> bool:
+        """Whether a value stands for another recorded one by now."""
+        return live in self._live.get((role.kind, within), {}).values()
+
     def live_of(self, role: Issued | Position, within: Hashable, recorded: Any) -> Any:
         """What a recorded value is now; itself where that is not known."""
         if recorded in role.besides:

@@ -9,11 +9,12 @@ from wiretool.replay.manners.manner import Manner
 def manners() -> Mapping[str, Manner]:
     """By protocol, those that can be spoken again."""
     from wiretool.replay.manners.pravega import PravegaManner
+    from wiretool.replay.manners.sbp import SbpManner
 
     return {
         "pravega": PravegaManner(PROTOCOLS["pravega"]),
         "pravega-draft": Manner(PROTOCOLS["pravega-draft"]),
-        "sbp": Manner(PROTOCOLS["sbp"]),
-        "sbp-0.1": Manner(PROTOCOLS["sbp-0.1"]),
+        "sbp": SbpManner(PROTOCOLS["sbp"]),
+        "sbp-0.1": SbpManner(PROTOCOLS["sbp-0.1"]),
         "offramp": Manner(PROTOCOLS["offramp"]),
     }

@@ -1,7 +1,7 @@
 """How a protocol is spoken again, as far as its declarations say it."""
 
 import random
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
@@ -79,6 +79,9 @@ class Manner:
         self.protocol = protocol
         self.dialect = dialect_of(protocol)
 
+    def study(self, recording: Recording) -> None:
+        """Look over a recording before it is spoken again: what one frame means, another may tell."""
+
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
     def form(self, record: Record) -> Form:
@@ -140,6 +143,10 @@ class Manner:
         """Brings the server into the state that the recording takes for granted, and learns where things are now."""
         yield from ()
 
+    def preparations(self, recording: Recording, values: Values) -> Iterable[tuple[str, Talk]]:
+        """What is said to which recorded server before all, in turn: most know of one, whose address says nothing."""
+        return (("", self.prepare(recording, values)),)
+
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """The options of a mock that is such a server as was recorded."""
         return options
@@ -153,6 +160,13 @@ class Manner:
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """Of the requests that wait on a connection, by number, those that a reply to a later one settles as well."""
         return ()
+
+    def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
+        """The number of what the server was recorded to say unasked, and has not said yet, that this is; None for none.
+
+        `unheard` has it in the order of the recording.
+        """
+        return next((number for number, record in unheard.items() if record.message == live.message), None)
 
     def is_expected(self, reply: Record) -> bool:
         """Whether what the server said unasked is waited for: not so signs of life, which come when they come."""

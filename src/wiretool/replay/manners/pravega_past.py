@@ -1,0 +1,366 @@
+"""Infers from a recording what it takes for granted: the requests are done to a model of the store, in their order.
+
+Where a reply shows more than the model has, it was there before the recording, if nothing was known of it yet, or
+others have done it meanwhile: a controller whose connections were not recorded, or a part of the store itself.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wiretool.codec.message import Message
+from wiretool.protocols.pravega import failures, messages, segments
+from wiretool.protocols.pravega.session import SEGMENT_FIELD
+from wiretool.protocols.pravega.structures import NONE_I64
+from wiretool.records import Record
+from wiretool.replay.manners.pravega_appends import Append, Fate, append_log, frames_of
+from wiretool.replay.manners.pravega_lengths import first_lengths
+from wiretool.replay.manners.pravega_past_tables import TABLE_REQUESTS, TablesPast
+from wiretool.replay.manners.pravega_state import (
+    Before,
+    Change,
+    Create,
+    Delete,
+    Extend,
+    Past,
+    Seal,
+    SetAttribute,
+    Truncate,
+)
+from wiretool.sessions.dialogues import Recording
+
+#: Refusals that tell nothing of segments: the store has others, or the client is not the right one.
+MUTE = (failures.WrongHost, failures.AuthTokenCheckFailed)
+
+
+class Plain:
+    """A plain segment as the model has it; `exists` is None until something is known of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.exists: bool | None = None
+        #: As it was before the recording.
+        self.before: Before | None = None
+        self.length = self.start = 0
+        self.is_sealed = False
+        self.attributes: dict[str, int] = {}
+        #: Somebody has used it as one that is not sealed.
+        self.was_open = False
+        self.was_deleted = False
+
+
+def past_of(recording: Recording) -> Past:
+    """What a recording takes for granted."""
+    historian = _Historian(recording)
+    for event in frames_of(recording):
+        historian.take(event.record)
+    return historian.past
+
+
+class _Historian:
+    """Does what was recorded to a model."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.past = Past(log=append_log(recording))
+        self._requests: dict[int, Record] = {}
+        self._replies: dict[int, Record] = {}
+        for event in frames_of(recording):
+            record = event.record
+            if record.side == "client":
+                self._requests[record.n] = record
+            elif record.reply_to is not None:
+                self._replies.setdefault(record.reply_to, record)
+        self._tables = TablesPast(self.past, self._requests, self._replies)
+        self._lengths = first_lengths(recording, self.past.log)
+        self._plain: dict[str, Plain] = {}
+
+    def take(self, record: Record) -> None:
+        """The next frame of either side."""
+        message = record.fields
+        if not isinstance(message, Message):
+            return
+        self._note_names(record, message)
+        if record.side == "client":
+            if not self._tables.say(record):
+                self._say(record)
+        elif record.reply_to is not None and (request := self._requests.get(record.reply_to)) is not None:
+            if not self._tables.hear(record, request):
+                self._hear(record, request)
+
+    def _note_names(self, record: Record, message: Any) -> None:
+        name = getattr(message, SEGMENT_FIELD.get(type(message), ""), None)
+        if name and not isinstance(message, TABLE_REQUESTS):
+            self.past.segments.setdefault(name)
+        if isinstance(message, segments.SegmentCreated) and record.reply_to in self._requests:
+            if isinstance(self._requests[record.reply_to].fields, segments.CreateTransientSegment):
+                self.past.made_up.add(message.segment)
+        for field in ("offset", "truncation_offset", "target_offset", "expected_offset"):
+            at = getattr(message, field, -1)
+            if record.side == "client" and at >= 0:
+                append = self.past.log.of.get(record.n)
+                where = append.segment if append else name
+                self.past.lowest[where] = min(self.past.lowest.get(where, at), at)
+
+    # -- what segments are there -----------------------------------------------------------------------------------
+
+    def _of(self, name: str) -> Plain:
+        if name not in self._plain:
+            self._plain[name] = Plain(name)
+        return self._plain[name]
+
+    def _there(self, name: str, n: int) -> Plain:
+        """The segment, which is there by now."""
+        plain = self._of(name)
+        if plain.exists is None:
+            length = self._lengths.get(name, 0)
+            plain.before = self.past.before[name] = Before(name, length=length)
+            plain.length = length
+        elif not plain.exists:
+            self._change(n, Create(name))
+            plain.length = plain.start = 0
+            plain.is_sealed = False
+            plain.attributes = {}
+            plain.before = None
+        plain.exists = True
+        return plain
+
+    def _gone(self, name: str, n: int) -> None:
+        """The segment is not there by now."""
+        plain = self._of(name)
+        if plain.exists:
+            self._change(n, Delete(name))
+        plain.exists = False
+
+    def _change(self, n: int, change: Change) -> None:
+        self.past.changes.setdefault(n, []).append(change)
+
+    # -- what is evident of them -----------------------------------------------------------------------------------
+
+    def _reaches(self, plain: Plain, length: int, n: int) -> None:
+        """The segment is so long by now."""
+        if length <= plain.length:
+            return
+        data = self.past.contents.bytes_of(plain.name, plain.length, length)
+        self._change(n, Extend(plain.name, data))
+        plain.length = length
+
+    def _is_sealed(self, plain: Plain, n: int) -> None:
+        if plain.is_sealed:
+            return
+        plain.is_sealed = True
+        if plain.before is not None and not plain.was_open:
+            plain.before.is_sealed = True
+        else:
+            self._change(n, Seal(plain.name))
+
+    def _begins(self, plain: Plain, start: int, n: int) -> None:
+        """What is before an offset was dropped by now."""
+        if start <= plain.start:
+            return
+        self._reaches(plain, start, n)
+        if plain.before is not None and plain.start == 0 and start <= plain.before.length:
+            plain.before.start = start
+        else:
+            self._change(n, Truncate(plain.name, start))
+        plain.start = start
+
+    def _has(self, plain: Plain, attribute: str, value: int, n: int) -> None:
+        """An attribute has this value by now."""
+        known = plain.attributes.get(attribute)
+        if known is None and plain.before is not None:
+            plain.before.attributes[attribute] = value
+        elif (NONE_I64 if known is None else known) != value:
+            self._change(n, SetAttribute(plain.name, attribute, value))
+        plain.attributes[attribute] = value
+
+    # -- what is said ----------------------------------------------------------------------------------------------
+
+    def _say(self, record: Record) -> None:
+        """What a request does, as far as its reply says that it was done."""
+        append = self.past.log.of.get(record.n)
+        if append is not None:
+            self._append(append)
+            return
+        reply = self._replies.get(record.n)
+        act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
+        if reply is None or act is None or not isinstance(reply.fields, Message):
+            return
+        if not reply.fields.declaration.is_failure:
+            act(self, record, record.fields, reply.fields)
+
+    def _append(self, append: Append) -> None:
+        if append.segment is None or append.fate not in (Fate.STORED, Fate.OPEN):
+            return
+        plain = self._there(append.segment, append.record.n)
+        if plain.is_sealed and append.fate is Fate.OPEN:
+            return
+        plain.length += append.length
+        plain.was_open = True
+        if append.writer in plain.attributes:
+            plain.attributes[append.writer] = append.number
+
+    def _create(self, record: Record, request: Any, reply: Any) -> None:
+        plain = self._of(reply.segment)
+        if plain.exists:
+            self._change(record.n, Delete(plain.name))
+        plain.__init__(plain.name)  # type: ignore[misc]
+        plain.exists = plain.was_open = True
+
+    def _delete(self, record: Record, request: Any, reply: Any) -> None:
+        self._there(request.segment, record.n).exists = False
+        self._of(request.segment).was_deleted = True
+
+    def _seal(self, record: Record, request: Any, reply: Any) -> None:
+        self._there(request.segment, record.n).is_sealed = True
+
+    def _truncate(self, record: Record, request: Any, reply: Any) -> None:
+        plain = self._there(request.segment, record.n)
+        self._reaches(plain, request.truncation_offset, record.n)
+        plain.start = max(plain.start, request.truncation_offset)
+
+    def _merge(self, record: Record, request: Any, reply: Any) -> None:
+        if isinstance(reply, segments.SegmentAttributeUpdated):
+            self._there(request.target, record.n)
+            return
+        self._merge_one(record, request.target, request.source)
+
+    def _merge_batch(self, record: Record, request: Any, reply: Any) -> None:
+        self._there(request.target_segment_id, record.n)
+        for source in request.source_segment_ids:
+            self._merge_one(record, request.target_segment_id, source)
+
+    def _merge_one(self, record: Record, target: str, source: str) -> None:
+        into = self._there(target, record.n)
+        taken = self._of(source)
+        if taken.exists is False and taken.was_deleted:
+            return  # merged before: nothing happens
+        taken = self._there(source, record.n)
+        begin = into.length
+        data = self.past.contents.bytes_of(source, taken.start, taken.length)
+        self.past.contents.add(target, begin, data, is_sure=False)
+        into.length += taken.length - taken.start
+        into.was_open = True
+        taken.exists, taken.was_deleted = False, True
+
+    def _touch(self, record: Record, request: Any, reply: Any) -> None:
+        """It is there, and not more."""
+        self._there(getattr(request, SEGMENT_FIELD[type(request)]), record.n)
+
+    def _set_attribute(self, record: Record, request: Any, reply: Any) -> None:
+        plain = self._there(request.segment_name, record.n)
+        if reply.success:
+            self._has(plain, request.attribute_id, request.expected_value, record.n)
+            plain.attributes[request.attribute_id] = request.new_value
+        plain.was_open = True
+
+    def _set_up(self, record: Record, request: Any, reply: Any) -> None:
+        plain = self._there(request.segment, record.n)
+        self._has(plain, request.writer_id, reply.last_event_number, record.n)
+
+    def _get_attribute(self, record: Record, request: Any, reply: Any) -> None:
+        self._has(self._there(request.segment_name, record.n), request.attribute_id, reply.value, record.n)
+
+    # -- what is heard ---------------------------------------------------------------------------------------------
+
+    def _hear(self, record: Record, request: Record) -> None:
+        """What a reply shows that may be because of what was said after its request."""
+        hear = _HEARD.get(type(record.fields))  # type: ignore[arg-type]
+        if hear is not None:
+            hear(self, record, request, record.fields)
+
+    def _acked(self, record: Record, request: Record, ack: Any) -> None:
+        append = self.past.log.of.get(request.n)
+        if append is None or append.segment is None:
+            return
+        plain = self._there(append.segment, request.n)
+        self._reaches(plain, ack.current_segment_write_offset, request.n)
+        if append.writer not in plain.attributes:
+            if plain.before is not None:
+                plain.before.attributes[append.writer] = ack.previous_event_number
+            plain.attributes[append.writer] = append.number
+
+    def _told(self, record: Record, request: Record, info: Any) -> None:
+        plain = self._of(info.segment_name)
+        self._reaches(plain, info.write_offset, request.n)
+        self._begins(plain, info.start_offset, request.n)
+        if info.is_sealed:
+            self._is_sealed(plain, request.n)
+        else:
+            plain.was_open = True
+
+    def _read(self, record: Record, request: Record, reply: Any) -> None:
+        plain = self._of(reply.segment)
+        self._reaches(plain, reply.offset + len(reply.data), record.n)
+        if reply.end_of_segment:
+            self._is_sealed(plain, request.n)
+        elif reply.at_tail:
+            plain.was_open = True
+
+    def _located(self, record: Record, request: Record, reply: Any) -> None:
+        self._reaches(self._of(reply.segment), reply.offset, request.n)
+
+    def _sealed(self, record: Record, request: Record, reply: Any) -> None:
+        is_read = isinstance(request.fields, messages.ReadSegment)
+        name = request.fields.target if isinstance(request.fields, segments.MergeSegments) else reply.segment
+        plain = self._there(name, request.n)
+        if is_read:
+            plain.was_open = True
+        self._is_sealed(plain, record.n if is_read else request.n)
+
+    def _missing(self, record: Record, request: Record, reply: Any) -> None:
+        self._gone(reply.segment, request.n)
+
+    def _exists(self, record: Record, request: Record, reply: Any) -> None:
+        if not (self._of(reply.segment).exists is False and self._of(reply.segment).was_deleted):
+            self._there(reply.segment, request.n)
+
+    def _truncated(self, record: Record, request: Record, reply: Any) -> None:
+        plain = self._there(reply.segment, request.n)
+        if 0 <= reply.offset < reply.start_offset:
+            self._begins(plain, reply.start_offset, request.n)
+
+    def _merged(self, record: Record, request: Record, reply: Any) -> None:
+        self._ends(reply.target, reply.source, reply.new_target_write_offset, request)
+
+    def _batch_merged(self, record: Record, request: Record, reply: Any) -> None:
+        for each in reply.merged[-1:]:
+            self._ends(reply.target, each.source, each.new_target_write_offset, request)
+
+    def _ends(self, target: str, source: str, length: int, request: Record) -> None:
+        """A merge left the target so long: what is not known to have been in it, was in the source."""
+        into, taken = self._of(target), self._of(source)
+        more = length - into.length
+        if more > 0 and taken.before is not None and source not in self._lengths:
+            taken.before.length += more
+            into.length = length
+        self._reaches(into, length, request.n)
+
+
+_Act = Callable[[_Historian, Record, Any, Any], None]
+_ACTS: Mapping[type[Message], _Act] = {
+    messages.SetupAppend: _Historian._set_up,
+    messages.ReadSegment: _Historian._touch,
+    segments.GetStreamSegmentInfo: _Historian._touch,
+    segments.CreateSegment: _Historian._create,
+    segments.CreateTransientSegment: _Historian._create,
+    segments.SealSegment: _Historian._seal,
+    segments.DeleteSegment: _Historian._delete,
+    segments.UpdateSegmentPolicy: _Historian._touch,
+    segments.GetSegmentAttribute: _Historian._get_attribute,
+    segments.UpdateSegmentAttribute: _Historian._set_attribute,
+    segments.TruncateSegment: _Historian._truncate,
+    segments.LocateOffset: _Historian._touch,
+    segments.MergeSegments: _Historian._merge,
+    segments.MergeSegmentsBatch: _Historian._merge_batch,
+}
+_HEARD: Mapping[type[Message], Callable[[_Historian, Record, Record, Any], None]] = {
+    messages.DataAppended: _Historian._acked,
+    messages.SegmentRead: _Historian._read,
+    segments.StreamSegmentInfo: _Historian._told,
+    segments.OffsetLocated: _Historian._located,
+    segments.SegmentsMerged: _Historian._merged,
+    segments.SegmentsBatchMerged: _Historian._batch_merged,
+    failures.SegmentIsSealed: _Historian._sealed,
+    failures.NoSuchSegment: _Historian._missing,
+    failures.SegmentAlreadyExists: _Historian._exists,
+    failures.SegmentIsTruncated: _Historian._truncated,
+}

@@ -1,0 +1,115 @@
+"""What the recording takes for granted of a store: the segments before it, and what others did to them meanwhile."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from wiretool.replay.manners.pravega_appends import AppendLog
+from wiretool.replay.manners.pravega_content import Contents
+
+
+@dataclass(eq=False, slots=True)
+class Before:
+    """A segment that was there before the recording."""
+
+    name: str
+    is_table: bool = False
+    length: int = 0
+    start: int = 0
+    is_sealed: bool = False
+    #: Writers' last event numbers among them.
+    attributes: dict[str, int] = field(default_factory=dict)
+    #: Tables: the length of every key; 0 for keys of any length.
+    key_length: int = 0
+    entries: dict[bytes, "Held"] = field(default_factory=dict)
+    #: Tables: keys that were not there, and places in the log from which deltas were read.
+    absent: set[bytes] = field(default_factory=set)
+    positions: set[int] = field(default_factory=set)
+
+
+class Held(NamedTuple):
+    """An entry of a table; of some it is only known that they are there."""
+
+    version: int | None
+    value: bytes
+
+
+class Create(NamedTuple):
+    """Somebody made a segment."""
+
+    segment: str
+
+
+class Extend(NamedTuple):
+    """Somebody appended to a segment, or merged another into it."""
+
+    segment: str
+    data: bytes
+
+
+class Seal(NamedTuple):
+    """Somebody sealed a segment."""
+
+    segment: str
+
+
+class Delete(NamedTuple):
+    """Somebody removed a segment."""
+
+    segment: str
+
+
+class Truncate(NamedTuple):
+    """Somebody dropped the beginning of a segment."""
+
+    segment: str
+    offset: int
+
+
+class SetAttribute(NamedTuple):
+    """Somebody set an attribute of a segment."""
+
+    segment: str
+    attribute: str
+    value: int
+
+
+class Put(NamedTuple):
+    """Somebody put an entry into a table."""
+
+    segment: str
+    key: bytes
+    held: Held
+
+
+class Remove(NamedTuple):
+    """Somebody removed a key from a table."""
+
+    segment: str
+    key: bytes
+
+
+Change = Create | Extend | Seal | Delete | Truncate | SetAttribute | Put | Remove
+
+
+@dataclass(slots=True)
+class Past:
+    """All that is inferred from a recording."""
+
+    log: AppendLog = field(default_factory=AppendLog)
+    before: dict[str, Before] = field(default_factory=dict)
+    #: Number of a record -> what others did before it, in turn.
+    changes: dict[int, list[Change]] = field(default_factory=dict)
+    #: Every segment that is named.
+    segments: dict[str, None] = field(default_factory=dict)
+    #: Segments -> the lowest place that a client names.
+    lowest: dict[str, int] = field(default_factory=dict)
+    #: Names that the server made up.
+    made_up: set[str] = field(default_factory=set)
+    #: Numbers of the appends to which several writers may have appended at once -> how far behind others they may end.
+    tables: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def contents(self) -> Contents:
+        """What is known of the bytes in segments."""
+        return self.log.contents

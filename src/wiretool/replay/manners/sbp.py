@@ -1,0 +1,181 @@
+"""How the Streaming Batch Protocol is spoken again, in its newest schema and in the batch style."""
+
+import random
+import re
+import zlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wiretool.codec.message import Issued, Role
+from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.dialects.sbp import SbpDialect
+from wiretool.faults.places import Pattern, roles_in
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.sbp.messages import CHECKSUM_BYTES
+from wiretool.records import Record
+from wiretool.replay.manners import sbp_excuses
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.sbp_prepare import preparations
+from wiretool.replay.manners.sbp_servers import Servers, servers_in
+from wiretool.replay.values import Values
+from wiretool.servers.options import MockOptions
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+#: Numbers of streams and servers in the sentences of a placement driver (sbp.md §4.5).
+_NUMBERED = re.compile(r"((?:stream(?: id:?)?|server id:?) )(-?\d+)")
+_STREAM = Issued("stream", besides=(-1,))
+_SERVER = Issued("range server", besides=(-1,))
+#: How far off the number of a stream is put that nobody has made, where the server has one of that number by now.
+_ASIDE = 1_000_000
+
+
+class SbpManner(Manner):
+    """Streams, ranges and batches."""
+
+    dialect: SbpDialect
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        assert isinstance(self.dialect, SbpDialect)
+        self._roles: dict[tuple[str, str], Sequence[tuple[Pattern, Role]]] = {}
+        self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
+        self.servers = Servers()
+        self._made: frozenset[tuple[str, Hashable]] = frozenset()
+        self._grounds = sbp_excuses.Grounds()
+
+    def study(self, recording: Recording) -> None:
+        self.servers = servers_in(recording, self.protocol.name)
+        self._grounds = sbp_excuses.grounds_in(recording, self.protocol.name, self.servers)
+
+    # -- what a frame says ---------------------------------------------------------------------------------------------
+
+    def form(self, record: Record) -> Form:
+        """The JSON form less what follows from the rest; sentences of a server are cut at the numbers in them."""
+        made = dict(super().form(record))
+        payload = made.get("payload")
+        if isinstance(payload, Mapping) and _is_all_batches(payload, record, self._batches_keys):
+            made["payload"] = {
+                key: [{name: value for name, value in batch.items() if name != "length"} for batch in payload[key]]
+                for key in payload.keys() & self._batches_keys
+            }
+        if _is_sound(record):
+            made.pop("checksum", None)
+        if record.side == "server":
+            made["header"] = _cut_at_numbers(made.get("header"))
+        return made
+
+    def roles(self, record: Record) -> Sequence[tuple[Pattern, Role]]:
+        kind = (record.side, record.message)
+        if kind not in self._roles:
+            found: dict[tuple[Pattern, Role], None] = {}
+            for table in self.dialect.tables(kind):
+                found |= {(("header", "fields", *steps), role): None for steps, role in roles_in(table)}
+            for schema in self.dialect.schemas:
+                inside = ("payload", schema.batches_key, None)
+                found |= {((*inside, *steps), role): None for steps, role in roles_in(schema.batch)}
+            self._roles[kind] = tuple(found)
+        return self._roles[kind]
+
+    def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        found = list(super().places(record, form, request))
+        if record.side == "server":
+            found += _numbers_in(form.get("header"), ("header",))
+        return found
+
+    # -- what is said again --------------------------------------------------------------------------------------------
+
+    def door(self, dialogue: Dialogue) -> str:
+        return self.servers.door(dialogue.server)
+
+    def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
+        header = record.fields.get("header") if isinstance(record.fields, Mapping) else None
+        if isinstance(header, Mapping) and "raw_hex" in header:
+            return record.raw  # whatever it is, it is not what it should be
+        for place in self.places(record, self.form(record)):
+            if isinstance(place.role, Issued):
+                self._own(place, values)
+        return super().renewed(record, values, conversation, rng)
+
+    def _own(self, place: Place, values: Values) -> None:
+        """A value that no server has told is the client's own, or of nothing at all: so it must stay."""
+        role = place.role
+        assert isinstance(role, Issued)
+        if values.knows(role, place.within, place.value) or self._grounds.is_made(role.kind, place.value):
+            return
+        now = place.value
+        while values.is_taken(role, place.within, now):
+            now += _ASIDE
+        values.bind(role.kind, place.within, place.value, now)
+
+    # -- the server before the recording -------------------------------------------------------------------------------
+
+    def preparations(self, recording: Recording, values: Values) -> Iterable[tuple[str, Talk]]:
+        return preparations(self, recording, values)
+
+    def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
+        """One server that is both is one door, as by default; else each has its own."""
+        self.study(recording)
+        known = self.servers
+        if known.both:
+            return options
+        followers = len(known.followers) if self.protocol.name == "sbp" else 0
+        return replace(options, range_servers=max(len(known.range_servers), 1), followers=followers)
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
+        return self._grounds.excuse(difference, recorded, live, request)
+
+    def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        return self._grounds.excuse_missing(recorded, request, dialogue)
+
+    def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        return self._grounds.excuse_extra(live, request, dialogue)
+
+    def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+        return self._grounds.excuse_end(dialogue, was_ended=was_ended)
+
+
+def _is_all_batches(payload: Mapping[str, Any], record: Record, keys: Iterable[str]) -> bool:
+    """Whether a payload is batches and nothing else, so that they make it again."""
+    assert isinstance(record.fields, Mapping)
+    lengths = [batch["length"] for key in payload.keys() & set(keys) for batch in payload[key]]
+    return bool(lengths) and sum(lengths) == record.fields["payload_length"]
+
+
+def _is_sound(record: Record) -> bool:
+    """Whether the checksum of a frame is that of its payload, and so makes itself."""
+    assert isinstance(record.fields, Mapping)
+    length = record.fields["payload_length"]
+    payload = record.raw[len(record.raw) - CHECKSUM_BYTES - length : -CHECKSUM_BYTES]
+    return int.from_bytes(record.raw[-CHECKSUM_BYTES:], "big") == zlib.crc32(payload)
+
+
+def _cut_at_numbers(form: Any) -> Any:
+    """The form of a header with every sentence that names a stream or server as its parts."""
+    if isinstance(form, list):
+        return [_cut_at_numbers(each) for each in form]
+    if not isinstance(form, Mapping):
+        return form
+    made = {name: _cut_at_numbers(value) for name, value in form.items()}
+    if "code" in made and isinstance(made.get("message"), str):
+        parts = _NUMBERED.split(made["message"])
+        if len(parts) > 1:
+            made["message"] = [int(part) if at % 3 == 2 else part for at, part in enumerate(parts)]
+    return made
+
+
+def _numbers_in(form: Any, steps: Steps) -> Iterable[Place]:
+    """The places of the numbers in such sentences."""
+    if isinstance(form, Mapping):
+        parts = form.get("message") if "code" in form else None
+        for name, value in form.items():
+            yield from _numbers_in(value, (*steps, name))
+        for at, part in enumerate(parts) if isinstance(parts, list) else ():
+            if isinstance(part, int):
+                role = _SERVER if "server" in parts[at - 1] else _STREAM
+                yield Place((*steps, "message", at), part, role, None)
+    elif isinstance(form, list) and (not steps or steps[-1] != "message"):
+        for at, value in enumerate(form):
+            yield from _numbers_in(value, (*steps, at))

@@ -1,0 +1,40 @@
+"""What came of a replay or a comparison, for people and for programs."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.report.data import REPLAY, Report, Wording, report_of
+from wiretool.replay.report.html import html_text
+from wiretool.replay.report.json import json_report, ndjson_text
+from wiretool.replay.report.junit import junit_text
+from wiretool.replay.report.text import report_text
+from wiretool.replay.script import Script
+from wiretool.sessions.dialogues import Recording
+from wiretool.sinks.choose import is_coloured, width_of
+from wiretool.sinks.output import Output
+
+#: What needs no terminal, by the name of the form.
+_WRITERS: Mapping[str, Callable[[Report], str]] = {
+    "ndjson": ndjson_text,
+    "json": json_report,
+    "junit": junit_text,
+    "html": html_text,
+}
+
+
+def write_report(
+    recording: Recording,
+    script: Script,
+    outcomes: Sequence[Outcome],
+    output: Output,
+    form: str = "text",
+    *,
+    wording: Wording = REPLAY,
+    remarks: Sequence[str] = (),
+) -> None:
+    """Write what came of a replay as `text`, `ndjson`, `json`, `junit` or `html`; `remarks` stand below the summary."""
+    report = report_of(recording, script, outcomes, wording=wording, remarks=remarks)
+    if form == "text":
+        output.write(report_text(report, colour=is_coloured(output), width=width_of(output)))
+    else:
+        output.write(_WRITERS[form](report))

@@ -1,0 +1,174 @@
+"""A finished replay as plain data: what was judged how, where, and why."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import msgspec
+
+from wiretool.records import Record
+from wiretool.replay.judge import ABSENT
+from wiretool.replay.manners.manner import Difference, Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.script import Script
+from wiretool.sessions.dialogues import Dialogue, Recording
+from wiretool.where.names import spelt
+
+
+class Wording(NamedTuple):
+    """How things are called in a replay, or in a comparison of two captures."""
+
+    title: str
+    recorded: str
+    live: str
+
+
+REPLAY = Wording("wiretool replay", "recorded", "live")
+
+
+class Differing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One place that is not as it should be; a value that is not there is left out."""
+
+    message: str
+    #: As expressions spell it; empty where the message itself is missing, too much or another.
+    path: str
+    recorded: Any = msgspec.UNSET
+    live: Any = msgspec.UNSET
+
+    @property
+    def name(self) -> str:
+        """How people are told of the place."""
+        if not self.path:
+            return self.message
+        return f"{self.message}{self.path if self.path.startswith('[') else f'.{self.path}'}"
+
+
+class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One outcome. Numbers of records and packets are those of the recording."""
+
+    n: int | None
+    connection: int
+    #: The message that was asked with; null where the server spoke by itself.
+    request: str | None
+    verdict: str
+    reasons: list[str]
+    differences: list[Differing]
+    packets: tuple[int, int] | None
+    protocol: str
+    #: The messages that were answered.
+    recorded: list[str] = []
+    live: list[str] = []
+
+
+class Group(NamedTuple):
+    """So many things for one reason."""
+
+    what: str
+    why: str
+    many: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that is told of a replay. Outcomes are in the order of the recording, what is not in it last."""
+
+    wording: Wording
+    outcomes: Sequence[Outcome]
+    counts: Mapping[Verdict, int]
+    by_dialogue: Mapping[Dialogue, Mapping[Verdict, int]]
+    #: Of what is explained or unknown.
+    reasons: Sequence[Group]
+    left_out: Sequence[Group]
+    remarks: Sequence[str]
+
+    @property
+    def findings(self) -> list[Outcome]:
+        """The outcomes for which the replay has failed."""
+        return [outcome for outcome in self.outcomes if outcome.verdict.is_finding]
+
+
+def report_of(
+    recording: Recording,
+    script: Script,
+    outcomes: Sequence[Outcome],
+    *,
+    wording: Wording = REPLAY,
+    remarks: Sequence[str] = (),
+) -> Report:
+    """The report of what came of a script of a recording."""
+    ours = set(recording.dialogues)
+    ordered = sorted(outcomes, key=lambda outcome: _order(outcome, is_recorded=outcome.dialogue in ours))
+    by_dialogue: dict[Dialogue, Counter[Verdict]] = {}
+    reasons: Counter[tuple[Verdict, str]] = Counter()
+    for outcome in ordered:
+        by_dialogue.setdefault(outcome.dialogue, Counter())[outcome.verdict] += 1
+        if outcome.verdict in (Verdict.EXPLAINED, Verdict.UNKNOWN):
+            reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += 1
+    counts = Counter(outcome.verdict for outcome in ordered)
+    groups = [Group(verdict.name.lower(), why, count) for (verdict, why), count in reasons.most_common()]
+    return Report(wording, ordered, counts, by_dialogue, groups, _left_out(recording, script), remarks)
+
+
+def _order(outcome: Outcome, *, is_recorded: bool) -> tuple[bool, float, int]:
+    record = record_of(outcome)
+    return not (is_recorded and record), record.n if record else inf, outcome.dialogue.number
+
+
+def _left_out(recording: Recording, script: Script) -> list[Group]:
+    groups: Counter[tuple[str, str]] = Counter()
+    for dialogue, record, why in script.left_out:
+        groups[_kind_of(record), why or dialogue.protocol] += 1
+    strangers = sum(not dialogue.protocol for dialogue in recording.dialogues)
+    if strangers:
+        groups["connection", "of no protocol of ours"] += strangers
+    return [Group(what, why, count) for (what, why), count in groups.most_common()]
+
+
+def _kind_of(record: Record | None) -> str:
+    if record is None:
+        return "connection"
+    return record.message or record.kind
+
+
+def record_of(outcome: Outcome) -> Record | None:
+    """Where in the recording an outcome belongs: its request, or what the server said by itself."""
+    if outcome.request is not None:
+        return outcome.request
+    return outcome.recorded[0] if outcome.recorded else None
+
+
+def judged(outcome: Outcome) -> Judged:
+    """An outcome as data."""
+    record = record_of(outcome)
+    return Judged(
+        n=record.n if record else None,
+        connection=outcome.dialogue.number,
+        request=outcome.request.message if outcome.request else None,
+        verdict=outcome.verdict.name.lower(),
+        reasons=outcome.reasons,
+        differences=[differing(outcome, difference) for difference in outcome.differences],
+        packets=record.packets if record else None,
+        protocol=outcome.dialogue.protocol,
+        recorded=[each.message for each in outcome.recorded],
+        live=[each.message for each in outcome.live],
+    )
+
+
+def differing(outcome: Outcome, difference: Difference) -> Differing:
+    """A difference as data."""
+    return Differing(
+        message=message_of(outcome, difference),
+        path=spelt(difference.steps),
+        recorded=msgspec.UNSET if difference.expected is ABSENT else difference.expected,
+        live=msgspec.UNSET if difference.live is ABSENT else difference.live,
+    )
+
+
+def message_of(outcome: Outcome, difference: Difference) -> str:
+    """The name of the message that a difference is in: the recorded one, if there is one."""
+    if not difference.steps:
+        return str(difference.live if difference.expected is ABSENT else difference.expected)
+    records = [outcome.request] if difference.at < 0 else outcome.recorded[difference.at :] or outcome.live[-1:]
+    return records[0].message if records and records[0] is not None else ""

@@ -1,0 +1,161 @@
+"""A report for a terminal: the numbers, then what was found, then why the rest is none."""
+
+from collections.abc import Iterator, Sequence
+
+from wiretool.records import Record
+from wiretool.replay.judge import ABSENT
+from wiretool.replay.manners.manner import Difference, Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.report.data import Group, Report, differing, record_of
+from wiretool.replay.report.values import beside, shortened
+from wiretool.sinks.printable import printable
+from wiretool.sinks.text.colour import Colour
+from wiretool.sinks.text.stats import counted
+from wiretool.sinks.text.tables import Head, table_text
+from wiretool.sinks.text.values import pairs_of
+
+#: Findings, differences of one, connections and reasons that a person is shown; JSON has all.
+FINDINGS_SHOWN = 50
+DIFFERENCES_SHOWN = 20
+ROWS_SHOWN = 30
+_MEANING = {
+    Verdict.SAME: "as {recorded}",
+    Verdict.MAPPED: "the same, but for values that servers make up",
+    Verdict.NOISE: "what differs is another in each run",
+    Verdict.EXPLAINED: "it differs for a reason that is known, below",
+    Verdict.UNKNOWN: "nobody can say, below",
+    Verdict.EXTRA: "not {recorded}",
+    Verdict.MISSING: "{recorded}, and not {live}",
+    Verdict.DIFFERENT: "not as {recorded}",
+}
+_COLOURS = {Verdict.EXPLAINED: "33", Verdict.UNKNOWN: "33"}
+_RED, _GREEN = "31", "32"
+
+
+def report_text(report: Report, *, colour: bool = False, width: int = 0) -> str:
+    """The whole report."""
+    return "\n".join(_parts(report, Colour(colour), width))
+
+
+def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
+    yield _summary(report, paint)
+    if len(report.by_dialogue) > 1:
+        yield _connections(report, paint, width)
+    found = report.findings
+    for outcome in found[:FINDINGS_SHOWN]:
+        yield "".join(f"{line}\n" for line in _finding(report, outcome, paint))
+    if len(found) > FINDINGS_SHOWN:
+        yield f"and {counted(len(found) - FINDINGS_SHOWN, 'finding')} more; --format ndjson has all\n"
+    if report.reasons:
+        yield _groups("Explained and unknown", ("verdict", "why"), report.reasons, paint, width)
+    if report.left_out:
+        yield _groups("Left out", ("what", "why"), report.left_out, paint, width)
+
+
+def _summary(report: Report, paint: Colour) -> str:
+    found = len(report.findings)
+    total = counted(len(report.outcomes), "exchange")
+    end = paint.paint(_RED, counted(found, "finding")) if found else paint.paint(_GREEN, "no finding")
+    lines = [f"{total} on {counted(len(report.by_dialogue), 'connection')}: {end}"]
+    numbers = {verdict: f"{count:,}" for verdict, count in sorted(report.counts.items())}
+    widest = max(map(len, numbers.values()), default=0)
+    for verdict, number in numbers.items():
+        meaning = _MEANING[verdict].format(recorded=report.wording.recorded, live=report.wording.live)
+        name = _painted(verdict, f"{verdict.name.lower():<9}", paint)
+        lines.append(f"  {name}  {number:>{widest}}  {paint.dim(meaning)}")
+    lines += [printable(remark) for remark in report.remarks]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _painted(verdict: Verdict, text: str, paint: Colour) -> str:
+    code = _RED if verdict.is_finding else _COLOURS.get(verdict, "")
+    return paint.paint(code, text) if code else text
+
+
+def _connections(report: Report, paint: Colour, width: int) -> str:
+    worst = sorted(
+        report.by_dialogue.items(),
+        key=lambda item: -sum(count for verdict, count in item[1].items() if verdict.is_finding),
+    )
+    heads = [Head("", True, style="dim"), Head("client"), Head("server"), Head("protocol", is_spare=True, style="dim")]
+    heads += [Head(verdict.name.lower(), True) for verdict in Verdict]
+    rows = [
+        (
+            str(dialogue.number),
+            dialogue.client,
+            dialogue.server,
+            dialogue.protocol,
+            *(f"{counts[verdict]:,}" if verdict in counts else "" for verdict in Verdict),
+        )
+        for dialogue, counts in worst[:ROWS_SHOWN]
+    ]
+    title = "Connections"
+    if len(worst) > ROWS_SHOWN:
+        title += f" ({ROWS_SHOWN} of {len(worst):,}, those with most findings first)"
+    return table_text(title, heads, rows, colour=paint.is_on, width=width)
+
+
+def _groups(title: str, names: tuple[str, str], groups: Sequence[Group], paint: Colour, width: int) -> str:
+    heads = (Head("", True), Head(names[0]), Head(names[1], folds=True))
+    rows = [(f"{group.many:,}", group.what, group.why) for group in groups[:ROWS_SHOWN]]
+    if len(groups) > ROWS_SHOWN:
+        left = groups[ROWS_SHOWN:]
+        rows.append((f"{sum(group.many for group in left):,}", "", f"for {counted(len(left), 'reason')} more"))
+    return table_text(title, heads, rows, colour=paint.is_on, width=width)
+
+
+# -- one finding -------------------------------------------------------------------------------------------------------
+
+
+def _finding(report: Report, outcome: Outcome, paint: Colour) -> Iterator[str]:
+    verdict = _painted(outcome.verdict, outcome.verdict.name.lower(), paint)
+    yield f"{verdict}  {place_text(outcome)}"
+    if outcome.request is not None:
+        yield f"  {said(outcome.request, paint)}"
+    for difference in outcome.differences[:DIFFERENCES_SHOWN]:
+        yield from _difference(report, outcome, difference, paint)
+    if len(outcome.differences) > DIFFERENCES_SHOWN:
+        yield f"  and {counted(len(outcome.differences) - DIFFERENCES_SHOWN, 'difference')} more"
+    for why in outcome.reasons:
+        yield f"  {printable(why)}"
+
+
+def place_text(outcome: Outcome) -> str:
+    """Where in the recording it is."""
+    record = record_of(outcome)
+    if record is None:
+        return printable(outcome.dialogue.name)
+    first, last = record.packets
+    packets = f"packet {first}" if first == last else f"packets {first}-{last}"
+    return f"record {record.n}, {packets}, {printable(outcome.dialogue.name)}"
+
+
+def said(record: Record, paint: Colour) -> str:
+    """A message and its fields, on one line."""
+    shown = " ".join(f"{paint.dim(f'{name}=')}{value}" for name, value in pairs_of(record.fields))
+    return f"{paint.bold(printable(record.message))} {shown}".rstrip()
+
+
+def _difference(report: Report, outcome: Outcome, difference: Difference, paint: Colour) -> Iterator[str]:
+    if difference.steps:
+        values = beside(difference.expected, difference.live)
+        name = printable(shortened(differing(outcome, difference).name))
+    else:
+        values = _whole(outcome, difference, paint)
+        name = ""
+    labels = report.wording.recorded, report.wording.live
+    widest = max(map(len, labels))
+    pad = " " * len(name)
+    for before, label, value in zip((name, pad), labels, values, strict=True):
+        yield f"  {before}{'  ' * bool(name)}{paint.dim(f'{label:<{widest}}')}  {value}"
+
+
+def _whole(outcome: Outcome, difference: Difference, paint: Colour) -> tuple[str, str]:
+    """The messages that should be the same and are not."""
+    at = difference.at
+    recorded = outcome.recorded[at : at + 1] if at >= 0 else [outcome.request]
+    live = outcome.live[at : at + 1] if at >= 0 else [outcome.request]
+    return (
+        said(recorded[0], paint) if recorded and recorded[0] and difference.expected is not ABSENT else ABSENT,
+        said(live[0], paint) if live and live[0] and difference.live is not ABSENT else ABSENT,
+    )
