@@ -1,4 +1,5 @@
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ import typer
 
 from tests.helpers.captures import pcap_bytes
 from wiretool import __version__, cli
-from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, UsageError, WiretoolError
+from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, Stopped, UsageError, WiretoolError
 
 HELP_MAX_S = 0.25
 
@@ -53,6 +54,7 @@ def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> int:
         (PeerError("no"), 4),
         (WiretoolError("no"), 70),
         (KeyboardInterrupt(), 130),
+        (Stopped(signal.SIGTERM), 143),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -61,7 +63,7 @@ def test_every_error_has_its_exit_code(
 ) -> None:
     assert failing_with(error, monkeypatch) == code
     said = capsys.readouterr().err
-    assert said == (f"wiretool: {error}\n" if isinstance(error, WiretoolError) else "")
+    assert said == (f"wiretool: {error}\n" if isinstance(error, WiretoolError) else "wiretool: interrupted\n")
 
 
 def test_a_defect_of_ours_is_shown_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +122,44 @@ def test_wrong_usage_ends_with_2(
     said = capsys.readouterr()
     assert "Traceback" not in said.err
     assert said.err or said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["frobnicate"], "wiretool: no such command 'frobnicate'; see wiretool --help"),
+        (["--nope"], "wiretool: no such option: --nope; see wiretool --help"),
+        (["decode", "--nope"], "wiretool decode: no such option: --nope; see wiretool decode --help"),
+        (["decode", "-o"], "wiretool decode: option '-o' requires an argument; see wiretool decode --help"),
+        (["stats", "--workers", "x"], "wiretool stats: invalid value for '--workers': "),
+        (["decode", "-", "--format", "xml"], "wiretool decode: invalid value for '--format': 'xml' is not one of "),
+        (["serve"], "wiretool serve: missing argument 'PROTOCOL'; see wiretool serve --help"),
+        (["control", "x:1", "add", "--nope"], "wiretool control ADDRESS add: no such option: --nope; see "),
+        (["decode", "a\x1b", "-\x1b"], "wiretool decode: no such option: -\\x1b"),
+        (["stats", ""], "wiretool stats: invalid value for 'CAPTURE...': the name is empty; see wiretool stats --help"),
+        (["decode", "x", "-o", ""], "wiretool decode: invalid value for '-o' / '--output': the name is empty; see "),
+        (["decode", "x", "--ledger", ""], "wiretool decode: invalid value for '--ledger': the name is empty; see "),
+        (["slice", "x", "-o", ""], "wiretool slice: invalid value for '-o' / '--output': the name is empty; see "),
+    ],
+)
+def test_what_is_wrong_with_the_command_line_is_one_line(
+    arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(arguments, monkeypatch) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(line)
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["decode", "stats"])
+def test_an_input_of_nothing_is_told(command: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.touch()
+    for name, shown in (("-", "stdin"), (empty, empty)):
+        ended = run(command, name)
+        assert ended.returncode == 0
+        assert ended.stderr.decode().splitlines()[0] == f"wiretool: {shown} is empty: no packets"
 
 
 def test_no_input_is_no_pcap() -> None:

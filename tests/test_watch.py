@@ -33,7 +33,9 @@ class Watched:
             account=self.ledger.open(0, self.connection.client, self.connection.server),
             next_n=itertools.count(1).__next__,
             note=self.notes.append,
+            over=lambda connection: self.over.append(connection),
         )
+        self.over: list[Connection] = []
         self._packet = 0
         self._at: dict[Side, int] = {"client": 0, "server": 0}
 
@@ -199,7 +201,32 @@ def test_a_connection_without_bytes_is_silent() -> None:
 
 def test_duplicates_are_counted_when_it_closes() -> None:
     watched = opened()
-    watched.connection.duplicate_bytes["client"] = 12
+    watched.connection.count_again("client", 12)
     watched.end()
-    watched.watch.close()
+    watched.watch.note_duplicates(watched.connection)
     assert watched.ledger.total.duplicate_bytes == 12
+
+
+# -- behind the end ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("port", [12345, 5555])
+def test_it_says_when_both_sides_have_ended(port: int) -> None:
+    watched = Watched(port=port)
+    watched.say("client", talk("pravega")[0][1] if port == 12345 else b"something else")
+    watched.end("client")
+    assert watched.over == []
+    watched.end("server")
+    assert watched.over == [watched.connection]
+
+
+@pytest.mark.parametrize("data", [b"late", b""])
+def test_a_finding_behind_the_end_is_the_same_without_the_watch(data: bytes) -> None:
+    one, other = opened(), opened()
+    for each in (one, other):
+        each.end()
+    (record,) = one.find("server", "after-end", data)
+    place, when = (0, len(data)), (record.time_ns, record.packets[0])
+    item = Finding(other.connection, "server", *place, "after-end", "why", *when, data)
+    assert other.watch.after().take(item) == [record]
+    assert other.ledger.as_json() == one.ledger.as_json()

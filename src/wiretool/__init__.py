@@ -4,9 +4,8 @@
 loaded when they are first asked for, so that the command line starts quickly.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # known to type checkers; importing it takes a while in which Ctrl-C is Python's own
     from wiretool.api import decode as decode
     from wiretool.api import encode as encode
     from wiretool.dissect import read as read

@@ -1,9 +1,10 @@
 """The Typer app, and the one place that turns an error into a line and an exit code."""
 
 import os
+import signal
 import sys
 import traceback
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -11,32 +12,46 @@ from typer.core import TyperGroup
 from wiretool import __version__
 from wiretool.commands.control import control
 from wiretool.commands.decode import decode
+from wiretool.commands.diff import diff
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
+from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.tap import tap
-from wiretool.errors import WiretoolError
+from wiretool.errors import Stopped, WiretoolError
 
 EXIT_DEFECT = 70
-EXIT_INTERRUPTED = 130
+EXIT_MISUSED = 2
 ISSUES = "https://github.com/wiretool/wiretool/issues"
+
+
+#: What Typer raises for a command line that it does not understand.
+Misuse: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class Guarded(TyperGroup):
     """Runs a command; whatever it raises becomes what the shell is told."""
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        try:
+            sys.exit(super().main(*args, **options | {"standalone_mode": False}))
+        except Misuse as err:
+            sys.exit(_misused(err, "wiretool"))
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except WiretoolError as err:
             raise typer.Exit(_refused(err)) from err
+        except Misuse as err:
+            raise typer.Exit(_misused(err, f"wiretool {ctx.invoked_subcommand or ''}".rstrip())) from err
         except BrokenPipeError as err:
             _forget_stdout()
             raise typer.Exit(0) from err
         except KeyboardInterrupt as err:
-            raise typer.Exit(EXIT_INTERRUPTED) from err
+            raise typer.Exit(_stopped(err)) from err
 
 
 app = typer.Typer(
@@ -47,7 +62,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff):
     app.command()(command)
 app.command("slice")(slice_)
 app.add_typer(control, name="control")
@@ -85,6 +100,26 @@ def _refused(err: WiretoolError) -> int:
 
     print(f"wiretool: {printable(str(err))}", file=sys.stderr)
     return err.exit_code
+
+
+def _misused(err: Any, command: str) -> int:
+    """What is wrong with the words of a command, in one line; the whole help where there are none."""
+    from wiretool.sinks.printable import printable
+
+    if type(err).__name__ == "NoArgsIsHelpError":
+        err.show()
+        return EXIT_MISUSED
+    command = err.ctx.command_path.translate({ord("{"): "", ord("}"): ""}) if err.ctx is not None else command
+    why = " ".join(err.format_message().replace("Value error, ", "").split()).removesuffix(".")
+    print(printable(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help"), file=sys.stderr)
+    return EXIT_MISUSED
+
+
+def _stopped(err: KeyboardInterrupt) -> int:
+    stopped = err if isinstance(err, Stopped) else Stopped(signal.SIGINT)
+    if not stopped.is_told:
+        print("wiretool: interrupted", file=sys.stderr)
+    return stopped.exit_code
 
 
 def _forget_stdout() -> None:

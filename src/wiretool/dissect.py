@@ -16,7 +16,7 @@ from wiretool.ledger import Ledger
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
-from wiretool.watch import Watch
+from wiretool.watch import EndedWatch, Watch
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO
@@ -121,10 +121,12 @@ class Connections:
         self._ports = {port: protocol_named(name) for port, name in (ports or {}).items()}
         self._ledger = ledger if ledger is not None else Ledger()
         self._notes = notes or (lambda text: None)
-        self._watches: list[Watch] = []
+        self._count = 0
+        #: Those over connections of which not both sides have ended.
+        self._watches: dict[Connection, Watch] = {}
 
     def __len__(self) -> int:
-        return len(self._watches)
+        return self._count
 
     @property
     def ports(self) -> frozenset[int]:
@@ -141,15 +143,23 @@ class Connections:
             account=self._ledger.open(connection.id, connection.client, connection.server),
             next_n=self._numbers,
             note=self._notes,
+            over=self._let_go,
             is_middle=is_middle,
         )
-        self._watches.append(watch)
+        self._count += 1
+        self._watches[connection] = watch
         return watch
 
     def close(self) -> None:
         """When nothing more will come."""
-        for watch in self._watches:
-            watch.close()
+        for connection, watch in self._watches.items():
+            watch.note_duplicates(connection)
+
+    def _let_go(self, connection: Connection) -> None:
+        """Both sides have ended: what the watch has learned is of no use any more."""
+        watch = self._watches.pop(connection)
+        watch.note_duplicates(connection)
+        connection.reader = watch.after()
 
     def _expected(self, connection: Connection) -> tuple[Protocol, ...]:
         for port in (connection.server_port, connection.client_port):
@@ -197,7 +207,7 @@ class Dissector:
 
     def _told(self, item: Item) -> list[Record]:
         """The records that an item completes."""
-        watch: Watch = item.connection.reader or self._connections.watch(item.connection)
+        watch: Watch | EndedWatch = item.connection.reader or self._connections.watch(item.connection)
         return watch.take(item)
 
 

@@ -116,3 +116,31 @@ class PeerError(WiretoolError):
     """The network: refused, reset, too slow. Wraps the OSError."""
 
     exit_code = 4
+
+
+class Killed(WiretoolError):
+    """A process of ours was ended by a signal from outside, as where memory runs out; `number` is the signal's."""
+
+    def __init__(self, what: str, number: int) -> None:
+        super().__init__(what, number)
+        self.what = what
+        self.number = number
+        self.exit_code = 128 + number  # what shells say of it
+
+    def __str__(self) -> str:
+        advice = "run it again, with --workers 1 if memory is short"
+        return f"{self.what} was killed (signal {self.number}); what is written is of what came before: {advice}"
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM: `number` is the signal's; `is_told` where a line has said how far it came."""
+
+    def __init__(self, number: int, *, is_told: bool = False) -> None:
+        super().__init__(number)
+        self.number = number
+        self.is_told = is_told
+
+    @property
+    def exit_code(self) -> int:
+        """What shells say of whoever ends by that signal."""
+        return 128 + self.number

@@ -1,7 +1,8 @@
 """What became of every captured payload byte."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from operator import attrgetter
 
 
 @dataclass(slots=True)
@@ -60,12 +61,10 @@ class Ledger:
 
     def as_json(self) -> Mapping[str, object]:
         """`{"total": {...}, "connections": [...]}`"""
-        rows = sorted(self.connections, key=lambda each: each.connection)
-        return {
-            "total": asdict(self.total),
-            "connections": [
-                {"connection": row.connection, "client": row.client, "server": row.server, "protocol": row.protocol}
-                | asdict(row.account)
-                for row in rows
-            ],
-        }
+        return {"total": asdict(self.total), "connections": list(self.rows_as_json())}
+
+    def rows_as_json(self) -> Iterator[Mapping[str, object]]:
+        """The rows of `connections` in that, one by one: there may be very many."""
+        for row in sorted(self.connections, key=attrgetter("connection")):
+            names = {"connection": row.connection, "client": row.client, "server": row.server, "protocol": row.protocol}
+            yield names | asdict(row.account)

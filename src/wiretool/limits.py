@@ -61,10 +61,11 @@ WAITING_ITEMS_MAX = 1_024
 #: looks them up. Holes are given up some 64 segments after the other side had what is missing.
 REMEMBERED_STRETCHES_MAX = 256
 #: Bulk reading: records read one by one that make up a batch, at one to two KiB each; bytes that packed messages may
-#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together.
+#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together, and their bytes.
 BATCH_RECORDS_MAX = 8_192
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_ITEMS_MAX = 1_024
+BATCH_ITEMS_BYTES_MAX = 512 * 1024
 #: Sessions: requests of one connection that may wait for their reply; the oldest is forgotten first.
 REQUESTS_OPEN_MAX = 65_536
 #: Sessions: writers that one connection may set up.
@@ -160,3 +161,7 @@ SBP_ENTRIES_MAX = 8_192
 SBP_LISTED_MAX = 131_072
 #: Controller: streams that were deleted of which is remembered how many segments they had, in case they are made again.
 CONTROLLER_DELETED_STREAMS_MAX = 10_000
+#: Replay: bytes of one segment that are written anew to stand for what was there before the recording, and how many of
+#: them if nobody reads them. Longer segments begin later.
+REPLAY_OLD_BYTES_MAX = 64 * 1024 * 1024
+REPLAY_UNREAD_BYTES_MAX = 1024 * 1024

@@ -29,6 +29,7 @@ class Watch:
         account: ConnectionAccount,
         next_n: Callable[[], int],
         note: Callable[[str], None],
+        over: Callable[[Connection], None] | None = None,
         is_middle: bool = False,
     ) -> None:
         self._connection = connection
@@ -41,6 +42,8 @@ class Watch:
         self._account = account.account
         self._next_n = next_n
         self._note = note
+        #: Told when both sides have ended: only findings may come then, which `after` can take.
+        self._over = over
         self._held: list[Item] = []
         self._held_bytes = 0
         self._look_at = 1
@@ -70,9 +73,13 @@ class Watch:
             return []
         return self._settle(final=is_over)
 
-    def close(self) -> None:
-        """When nothing more will come: what was sent twice may have been told behind the end."""
-        self._account.duplicate_bytes = sum(self._connection.duplicate_bytes.values())
+    def note_duplicates(self, connection: Connection) -> None:
+        """Count what was sent twice, by now; of that no item tells."""
+        self._account.duplicate_bytes = sum(connection.duplicate_bytes.values())
+
+    def after(self) -> "EndedWatch":
+        """What takes its place when both sides have ended."""
+        return EndedWatch(self._row, self._next_n)
 
     def _ends_all(self, item: End) -> bool:
         self._open_sides -= {item.side} if item.side else _BOTH
@@ -170,7 +177,14 @@ class Watch:
         if side not in self._ended:
             self._ended |= {side}
             self._conversation.end(side)
-        return self._told(side, self._splitters[side].end())
+        out = self._told(side, self._splitters[side].end())
+        self._note_over()
+        return out
+
+    def _note_over(self) -> None:
+        if self._over is not None and self._ended == _BOTH and not self._waiting:
+            over, self._over = self._over, None
+            over(self._connection)
 
     def _told(self, side: Side, pieces: list[Piece]) -> list[Record]:
         """The records of pieces, and a note of when they were told."""
@@ -259,9 +273,7 @@ class Watch:
         )
 
     def _found(self, item: Finding) -> Record:
-        piece = Piece("lost", item.data, 0, len(item.data), item.offset, 0, item.packet, item.packet, item.time_ns)
-        self._account.payload_bytes += len(item.data)
-        return self._problem(item.side, piece, len(item.data), item.kind, item.why)
+        return _found(item, self._row, self._next_n())
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 
@@ -275,7 +287,11 @@ class Watch:
             return [self._hole(item.side, item)]
         if isinstance(item, Finding):
             return [self._found(item)]
-        return [self._other(side) for side in ((item.side,) if item.side else SIDES) if self._strangers[side].length]
+        sides = (item.side,) if item.side else SIDES
+        out = [self._other(side) for side in sides if self._strangers[side].length]
+        self._ended |= set(sides)
+        self._note_over()
+        return out
 
     def _other(self, side: Side) -> Record:
         stranger, self._strangers[side] = self._strangers[side], Stranger()
@@ -292,6 +308,25 @@ class Watch:
             length=stranger.length,
             why=self._foreign,
         )
+
+
+class EndedWatch:
+    """What is left of a watch when both sides have ended. There may be very many."""
+
+    __slots__ = ("_next_n", "_row")
+
+    def __init__(self, account: ConnectionAccount, next_n: Callable[[], int]) -> None:
+        self._row = account
+        self._next_n = next_n
+
+    def take(self, item: Item) -> list[Record]:
+        """The record of a finding; nothing else comes behind the end."""
+        assert isinstance(item, Finding), "bytes, holes and ends come before the end of both sides"
+        return [_found(item, self._row, self._next_n())]
+
+    def note_duplicates(self, connection: Connection) -> None:
+        """As of a watch."""
+        self._row.account.duplicate_bytes = sum(connection.duplicate_bytes.values())
 
 
 class Stranger:
@@ -312,6 +347,30 @@ class Stranger:
         """Count in more bytes that follow, up to those of this packet."""
         self.length += size
         self.last_packet, self.time_ns = packet, time_ns
+
+
+def _found(item: Finding, row: ConnectionAccount, n: int) -> Record:
+    """The record, with that number, of what does not fit the stream of a connection, which is counted in."""
+    account, size = row.account, len(item.data)
+    account.payload_bytes += size
+    account.problems += 1
+    account.problem_bytes += size
+    return Record(
+        n=n,
+        kind="problem",
+        time_ns=item.time_ns,
+        connection=row.connection,
+        client=row.client,
+        server=row.server,
+        side=item.side,
+        protocol=row.protocol,
+        packets=(item.packet, item.packet),
+        offset=item.offset,
+        length=size,
+        error=item.kind,
+        why=item.why,
+        raw=item.data,
+    )
 
 
 def _chunk(item: Data | Gap) -> Chunk:

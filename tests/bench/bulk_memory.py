@@ -1,4 +1,4 @@
-"""What reading in bulk holds at most, whatever the size of the capture, and with very many connections open at once.
+"""What reading in bulk holds at most: whatever the size of the capture, with very many connections, at once or in turn.
 
     python -m tests.bench.bulk_memory [--quick]
 
@@ -7,6 +7,7 @@ largest resident size of that process. The exit code is 1 if one is above the ma
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from tests.bench.bulk import remove
 from tests.bench.decode import ToolFailed
-from tests.bench.pravega_appends import make_capture
+from tests.bench.pravega_appends import Connection, close_connection, hello, make_capture
+from tests.bench.segments import ACK, PSH, handshake, segment, write_pcap
 
 MARK_BYTES = 300_000_000
 #: How much of what is freed the allocator keeps differs between machines.
@@ -28,6 +30,8 @@ SIZES = (100_000_000, 400_000_000, 2_000_000_000)
 SIZES_QUICK = (20_000_000, 60_000_000)
 FLOWS, FLOWS_QUICK = 10_000, 2_000
 FLOW_PACKETS = 20
+#: Connections one after another, and how many of them one client has.
+SHORT, SHORT_QUICK, CLIENT_CONNECTIONS = 60_000, 5_000, 20_000
 
 COMMANDS = {"stats": ("stats",), "Parquet": ("decode", "--format", "parquet", "-o")}
 
@@ -55,6 +59,25 @@ def measure(folder: Path, is_quick: bool) -> Iterator[bool]:
     flows = FLOWS_QUICK if is_quick else FLOWS
     make_capture(capture, packets=flows * FLOW_PACKETS, frames_per_packet=FRAMES, connections=flows)
     yield from are_within(mark, capture, f"{flows:,} connections open at once")
+    short = SHORT_QUICK if is_quick else SHORT
+    make_short_connections(capture, short)
+    yield from are_within(mark, capture, f"{short:,} connections one after another")
+
+
+def make_short_connections(path: Path, connections: int) -> None:
+    """Write a capture of connections that say HELLO both ways and end, each before the next one begins."""
+    write_pcap(path, itertools.chain.from_iterable(map(short_connection, range(connections))))
+
+
+def short_connection(index: int) -> Iterator[bytes]:
+    """The packets of one of them."""
+    client, number = divmod(index, CLIENT_CONNECTIONS)
+    peer = Connection(number)
+    peer.client.ip = bytes((10, 0, 1, client))
+    yield from handshake(peer.client, peer.server)
+    yield segment(peer.client, peer.server, PSH | ACK, hello(15))
+    yield segment(peer.server, peer.client, PSH | ACK, hello(17))
+    yield from close_connection(peer)
 
 
 def are_within(mark: int, capture: Path, what: str) -> Iterator[bool]:

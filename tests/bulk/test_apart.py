@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import pickle
+import signal
 from collections.abc import Iterator
 from mmap import mmap
 
@@ -11,7 +12,7 @@ import pytest
 
 from wiretool.bulk import apart as module
 from wiretool.bulk.apart import apart
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, Killed
 
 
 def numbers(count: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -120,6 +121,21 @@ def test_a_process_that_dies_is_told() -> None:
 
     with pytest.raises(RuntimeError, match="the reading process ended with 9"):
         list(apart(dying))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_that_is_killed_is_told(number: signal.Signals) -> None:
+    def dying() -> Iterator[int]:
+        yield 1
+        os.kill(os.getpid(), number)
+        yield 2
+        yield os.getpid()
+
+    found: list[int] = []
+    with pytest.raises(Killed, match=rf"a reading process was killed \(signal {number.value}\)") as caught:
+        found.extend(apart(lambda: apart(dying)))
+    assert found == [1]
+    assert caught.value.exit_code == 128 + number
 
 
 def test_the_process_ends_with_who_takes_its_items() -> None:

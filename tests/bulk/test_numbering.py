@@ -38,8 +38,8 @@ def test_defects_stand_behind_their_frame() -> None:
     assert numbers.final(np.array(told)).tolist() == [1, 2, 3]
 
 
-def test_numbers_of_old_tables_are_still_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbering, "TABLES_OPEN", 1)
+def test_numbers_of_old_batches_are_still_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "BATCHES_OPEN", 1)
     numbers, every = Numbers(), list[int]()
     for packet in range(1, 40, 4):
         provisional = [*taken(numbers, packet, 2), *taken(numbers, packet + 1, 3)]

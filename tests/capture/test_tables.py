@@ -112,3 +112,14 @@ def test_packets_that_become_long_and_short_again(order: str) -> None:
     packets = packets_of([bytes(size) for size in (100, 9000, 100) for _ in range(1_000_000 // size)])
     every = tables.read_pcap_tables(open_source("made", BytesIO(pcap_bytes(packets, order=order))), 600_000)
     assert [table.packet(row) for table in every for row in range(len(table.starts))] == packets
+
+
+def test_what_is_damaged_when_packed_is_told_as_packet_by_packet() -> None:
+    """The first wrong byte may make a record that no packet has, long before the sum at the end is wrong."""
+    raw = pcap_bytes([Packet(number, number, 1, bytes(60), 60) for number in range(1, 401)])
+    packed = bytearray(gzip.compress(raw, compresslevel=0))
+    place = packed.index(raw[:40]) + 24 + 200 * 76 + 8
+    packed[place : place + 4] = b"\xff\xff\xff\x7f"
+    one, many = both(bytes(packed))
+    assert one == many
+    assert "packet 201 claims 2147483647 bytes" in str(one[-1])

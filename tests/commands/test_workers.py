@@ -163,9 +163,37 @@ def group_of(leader: int) -> list[int]:
 @pytest.mark.skipif(
     not Path("/proc/self/stat").exists() and "CI" not in os.environ, reason="which processes run is read from /proc"
 )
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [2, 3])
+def test_a_reading_process_that_is_killed_is_told(
+    workers: int, number: signal.Signals, many: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = command("decode", *[many] * 40, "--format", "parquet", "-o", out, "--workers", str(workers))
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (out / "messages").exists() and time.monotonic() < deadline and process.poll() is None:
+        select.select([], [], [], 0.02)
+    os.kill(max(group_of(process.pid)), number)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, told
+    assert b"Traceback" not in told
+    assert told.decode().splitlines()[-1] == (
+        f"wiretool: a reading process was killed (signal {number.value}); what is written is of what came before: "
+        "run it again, with --workers 1 if memory is short"
+    )
+    assert group_of(process.pid) == []
+    messages = sum(pq.read_table(path).num_rows for path in (out / "messages").iterdir())
+    assert messages == pq.read_table(out / "frames.parquet")["kind"].to_pylist().count("frame") > 0
+    assert json.loads((out / "ledger.json").read_text())["total"]["frames"] == messages
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["to all", "to the first"])
-def test_ctrl_c_leaves_whole_tables_and_no_process(workers: int, is_terminal: bool, many: Path, tmp_path: Path) -> None:
+def test_a_signal_leaves_whole_tables_and_no_process(
+    workers: int, is_terminal: bool, number: signal.Signals, name: str, many: Path, tmp_path: Path
+) -> None:
     """A terminal sends it to all processes at once, others only to the one they started."""
     out = tmp_path / "out"
     words = command("decode", *[many] * 40, "--format", "parquet", "-o", out, "--workers", str(workers))
@@ -175,12 +203,12 @@ def test_ctrl_c_leaves_whole_tables_and_no_process(workers: int, is_terminal: bo
         select.select([], [], [], 0.02)
     assert len(group_of(process.pid)) == workers
     if is_terminal:
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
     else:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
     _, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert b"stopped by Ctrl-C: the tables in" in told
+    assert process.returncode == 128 + number, told
+    assert f"stopped by {name}: the tables in" in told.decode()
     assert b"Traceback" not in told
     assert group_of(process.pid) == []
     frames = pq.read_table(out / "frames.parquet")

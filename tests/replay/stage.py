@@ -1,5 +1,6 @@
 """A replay against a mock in memory: no sockets, and time passes as fast as nobody needs it."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -44,6 +45,9 @@ class Stage:
         self.mocks = mocks
         self.now_ns = START_NS
         self._mock_of: dict[int, Mock] = {}
+        #: What the player wants done, in turn.
+        self._acts: deque[Act] = deque()
+        self._is_acting = False
 
     def play(self) -> None:
         self._act(self.player.start(self.now_ns))
@@ -57,20 +61,29 @@ class Stage:
                 self._act(self.player.woken(self.now_ns))
 
     def _act(self, acts: Iterable[Act]) -> None:
-        for act in acts:
-            now_ns, number = self.now_ns, act.connection
-            if isinstance(act, Dial):
-                mock = self._mock_of[number] = self.mocks[act.protocol]
-                self._answer(mock, mock.opened(number, act.door or mock.doors[0].name, now_ns))
-                self._act(self.player.opened(number, now_ns))
-                continue
-            mock = self._mock_of[number]
-            if isinstance(act, Send):
-                self._answer(mock, mock.received(number, act.data, now_ns))
-            elif isinstance(act, Finish):
-                self._answer(mock, mock.ended(number, now_ns))
-            elif isinstance(act, Abort):
-                self._answer(mock, mock.lost(number, now_ns))
+        """Carry out acts, and those that come of them, one after the other."""
+        self._acts.extend(acts)
+        if self._is_acting:
+            return
+        self._is_acting = True
+        while self._acts:
+            self._carry_out(self._acts.popleft())
+        self._is_acting = False
+
+    def _carry_out(self, act: Act) -> None:
+        now_ns, number = self.now_ns, act.connection
+        if isinstance(act, Dial):
+            mock = self._mock_of[number] = self.mocks[act.protocol]
+            self._answer(mock, mock.opened(number, act.door or mock.doors[0].name, now_ns))
+            self._act(self.player.opened(number, now_ns))
+            return
+        mock = self._mock_of[number]
+        if isinstance(act, Send):
+            self._answer(mock, mock.received(number, act.data, now_ns))
+        elif isinstance(act, Finish):
+            self._answer(mock, mock.ended(number, now_ns))
+        elif isinstance(act, Abort):
+            self._answer(mock, mock.lost(number, now_ns))
 
     def _answer(self, mock: Mock, actions: Iterable[Action]) -> None:
         sent = set()

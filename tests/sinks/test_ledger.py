@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from wiretool.ledger import Account, Ledger
-from wiretool.sinks.ledger import kept, no_connection, totals
+from wiretool.sinks.ledger import kept, no_connection, pieces_of, totals
 
 
 def book_of(connections: int) -> Ledger:
@@ -33,7 +33,16 @@ def test_a_connection_that_is_not_there_is_named(number: int, connections: int, 
 
 def test_the_totals_in_one_line() -> None:
     assert totals(book_of(2)) == "2 frames in 2 connections; 10 bytes: 10 in frames"
+    nothing_of_ours = Ledger()
+    nothing_of_ours.open(0, "c:1", "s:1").account.add(Account(payload_bytes=269, other_bytes=269))
+    assert totals(nothing_of_ours) == "no frames in 1 connection; 269 bytes: 269 in streams of other protocols"
     assert totals(Ledger()) == "no frames in no connection; 0 bytes"
+
+
+@pytest.mark.parametrize("connections", [0, 1, 3])
+def test_its_pieces_are_its_json(connections: int) -> None:
+    book = book_of(connections)
+    assert "".join(pieces_of(book)) == json.dumps(book.as_json(), indent=2) + "\n"
 
 
 def test_a_ledger_is_kept_when_reading_breaks_off(tmp_path: Path) -> None:

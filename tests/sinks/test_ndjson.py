@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.helpers.records import Paper, a_gap, a_problem, a_record, an_other
 from wiretool.codec.json_text import json_text
 from wiretool.records import Record
-from wiretool.sinks.ndjson import HEADS_MAX, JsonSink, NdjsonSink, RecordText, json_record
+from wiretool.sinks.ndjson import HEADS_MAX, WAITING_CHARACTERS_MAX, JsonSink, NdjsonSink, RecordText, json_record
 from wiretool.sinks.sink import Column
 
 EVERYTHING = a_record(
@@ -87,3 +87,16 @@ def test_json_is_one_array() -> None:
             sink.write(a_record(n=n + 1))
         sink.end()
         assert [record["n"] for record in json.loads(paper.text)] == list(range(1, count + 1))
+
+
+def test_long_lines_do_not_wait_for_others() -> None:
+    paper = Paper()
+    sink = NdjsonSink(paper)
+    sink.write(a_record())
+    assert paper.text == ""
+    sink.write(a_record(fields={"data": "x" * WAITING_CHARACTERS_MAX}))
+    assert paper.text.count("\n") == 2
+    sink.write(a_record())
+    assert paper.text.count("\n") == 2
+    sink.end()
+    assert paper.text.count("\n") == 3

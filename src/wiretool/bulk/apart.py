@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wiretool.errors import WiretoolError
+from wiretool.errors import Killed, WiretoolError
 
 T = TypeVar("T")
 
@@ -32,6 +32,8 @@ BLOCKS_MOVING = 2
 ALIGNED_BYTES = 64
 #: Seconds that the other process is given to end by itself.
 PATIENCE_S = 1.0
+#: The exit code of a process that was told to end.
+ENDED = 128 + signal.SIGTERM
 #: What crosses the pipe in front of the items: an item, the end, what ended it early.
 _ITEM, _END, _ERROR = "item", "end", "error"
 
@@ -43,6 +45,8 @@ def may_run_apart() -> bool:
 
 def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     """The items of `make()`, which is called in another process; its WiretoolError is raised here, in its turn.
+
+    Killed where that process is, behind the items that came before.
 
     The other process ends with this iterator, whichever way that ends. Items stay as they are after it.
     """
@@ -71,8 +75,8 @@ def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Ctrl-C and SIGTERM wait until the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -126,15 +130,23 @@ def _received(items: Connection, blocks: "_Blocks", process: ForkProcess) -> Ite
         try:
             kind, place, spans = items.recv()
             item = blocks.item(place, spans) if place >= 0 else pickle.loads(items.recv_bytes())
-        except EOFError:
-            process.join()
-            raise RuntimeError(f"the reading process ended with {process.exitcode}") from None
+        except (EOFError, OSError) as err:
+            raise _failure(process) from err
         if kind == _END:
             return
         if kind == _ERROR:
             raise item
         yield item
         del item  # or its block would be in use until the next one is there
+
+
+def _failure(process: ForkProcess) -> Exception:
+    """Why the other process has ended before the items have."""
+    process.join()
+    code = process.exitcode or 0
+    if code < 0 or code == ENDED:
+        return Killed("a reading process", signal.SIGTERM if code == ENDED else -code)
+    return RuntimeError(f"the reading process ended with {code}")
 
 
 class _Blocks:
@@ -179,10 +191,12 @@ def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender
     for other in others:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    is_over = False
     # Nobody takes them any more. What is suppressed lets go of iterators that it passed: with one of them a process of
     # its own ends, which is waited for before this one ends.
     with suppress(BrokenPipeError, EOFError, _Ended):
         signal.signal(signal.SIGTERM, _end)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         try:
             for item in make():
                 sender.send(_ITEM, item)
@@ -190,6 +204,9 @@ def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender
             sender.send(_ERROR, err)
         else:
             sender.send(_END, None)
+        is_over = True
+    if not is_over:
+        sys.exit(ENDED)
 
 
 class _Ended(SystemExit):
@@ -197,6 +214,7 @@ class _Ended(SystemExit):
 
 
 def _end(number: int, frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once said is enough: another one would cut the ending in two
     raise _Ended
 
 

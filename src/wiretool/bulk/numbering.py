@@ -1,4 +1,4 @@
-"""Numbers for records that are not told in their order: provisional ones first, the final ones once a table is done."""
+"""Numbers for records that are not told in their order: provisional ones first, the final ones with their batch."""
 
 import zlib
 from bisect import bisect_right
@@ -12,8 +12,8 @@ from wiretool.codec.columns import Integers, begins_of
 #: defects of one stand behind it. They grow in the order of the final ones.
 PACKET_SHIFT, RANK_SHIFT = 32, 8
 RANK_MASK, PLACE_MASK = (1 << (PACKET_SHIFT - RANK_SHIFT)) - 1, (1 << RANK_SHIFT) - 1
-#: Tables whose numbers are kept as they are; those of older ones, which few ask for, are packed.
-TABLES_OPEN = 8
+#: Batches whose numbers are kept as they are; those of older ones, which few ask for, are packed.
+BATCHES_OPEN = 8
 
 
 class Numbers:
@@ -29,7 +29,7 @@ class Numbers:
         #: The same of packets at which more will be told than was, once others have been.
         self._left: dict[int, int] = {}
         self._count = 0
-        self._tables: list[_Table] = []
+        self._settled: list[_Settled] = []
         self._firsts: list[int] = []
 
     def at_packet(self, number: int) -> None:
@@ -66,8 +66,10 @@ class Numbers:
         self._packet, self._free = provisional >> PACKET_SHIFT, (provisional | PLACE_MASK) + 1
 
     def settle(self, provisional: Integers) -> tuple[int, Integers]:
-        """The first of the final numbers of all records of a table, and the number of each."""
-        self._left.clear()
+        """The first of the final numbers of all records of a batch, and that of each; what comes has later ones."""
+        if self._left:
+            last = int(provisional.max(initial=0))
+            self._left = {packet: free for packet, free in self._left.items() if free > last}
         first = self._count + 1
         numbers = np.arange(first, first + len(provisional))
         if (provisional[1:] < provisional[:-1]).any():
@@ -78,9 +80,9 @@ class Numbers:
         self._count += len(provisional)
         if len(provisional):
             self._firsts.append(int(provisional[0]))
-            self._tables.append(_Table(provisional, first))
-            for table in self._tables[-TABLES_OPEN - 1 : -TABLES_OPEN]:
-                table.pack()
+            self._settled.append(_Settled(provisional, first))
+            for old in self._settled[-BATCHES_OPEN - 1 : -BATCHES_OPEN]:
+                old.pack()
         return first, numbers
 
     def final(self, provisional: Integers) -> Integers:
@@ -90,16 +92,16 @@ class Numbers:
             return out
         oldest, latest = bisect_right(self._firsts, provisional.min()), bisect_right(self._firsts, provisional.max())
         if oldest == latest:
-            return self._tables[latest - 1].final(provisional)
-        table_of = np.searchsorted(np.array(self._firsts), provisional, "right")
-        for table in np.unique(table_of).tolist():
-            mine = np.flatnonzero(table_of == table)
-            out[mine] = self._tables[table - 1].final(provisional[mine])
+            return self._settled[latest - 1].final(provisional)
+        batch_of = np.searchsorted(np.array(self._firsts), provisional, "right")
+        for batch in np.unique(batch_of).tolist():
+            mine = np.flatnonzero(batch_of == batch)
+            out[mine] = self._settled[batch - 1].final(provisional[mine])
         return out
 
 
-class _Table:
-    """The numbers of one table: per packet its first, and single ones where they do not just count up."""
+class _Settled:
+    """The numbers of one batch: per packet its first, and single ones where they do not just count up."""
 
     def __init__(self, provisional: Integers, first: int) -> None:
         packets = provisional >> PACKET_SHIFT

@@ -1,6 +1,7 @@
 """How far a table is read before what it said is given out, so that a batch stays small whatever comes."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,17 +11,48 @@ from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Integers
 
 #: What is expected before anything is known, and how fast good order is believed in.
-BYTES_PER_RECORD, EASED_TIMES = 64.0, 4
+BYTES_PER_RECORD, EASED_TIMES = 64, 4
+#: How short frames may well be, what is shorter than those of which there are many, and how many times as many bytes as
+#: they have on the wire messages may come to.
+FRAME_BYTES, TINY_BYTES, GROWTH_LIKELY_MAX = 8, 16, 1_032
 
 
 class Pace:
     """Finds where to pause, from what was read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_per_record: float = BYTES_PER_RECORD, most: float = math.inf) -> None:
+        """It expects `bytes_per_record`, and however good the order is it believes in `most`."""
         #: How many times as many bytes as there are on the wire the messages of some connection may come to.
         self.growth = 1
         #: Payload bytes for each record that is read by itself, as far as is known.
-        self._bytes_per_record = BYTES_PER_RECORD
+        self._bytes_per_record = bytes_per_record
+        self._most = most
+        #: Whether some may come to more than was known when the last pause was found.
+        self.is_outgrown = False
+
+    def outgrow(self, before: int, growth: int) -> None:
+        """The messages of some connection come to so many times as many bytes as there are on the wire."""
+        self.growth = max(self.growth, growth)
+        self.is_outgrown |= growth > before
+
+    def is_much(self, counts: Iterable[tuple[int, int]]) -> bool:
+        """Whether so many frames, and tiny ones among them, are more than may be read without a pause.
+
+        Were each of them a record, they would be no more than at the beginning; and tiny ones no more than a batch.
+        """
+        frames, tiny = map(sum, zip((0, 0), *counts, strict=True))
+        return frames > limits.BATCH_RECORDS_MAX * BYTES_PER_RECORD / FRAME_BYTES or tiny > limits.BATCH_RECORDS_MAX
+
+    @property
+    def few_bytes(self) -> int:
+        """Bytes that make no large batch, whatever is in them."""
+        return min(FRAME_BYTES * limits.BATCH_RECORDS_MAX, limits.BATCH_BYTES_MAX // GROWTH_LIKELY_MAX)
+
+    def in_doubt(self) -> "Pace":
+        """One that expects the worst: for where there are so many frames that good order may not be believed in."""
+        pace = Pace(FRAME_BYTES, BYTES_PER_RECORD)
+        pace.growth = self.growth
+        return pace
 
     def pause(self, table: SegmentTable, start: int, growth_of: Callable[[bytes], int]) -> int:
         """The row before which to pause, having read up to `start`; there may be no such row.
@@ -28,7 +60,7 @@ class Pace:
         `growth_of` says of a flow's key how many times as many bytes its messages may come to.
         """
         lengths = table.lengths[start:]
-        rows = len(lengths)
+        rows, self.is_outgrown = len(lengths), False
         if self._bytes_per_record * limits.BATCH_RECORDS_MAX < len(table.data):
             rows = _within(lengths, int(self._bytes_per_record * limits.BATCH_RECORDS_MAX))
         if self.growth > 1:
@@ -39,7 +71,7 @@ class Pace:
     def note(self, table: SegmentTable, start: int, stop: int, records: int) -> None:
         """These rows gave so many records that were read by themselves."""
         size = int(table.lengths[start:stop].sum())
-        most = self._bytes_per_record * EASED_TIMES
+        most = min(self._bytes_per_record * EASED_TIMES, self._most)
         self._bytes_per_record = min(size / records, most) if records else most
 
 
@@ -51,9 +83,10 @@ def _within(sizes: Integers, most: int) -> int:
 def in_parts(items: Sequence[Item], growth: int) -> Iterator[Sequence[Item]]:
     """Items of one packet in parts, each of which gives a batch at most; `growth` as in `Pace.pause`."""
     start, size = 0, 0
+    most = min(limits.BATCH_BYTES_MAX // growth, FRAME_BYTES * limits.BATCH_RECORDS_MAX)
     for at, item in enumerate(items):
-        length = len(item.data) * growth if isinstance(item, Data | Finding) else 0
-        if at > start and (at - start >= limits.BATCH_ITEMS_MAX or size + length > limits.BATCH_BYTES_MAX):
+        length = len(item.data) if isinstance(item, Data | Finding) else 0
+        if at > start and (at - start >= limits.BATCH_ITEMS_MAX or size + length > most):
             yield items[start:at]
             start, size = at, 0
         size += length

@@ -4,7 +4,7 @@ It says the same as the row path, value for value: every record that dissect.rea
 the same number.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -15,10 +15,11 @@ from msgspec.structs import force_setattr
 
 from wiretool import limits
 from wiretool.batches.batch import Batch, FrameRun
-from wiretool.bulk.numbering import Numbers
+from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
-from wiretool.bulk.watch import BulkWatch, Told
-from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
+from wiretool.bulk.told import Told
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.recent import RecentRuns
@@ -67,6 +68,8 @@ class BulkDissector:
         self._last_packet = 0
         #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
+        #: What waits for the next pause: too much was put off before it to be told at once.
+        self._later: Fed | None = None
 
     def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
         """The batches of segments: one for each table, or more where much comes of it, and those of the end."""
@@ -77,10 +80,9 @@ class BulkDissector:
         except CaptureError as err:
             failure = err
         self._numbers.at_packet(self._last_packet + 1)
-        for item in self._streams.end():
-            self._take([item])
-            if self._is_full:
-                yield self._batch()
+        for items in in_parts(self._streams.end(), self._pace.growth):
+            yield from self._take_each(items)
+            yield self._batch()
         self._connections.close()
         yield self._batch()
         if failure is not None:
@@ -91,38 +93,69 @@ class BulkDissector:
     def _read(self, table: SegmentTable) -> Iterator[Batch]:
         if not len(table):
             return
-        done, growth = 0, self._pace.growth
+        done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
             if isinstance(part, Run):
                 self._put_off_run(part)
             elif isinstance(part, Pause):
-                yield self._all_told(table, done, part.row)
+                yield from self._all_told(table, done, part.row)
                 done = part.row
                 self._streams.pause = self._pace.pause(table, done, self._growth)
-            elif len(part.items) > limits.BATCH_ITEMS_MAX:
+            elif are_many(part.items):
                 yield from self._take_in_parts(table, part)
             else:
                 self._take_at(table, part)
                 if self._is_full:
                     self._streams.pause = part.row + 1
-                elif self._pace.growth > growth:
-                    growth = self._pace.growth
+                elif self._pace.is_outgrown and self._later is None:
                     self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
-        yield self._all_told(table, done, len(table))
+        yield from self._all_told(table, done, len(table))
 
-    def _all_told(self, table: SegmentTable, start: int, stop: int) -> Batch:
-        """The batch up to a row, in front of which nothing is left to be told."""
-        self._catch_up(table)
+    def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
+        """The batches up to a row, in front of which nothing is left to be told: one, unless it may be very large."""
+        doubt, is_growing = self._pace.in_doubt(), False
+        while True:
+            row, is_much = stop, self._pace.is_much(watch.look_ahead(table) for watch in self._behind)
+            is_growing |= self._pace.is_outgrown
+            doubt.growth = self._pace.growth
+            if is_much:
+                row = min(stop, doubt.pause(table, start, self._growth))
+            elif is_growing:
+                row = min(stop, self._pace.pause(table, start, self._growth))
+            packet = int(table.numbers[row]) if row < stop else None
+            self._catch_up(table, packet)
+            if packet is None and not self._behind:
+                break
+            packet = min([watch.next_packet for watch in self._behind] + ([] if packet is None else [packet]))
+            batch = self._batch(packet << PACKET_SHIFT)
+            row = int(np.searchsorted(table.numbers, packet))
+            doubt.note(table, start, row, len(batch.records))
+            self._pace.note(table, start, row, len(batch.records))
+            start = row
+            yield batch
+        if self._later is not None:
+            later, self._later = self._later, None
+            self._take_at(table, later)
+            self._catch_up(table)
         if stop > start:
             self._last_packet = int(table.numbers[stop - 1])
             self._pace.note(table, start, stop, len(self._told.records))
-        return self._batch()
+        yield self._batch()
 
-    def _catch_up(self, table: SegmentTable) -> None:
+    def _catch_up(self, table: SegmentTable, before: int | None = None) -> None:
         for watch in self._behind:
+            watch.catch_up(table, self._told, before)
+        self._behind = {watch: None for watch in self._behind if watch.is_behind}
+
+    def _may_tell(self, table: SegmentTable, watches: Collection[BulkWatch | EndedBulkWatch]) -> bool:
+        """Whether all that these put off is told now; if not it waits for a pause, to be told in parts."""
+        behind = self._behind.keys() & watches
+        if self._pace.is_much(watch.look_ahead(table) for watch in behind) or (behind and self._pace.is_outgrown):
+            return False
+        for watch in behind:
             watch.catch_up(table, self._told)
-        self._behind.clear()
+        return not any(watch.is_behind for watch in behind)
 
     def _growth(self, key: bytes) -> int:
         """How many times as many bytes the messages of a flow may come to."""
@@ -131,14 +164,26 @@ class BulkDissector:
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
+        assert isinstance(watch, BulkWatch), "what is plain has not ended"
         watch.put_off_run(run)
         self._behind[watch] = None
 
     def _take_in_parts(self, table: SegmentTable, fed: Fed) -> Iterator[Batch]:
         """Very many items that a packet gave, before which nothing is left to be told."""
         for items in in_parts(fed.items, self._pace.growth):
-            self._take_at(table, Fed(fed.row, items))
-            self._catch_up(table)
+            number, rest = int(table.numbers[fed.row]), _rest(items)
+            self._numbers.at_packet(number)
+            yield from self._take_each(items[: len(items) - len(rest)])
+            watch = self._watch(items[-1].connection)
+            if rest and isinstance(watch, BulkWatch) and watch.may_wait_with(rest):
+                watch.put_off(number, rest)
+                self._behind[watch] = None
+            else:
+                yield from self._take_each(rest)
+            while self._behind:
+                self._catch_up(table)
+                if self._behind:
+                    yield self._batch()
             yield self._batch()
 
     def _take_at(self, table: SegmentTable, fed: Fed) -> None:
@@ -147,35 +192,42 @@ class BulkDissector:
         if not items:
             return
         number, watch = int(table.numbers[fed.row]), self._watch(items[0].connection)
-        if not self._streams.is_alone and watch.may_wait_with(items):
+        if not self._streams.is_alone and isinstance(watch, BulkWatch) and watch.may_wait_with(items):
             watch.put_off(number, items)
             self._behind[watch] = None
             return
+        if self._behind and not self._may_tell(table, {self._watch(item.connection) for item in items}):
+            self._later, self._streams.pause = fed, fed.row + 1
+            return
         if len(items) == 1:  # as nearly always: nothing to put together
-            watch.catch_up(table, self._told)
             self._numbers.at_packet(number)
             self._told.records.extend(watch.take(items[0]))
             return
-        for item in items:
-            self._watch(item.connection).catch_up(table, self._told)
         self._numbers.at_packet(number)
         rest = _rest(items)
         self._take(items[: len(items) - len(rest)])
         watch = self._watch(items[-1].connection)
-        if rest and watch.may_wait_with(rest):
+        if rest and isinstance(watch, BulkWatch) and watch.may_wait_with(rest):
             self._numbers.leave(number)
             watch.put_off(number, rest)
             self._behind[watch] = None
         else:
             self._take(rest)
 
+    def _take_each(self, items: Sequence[Item]) -> Iterator[Batch]:
+        """Read items in front of which nothing is left to be told, with a batch wherever one is full."""
+        for item in items:
+            self._take([item])
+            if self._is_full:
+                yield self._batch()
+
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
             self._told.records.extend(self._watch(item.connection).take(item))
 
-    def _watch(self, connection: Connection) -> BulkWatch:
+    def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
         watch = connection.reader or self._connections.watch(connection)
-        assert isinstance(watch, BulkWatch)
+        assert isinstance(watch, BulkWatch | EndedBulkWatch)
         return watch
 
     def _note(self, text: str) -> None:
@@ -187,11 +239,12 @@ class BulkDissector:
     def _is_full(self) -> bool:
         return len(self._told.records) >= limits.BATCH_RECORDS_MAX
 
-    def _batch(self) -> Batch:
-        """The batch of what was told, everything in it with its final number; notes are told in the same order."""
-        told, self._told = self._told, Told([], [])
-        notes, self._notes = sorted(self._notes, key=itemgetter(0)), []
-        for _, text in notes:
+    def _batch(self, before: int = NEVER) -> Batch:
+        """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
+        told, self._told = (self._told, Told([], [])) if before == NEVER else self._told.cut(before)
+        notes = sorted(self._notes, key=itemgetter(0))
+        self._notes = [note for note in notes if note[0] >= before]
+        for _, text in notes[: len(notes) - len(self._notes)]:
             self._tell(text)
         rows = [_rows_of(run) for run in told.runs]
         single = np.array([record.n for record in told.records], np.int64)

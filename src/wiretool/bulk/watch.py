@@ -1,19 +1,21 @@
 """One connection on its way to columns: plain runs as arrays, everything else as `Watch` does it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from wiretool import limits
 from wiretool.batches.batch import FrameRun
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
-from wiretool.bulk.pace import Pace
+from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES, TINY_BYTES, Pace
 from wiretool.bulk.placing import PlacedFrames, SideFrames, merged
+from wiretool.bulk.told import Told
 from wiretool.capture.items import Data, Item
-from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, joined
+from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, SideRun, joined
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.message import Side, other_side
@@ -21,14 +23,16 @@ from wiretool.protocols.bulk import BulkConversation
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
-from wiretool.watch import SIDES, Watch
+from wiretool.watch import SIDES, EndedWatch, Watch
 
 
-class Told(NamedTuple):
-    """What was told: columns, and what was read one by one."""
+class _Ahead(NamedTuple):
+    """The frames in what is sent of both sides, found before it is read: the data, and those of each side."""
 
-    runs: list[FrameRun]
-    records: list[Record]
+    client: SideRun
+    server: SideRun
+    data: bytes
+    sides: list[SideFrames]
 
 
 class BulkWatch(Watch):
@@ -41,11 +45,24 @@ class BulkWatch(Watch):
         self._bulk: BulkConversation | None = None
         #: What was put off, in order: runs, and items each with the packet at which it was given out.
         self._parts: list[Part] = []
+        #: The runs that were made of it, once somebody looked ahead, and what he found.
+        self._runs: list[Run] = []
+        self._ahead: _Ahead | None = None
+        #: What `growth` was when somebody looked.
+        self._growth_then = 1
 
     @property
     def growth(self) -> int:
         """How many times as many bytes what is said may come to as there are on the wire."""
         return 1 if self._bulk is None else self._bulk.growth
+
+    def after(self) -> "EndedBulkWatch":
+        return EndedBulkWatch(self._row, self._next_n)
+
+    def _note_growth(self) -> None:
+        if self.growth != self._growth_then:
+            self._pace.outgrow(self._growth_then, self.growth)
+            self._growth_then = self.growth
 
     def take(self, item: Item) -> list[Record]:
         records = super().take(item)
@@ -57,7 +74,7 @@ class BulkWatch(Watch):
         """From now on it may be read in runs, if what was agreed on is known."""
         if self._conversation is None or (self._bulk is not None and self._bulk.is_ready()):
             self._connection.is_understood = True
-            self._pace.growth = max(self._pace.growth, self.growth)
+        self._note_growth()
 
     def may_wait_with(self, items: Sequence[Item]) -> bool:
         """Whether the items that a packet gave can be read later, together with what comes then."""
@@ -74,31 +91,107 @@ class BulkWatch(Watch):
         """Read it before whatever else comes."""
         self._parts.append(run)
 
-    def catch_up(self, table: SegmentTable, told: Told) -> None:
-        """Add what that gives which was put off, all of it while the table was read."""
-        if self._parts:
-            parts, self._parts = self._parts, []
-            for run in joined(parts, table):
-                self._take_run(run, told)
-            self._pace.growth = max(self._pace.growth, self.growth)
+    def catch_up(self, table: SegmentTable, told: Told, before: int | None = None) -> None:
+        """Add what that gives which was put off, all of it while the table was read; or what came before a packet.
 
-    def _take_run(self, run: Run, told: Told) -> None:
-        """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns."""
+        Something stays put off where more records would come of it than a batch is to have.
+        """
+        if not self._parts and not self._runs:
+            return
+        runs, self._runs = self._runs_of(table), []
+        for at, run in enumerate(runs):
+            run, rest = (run, None) if before is None else run.cut(before)
+            left = self._take_run(run, told)
+            self._runs = [each for each in (left, rest) if each is not None and each.size]
+            if self._runs:
+                self._runs += runs[at + 1 :]
+                break
+        self._ahead = None
+        self._note_growth()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is put off."""
+        return bool(self._parts or self._runs)
+
+    @property
+    def next_packet(self) -> int:
+        """The packet at which what was put off is told, once it is in runs."""
+        sides = (self._runs[0].client, self._runs[0].server)
+        return min(int(self._runs[0].told_at(side.rows[0])) for side in sides if side.size)
+
+    def _runs_of(self, table: SegmentTable) -> list[Run]:
+        """What was put off, as runs."""
+        parts, self._parts = self._parts, []
+        self._runs += joined(parts, table)
+        return self._runs
+
+    # -- what is to come -------------------------------------------------------------------------------------------
+
+    def look_ahead(self, table: SegmentTable) -> tuple[int, int]:
+        """How many frames there are at most in what was put off, as far as that is seen without reading it.
+
+        And how many of them are tiny.
+        """
+        runs = self._runs_of(table)
+        if not runs or (self._is_settled and self._conversation is None):
+            return 0, 0
+        run, later = runs[0], sum(each.size for each in runs[1:])
+        if (
+            not self._may_pass({side: run.side(side).size for side in SIDES})
+            or run.size + later <= self._pace.few_bytes
+        ):
+            return (run.size + later) // BYTES_PER_RECORD, 0
+        for side in self._not_enough(run):
+            run = run.only(other_side(side))
+        frames, tiny = self._frames_ahead(run)
+        return frames + later // FRAME_BYTES, tiny
+
+    def _frames_ahead(self, run: Run) -> tuple[int, int]:
+        """How many frames a run has, and how many tiny ones."""
+        data, sides = self._split(run)
+        self._ahead = _Ahead(run.client, run.server, data, sides)
+        self._note_growth()
+        starts = [each.hops.starts for each in sides]
+        return sum(map(len, starts)), sum(int(np.count_nonzero(np.diff(each) < TINY_BYTES)) for each in starts)
+
+    def _take_run(self, run: Run, told: Told) -> Run | None:
+        """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns.
+
+        What is left is given back where that would be more records than a batch is to have.
+        """
+        if not run.size:
+            return None
         is_small = len(run.client.rows) + len(run.server.rows) < RUN_SEGMENTS_MIN
         left = {side: run.side(side).size for side in SIDES}
-        if is_small or not self._may_pass(left):
-            done: Counter[Side] = Counter()
-            for row, item in run.told_items():
-                self._one(int(run.told_at(row)), item, told)
-                done[item.side] += 1
-                left[item.side] -= len(item.data)
-                if not is_small and self._may_pass(left):
-                    run = run.behind(done["client"], done["server"])
-                    break
-            else:
-                return
-        if run.client.size or run.server.size:
-            self._pass(run, told)
+        if not is_small and self._may_pass(left):
+            return self._pass(run, told)
+        run = self._take_each(run, told, lambda left: not is_small and self._may_pass(left))
+        if not run.size or not self._may_pass({side: run.side(side).size for side in SIDES}):
+            return run
+        return run if self._is_too_much(run) else self._pass(run, told)
+
+    def _is_too_much(self, run: Run) -> bool:
+        """Whether a run that is in step now is to be read in parts."""
+        if self._conversation is None or run.size <= self._pace.few_bytes or self._not_enough(run):
+            return False
+        return self._pace.is_much([self._frames_ahead(run)]) or self._pace.is_outgrown
+
+    def _take_each(self, run: Run, told: Told, is_done: Callable[[Mapping[Side, int]], bool]) -> Run:
+        """Read items one by one until that is so of what is left, or they make up a batch; what is left."""
+        done: Counter[Side] = Counter()
+        left = {side: run.side(side).size for side in SIDES}
+        most = len(told.records) + limits.BATCH_RECORDS_MAX
+        for row, item in run.told_items():
+            number = int(run.told_at(row))
+            self._one(number, item, told)
+            done[item.side] += 1
+            left[item.side] -= len(item.data)
+            if is_done(left) or len(told.records) >= most:
+                # Others may be read before the rest of what was told at this packet.
+                self._numbers.leave(number)
+                break
+        return run.behind(done["client"], done["server"])
 
     def _one(self, number: int, item: Data, told: Told) -> None:
         self._numbers.at_packet(number)
@@ -121,34 +214,41 @@ class BulkWatch(Watch):
 
     # -- a protocol of ours ----------------------------------------------------------------------------------------
 
-    def _pass(self, run: Run, told: Told) -> None:
+    def _pass(self, run: Run, told: Told) -> Run | None:
         if self._conversation is None:
             self._pass_foreign(run)
-            return
+            return None
         run = self._held_back(run, told)
-        if not run.client.size and not run.server.size:
-            return
-        data, sides = self._split(run)
+        if not run.size:
+            return None
+        ahead = self._ahead
+        if ahead is not None and ahead.client is run.client and ahead.server is run.server:
+            data, sides = ahead.data, ahead.sides
+        else:
+            data, sides = self._split(run)
         if any(each.hops.is_broken for each in sides):
-            for row, item in run.told_items():
-                self._one(int(run.told_at(row)), item, told)
-            return
+            return self._take_each(run, told, lambda left: False)
         for each in sides:
             self._account.payload_bytes += run.side(each.side).size
             self._pass_splitter(each, data)
         placed = merged(data, sides, self._numbers)
         if len(placed.offsets):
             self._read_frames(placed, told)
+        return None
 
     def _held_back(self, run: Run, told: Told) -> Run:
         """The run without a side that does not complete its frame: to join what is held each time would be slow."""
-        for side in SIDES:
-            splitter, size = self._splitters[side], run.side(side).size
-            if size and splitter.held + size < splitter.wanted:
-                for _, item in run.only(side).told_items():
-                    told.records.extend(self.take(item))
-                run = run.only(other_side(side))
+        for side in self._not_enough(run):
+            for _, item in run.only(side).told_items():
+                told.records.extend(self.take(item))
+            run = run.only(other_side(side))
         return run
+
+    def _not_enough(self, run: Run) -> list[Side]:
+        """The sides that send something, though not the end of a frame."""
+        sizes = {side: run.side(side).size for side in SIDES}
+        held = {side: self._splitters[side] for side in SIDES}
+        return [side for side in SIDES if 0 < sizes[side] < held[side].wanted - held[side].held]
 
     def _split(self, run: Run) -> tuple[bytes, list[SideFrames]]:
         """The bytes of both sides, those held before the new ones, and the frames in them."""
@@ -228,6 +328,16 @@ class BulkWatch(Watch):
                 self._strangers[side].extend(
                     size - len(first.data), int(run.table.numbers[last]), int(run.table.times[last])
                 )
+
+
+class EndedBulkWatch(EndedWatch):
+    """The same of a watch in bulk, which has read all that was put off."""
+
+    __slots__ = ()
+    growth = 1
+
+    def catch_up(self, table: SegmentTable, told: Told, before: int | None = None) -> None:
+        """As of a watch: there is nothing."""
 
 
 def _parts(held: bytes, run: Run, side: Side) -> list[bytes | memoryview]:

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool import limits
+from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
-from wiretool.capture.items import Item, Side
+from wiretool.capture.items import Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
@@ -145,7 +146,7 @@ class BulkStreams:
     def read(self, table: SegmentTable) -> Iterator[Run | Fed | Pause]:
         """What the segments of a table add: runs, and what each segment gave that was fed.
 
-        A packet that gave more than `BATCH_ITEMS_MAX` items has a pause in front of it.
+        A packet that gave very many items has a pause in front of it, see `are_many`.
         """
         if not len(table):
             return
@@ -166,7 +167,7 @@ class BulkStreams:
                 yield from self._passed(table, lane, row)
                 lane.at += 1
             items = self._feed(row, segment)
-            if len(items) > limits.BATCH_ITEMS_MAX:
+            if are_many(items):
                 yield from self._paused(table, lanes, row)
             yield Fed(row, items)
             if lane is not None:
@@ -200,7 +201,7 @@ class BulkStreams:
     def _lanes(self, table: SegmentTable) -> tuple[list[_Lane], Integers]:
         """The lanes of a table, and for each row its lane: -1 where there are too few in it, each of which is fed."""
         known: dict[bytes, int] = {}
-        lane_of_key = np.array([known.setdefault(key, known.get(_back(key), len(known))) for key in table.keys])
+        lane_of_key = np.array([known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys])
         lane_of = lane_of_key[table.flows]
         may_run = len(table.keys) < self._streams.room
         counts = np.bincount(lane_of)
@@ -223,7 +224,7 @@ class BulkStreams:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
         if lane.at == len(lane.rows) or lane.at < lane.fed_to:
             return lane.at
-        flows = [self._streams.flow_of(way.key) for way in lane.ways]
+        flows = [self._streams.open_flow(way.key) for way in lane.ways]
         if not any(flow is not None and flow.is_plain for flow in flows):
             return lane.at
         stop = min(len(lane.rows), *map(partial(self._stop_on, table, lane), lane.ways, flows))
@@ -256,7 +257,7 @@ class BulkStreams:
             first, last = np.searchsorted(way.every, (start, end)).tolist()
             if first == last:
                 continue
-            flow = self._streams.flow_of(way.key)
+            flow = self._streams.open_flow(way.key)
             assert flow is not None, "a plain segment has a flow"
             connection = flow.connection
             sides[flow.side] = self._side_run(table, lane, way, flow, start, end, way.every[last - 1])
@@ -278,10 +279,12 @@ class BulkStreams:
         return run
 
 
-def _back(key: bytes) -> bytes:
-    """The key of the flow in the other direction."""
-    size = len(key) // 2 - 2
-    return key[size:-4] + key[:size] + key[-2:] + key[-4:-2]
+def are_many(items: Sequence[Item]) -> bool:
+    """Whether these, given by one packet, are more than a batch is made of at once."""
+    if len(items) < 2:
+        return False
+    size = sum(len(item.data) for item in items if isinstance(item, Data | Finding))
+    return len(items) > limits.BATCH_ITEMS_MAX or size > limits.BATCH_ITEMS_BYTES_MAX
 
 
 def _flows_of(flows: Integers) -> list[int]:

@@ -232,7 +232,7 @@ class Flow:
         """Bytes that were given out before; a single one just before the next is a keep-alive's, and means nothing."""
         now = piece.data[start - piece.offset : end - piece.offset]
         is_probe = len(piece.data) == 1 and end == self.offset
-        self.connection.duplicate_bytes[self.side] += len(now)
+        self.connection.count_again(self.side, len(now))
         if now and not is_probe:
             for overlap in self._given(start, now):
                 self._compare(overlap, piece, out)
@@ -250,7 +250,7 @@ class Flow:
         return found
 
     def _take_again(self, overlap: Overlap, piece: Piece, out: list[Item]) -> None:
-        self.connection.duplicate_bytes[self.side] += len(overlap.now)
+        self.connection.count_again(self.side, len(overlap.now))
         self._compare(overlap, piece, out)
 
     def _compare(self, overlap: Overlap, piece: Piece, out: list[Item]) -> None:

@@ -79,11 +79,16 @@ def read_records(source: Source, variant: Variant, link_type: int, number: int =
 
 def _await_record(source: Source, number: int, header_bytes: int, captured: int) -> None:
     """Widen the window to a whole record."""
-    if captured > PACKET_BYTES_MAX:
-        raise source.error(f"packet {number} claims {captured} bytes, more than {PACKET_BYTES_MAX}")
+    check_claim(source, number, captured)
     if not source.fill(header_bytes + captured):
         source.at += header_bytes
         raise _ends_early(source, number, captured)
+
+
+def check_claim(source: Source, number: int, captured: int) -> None:
+    """CaptureError where the record at the window says that it is larger than any packet."""
+    if captured > PACKET_BYTES_MAX:
+        raise source.error(f"packet {number} claims {captured} bytes, more than {PACKET_BYTES_MAX}")
 
 
 def _ends_early(source: Source, number: int, wants: int) -> Exception:

@@ -63,6 +63,21 @@ class Run(NamedTuple):
         """What of it comes after so many items of each side."""
         return self._replace(client=self._behind(self.client, client), server=self._behind(self.server, server))
 
+    def cut(self, packet: int) -> tuple["Run", "Run"]:
+        """What of it is told before a packet, and the rest."""
+        client, server = (int(np.searchsorted(self.told_at(each.rows), packet)) for each in (self.client, self.server))
+        before = self._replace(client=self._upto(self.client, client), server=self._upto(self.server, server))
+        return before, self.behind(client, server)
+
+    @property
+    def size(self) -> int:
+        """Bytes of both sides."""
+        return self.client.size + self.server.size
+
+    def _upto(self, run: SideRun, count: int) -> SideRun:
+        rows = run.rows[:count]
+        return run if count == len(run.rows) else SideRun(rows, run.offset, int(self.table.lengths[rows].sum()))
+
     def _behind(self, run: SideRun, count: int) -> SideRun:
         passed = int(self.table.lengths[run.rows[:count]].sum())
         return SideRun(run.rows[count:], run.offset + passed, run.size - passed)

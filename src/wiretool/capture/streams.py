@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from operator import attrgetter
 
+from wiretool.capture.ended import EndedFlows, may_be_packed, way_back
 from wiretool.capture.flows import WINDOW_BYTES_MAX, Flow, Recent, Shared
 from wiretool.capture.items import Connection, Data, End, Finding, Gap, How, Item, Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN, Segment
@@ -32,6 +33,8 @@ class Streams:
         self._flows: dict[bytes, Flow] = {}
         #: The client's flow of each connection that is still tracked, in order of appearance.
         self._tracked: dict[Connection, Flow] = {}
+        #: By the key of that flow, connections of which both sides have ended: much may still come late.
+        self._ended: dict[bytes, EndedFlows] = {}
         self._count = 0
         self._shared = Shared(recent)
         self._recent = self._shared.recent
@@ -71,10 +74,14 @@ class Streams:
     @property
     def room(self) -> int:
         """How many more connections there may be before the idlest are closed."""
-        return CONNECTIONS_MAX - len(self._tracked)
+        return CONNECTIONS_MAX - len(self._tracked) - len(self._ended)
 
     def flow_of(self, key: bytes) -> Flow | None:
-        """The flow with this key, where there is one."""
+        """The flow with this key, where there is one; a copy of it if its connection has ended."""
+        return self._flows.get(key) or self._ended_flow(key)
+
+    def open_flow(self, key: bytes) -> Flow | None:
+        """The flow with this key, if it may have more to give."""
         return self._flows.get(key)
 
     def pass_by(self, flow: Flow, size: int, ack: int) -> None:
@@ -96,6 +103,7 @@ class Streams:
                 self._end_with_capture(flow, self._last, out)
         self._flows.clear()
         self._tracked.clear()
+        self._ended.clear()
         return out
 
     # -- connections -----------------------------------------------------------------------------------------------
@@ -103,6 +111,12 @@ class Streams:
     def _feed(self, segment: Segment, flow: Flow | None) -> Sequence[Item]:
         """`feed` for whatever is not the next payload or acknowledgement of a stream in good order."""
         out: list[Item] = []
+        if flow is None and self._ended:
+            ended = self._ended_of(segment.flow)
+            if ended is not None and _is_bare(segment):
+                self._pass_late(ended.connection, segment, out)
+                return out
+            flow = self._reopened(segment.flow)
         if flow is not None and _is_another(segment, flow):
             self._close(flow, "reused", segment, out)
             self._forget(flow.connection)
@@ -119,6 +133,8 @@ class Streams:
         self._look_at(flow.peer, segment, out)
         if segment.time_ns >= self._look_ns:
             self._look_around(segment, out)
+        if flow.connection.closed:
+            self._put_away(flow.connection)
         return out
 
     def _take(self, segment: Segment, flow: Flow, out: list[Item]) -> None:
@@ -138,7 +154,7 @@ class Streams:
 
     def _connect(self, segment: Segment, out: list[Item]) -> Flow:
         """A new connection, and the flow of the segment in it."""
-        if len(self._tracked) >= CONNECTIONS_MAX:
+        if self.room <= 0:
             self._evict(segment, out)
         key, sender, receiver = segment.flow, segment.src + segment.flow[-4:-2], segment.dst + segment.flow[-2:]
         by_client = self._is_by_client(segment)
@@ -148,7 +164,7 @@ class Streams:
         mine: Side = "client" if by_client else "server"
         theirs: Side = "server" if by_client else "client"
         flow = self._flows[key] = Flow(key, connection, mine, self._shared)
-        back = segment.dst + segment.src + key[-2:] + key[-4:-2]
+        back = way_back(key)
         flow.peer = self._flows[back] = Flow(back, connection, theirs, self._shared)
         flow.peer.peer = flow
         self._tracked[connection] = flow if by_client else flow.peer
@@ -171,6 +187,7 @@ class Streams:
             place = flow.connection, flow.side, offset, len(payload)
             out.append(Finding(*place, "rst-payload", why, segment.time_ns, segment.number, payload))
         if abs(offset - flow.offset) < WINDOW_BYTES_MAX:
+            flow.connection.reset_by = flow.connection.reset_by or flow.side
             self._close(flow, "rst", segment, out)
 
     def _close(self, flow: Flow, how: How, now: Segment, out: list[Item]) -> None:
@@ -202,6 +219,7 @@ class Streams:
 
     def _evict(self, now: Segment, out: list[Item]) -> None:
         """Make room: what is over goes first, then what has been idle longest."""
+        self._ended.clear()
         for connection in [connection for connection in self._tracked if connection.closed]:
             self._forget(connection)
         many = len(self._tracked) - CONNECTIONS_MAX + CONNECTIONS_MAX // EVICTED_SHARE + 1
@@ -210,9 +228,49 @@ class Streams:
             self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
-        for each in self._sides(connection):
+        client, server = self._sides(connection)
+        for each in (client, server):
             self._flows.pop(each.key, None)
         del self._tracked[connection]
+        del client.peer, server.peer  # or they would wait for the garbage collector
+
+    # -- connections of which both sides have ended ------------------------------------------------------------------
+
+    def _put_away(self, connection: Connection) -> None:
+        """Keep in little memory what has ended, and say how much came again: late segments may have added to that."""
+        if connection.reader is not None:
+            connection.reader.note_duplicates(connection)
+        client = self._tracked.get(connection)
+        if client is not None and may_be_packed(client):
+            ended, key = EndedFlows(client), client.key
+            self._forget(connection)
+            self._ended[key] = ended
+
+    def _reopened(self, key: bytes) -> Flow | None:
+        """The flow with this key, of a connection that has ended, tracked again for the segment that came late."""
+        flow = self._ended_flow(key)
+        if flow is not None:
+            client = flow if flow.side == "client" else flow.peer
+            del self._ended[client.key]
+            self._tracked[client.connection] = client
+            self._flows[client.key], self._flows[client.peer.key] = client, client.peer
+        return flow
+
+    def _pass_late(self, connection: Connection, segment: Segment, out: list[Item]) -> None:
+        """Count what only acknowledges, as the last segment of nearly every connection does."""
+        connection.packets += 1
+        connection.last_ns = segment.time_ns
+        if segment.time_ns >= self._look_ns:
+            self._look_around(segment, out)
+
+    def _ended_of(self, key: bytes) -> EndedFlows | None:
+        """The flows of the connection that has ended, one of which has this key."""
+        return self._ended.get(key) or self._ended.get(way_back(key))
+
+    def _ended_flow(self, key: bytes) -> Flow | None:
+        """A copy of the flow with this key, of a connection that has ended."""
+        ended = self._ended_of(key)
+        return None if ended is None else ended.flow(key, self._shared)
 
     # -- holes -----------------------------------------------------------------------------------------------------
 
@@ -241,8 +299,16 @@ class Streams:
     def _look_around(self, now: Segment, out: list[Item]) -> None:
         """Time has passed, perhaps enough for a hole of some connection that is silent."""
         self._look_ns = NEVER_NS
-        for flow in list(self._waiting):
+        waiting = list(self._waiting)
+        for flow in waiting:
             self._look_at(flow, now, out)
+        for connection in {flow.connection for flow in waiting if flow.connection.closed}:
+            self._put_away(connection)
+
+
+def _is_bare(segment: Segment) -> bool:
+    """Whether a segment acknowledges and does nothing else."""
+    return segment.flags & 0x17 == ACK and not segment.payload and not segment.cut
 
 
 def _open(segment: Segment, flow: Flow, out: list[Item]) -> None:

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 
 from wiretool.capture.packets import Packet
-from wiretool.capture.pcap import Variant, read_head, read_records
+from wiretool.capture.pcap import Variant, check_claim, read_head, read_records
 from wiretool.capture.source import Source
 from wiretool.codec.columns import Integers, gathered
 from wiretool.codec.hops import Prefix, hop
@@ -101,6 +101,8 @@ def read_pcap_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterator
             is_guessed = source.at - start < LONG_BYTES * len(starts)
             table = _pcap_table(source.buffer, starts, variant, link_type, number)
         elif failure is not None:
+            if source.left >= variant.record.size:  # what is read one by one stumbles over this first
+                check_claim(source, number, variant.record.unpack_from(source.buffer, source.at)[2])
             raise failure
         elif (packet := next(read_records(source, variant, link_type, number), None)) is not None:
             table = _table_of([packet])

@@ -13,6 +13,7 @@ from wiretool.commands.options import (
     ProtocolName,
     SideName,
     Workers,
+    path_from,
     ports_from,
 )
 
@@ -23,6 +24,7 @@ DecodeOutput = Annotated[
         "--output",
         metavar="FILE",
         show_default=False,
+        parser=path_from,
         help="write to a file instead of stdout; tables go into a folder, new, empty or with those of an earlier run",
     ),
 ]
@@ -46,7 +48,9 @@ def decode(
         Engine, typer.Option(help="read messages one by one, or many as columns; the output is the same")
     ] = Engine.AUTO,
     workers: Workers = 1,
-    ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="write what became of every byte, JSON")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", parser=path_from, help="write what became of every byte, JSON")
+    ] = None,
     hex_: Annotated[str, typer.Option("--hex", metavar="FILE", help="hex instead, a stream a line; - is stdin")] = "",
     side: Annotated[SideName | None, typer.Option(help="who sent the hex bytes")] = None,
     live: Annotated[str, typer.Option(metavar="IFACE", help="capture from an interface instead")] = "",

@@ -18,7 +18,7 @@ from wiretool.commands.engines import (
     strictly,
     takes_columns,
 )
-from wiretool.commands.interrupts import told_when_stopped
+from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, sources_from, tell
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
@@ -87,12 +87,24 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     tally = Tally(may_stop=is_bulk or what.form.is_tables or how.strict or what.count is not None)
     job = Job(given, how, what, output, tally)
     with (
+        stoppable(*needed(job, is_bulk=is_bulk)),
         kept(job.tally.shown, ledger, tell if what.has_totals else None, inputs=given.paths),
         told_when_stopped(job.so_far),
     ):
         (from_columns if is_bulk else from_rows)(job, sources)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             tell(nothing)
+
+
+def needed(job: Job, *, is_bulk: bool) -> list[str]:
+    """The larger modules that a run loads; with several processes the others begin before what writes is loaded."""
+    if job.how.workers > 1:
+        return ["wiretool.bulk.workers"]
+    if job.what.form.is_tables:
+        writing = "wiretool.sinks.arrow.tables"
+    else:
+        writing = "wiretool.sinks.lines.choose" if is_bulk and not job.what.is_for_people else "wiretool.sinks.choose"
+    return ["wiretool.bulk.workers" if is_bulk else "wiretool.dissect", "wiretool.where", writing]
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -1,14 +1,20 @@
-"""Ctrl-C: heeded where it cuts nothing in two, and told in one line."""
+"""Ctrl-C and SIGTERM: heeded where they cut nothing in two, and told in one line."""
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any, TypeVar
+from importlib import import_module
+from types import FrameType
+from typing import Any, NoReturn, TypeVar
 
 from wiretool.commands.options import tell
+from wiretool.errors import Stopped
 
 T = TypeVar("T")
+
+#: What asks a command to stop.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def for_each(steps: Iterator[T], take: Callable[[T], None], *, may_wait: bool) -> None:
@@ -29,36 +35,64 @@ def for_each(steps: Iterator[T], take: Callable[[T], None], *, may_wait: bool) -
 
 @contextmanager
 def told_when_stopped(so_far: Callable[[], str]) -> Iterator[None]:
-    """Say so where Ctrl-C ends the block, and how far it had come then."""
+    """Say so where Ctrl-C or SIGTERM ends the block, and how far it had come then."""
     try:
         yield
-    except KeyboardInterrupt:
-        tell(f"stopped by Ctrl-C: {so_far()}")
-        raise
+    except KeyboardInterrupt as err:
+        number = err.number if isinstance(err, Stopped) else signal.SIGINT
+        tell(f"stopped by {'SIGTERM' if number == signal.SIGTERM else 'Ctrl-C'}: {so_far()}")
+        raise Stopped(number, is_told=True) from err
+
+
+@contextmanager
+def stoppable(*needed: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM raise Stopped in the block, for what has begun there to be finished.
+
+    The modules that are `needed` in it are loaded before: an exception that comes while one is may get lost.
+    """
+    for name in needed:
+        import_module(name)
+    with _handled_by(_stop):
+        yield
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    raise Stopped(number)
 
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Ctrl-C once is heeded at the end of the block, however it ends; a second one at once, or at an inner end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):  # nobody is to be interrupted
-        yield
-        return
-    noted = False
+    """Ctrl-C once is heeded at the end of the block, however it ends; a second one at once, or at an inner end.
 
-    def note(number: int, frame: Any) -> None:
-        nonlocal noted
-        if noted:
-            raise KeyboardInterrupt
-        noted = True
+    So is SIGTERM.
+    """
+    noted: list[int] = []
 
-    signal.signal(signal.SIGINT, note)
+    def note(number: int, frame: FrameType | None) -> None:
+        noted.append(number)
+        if len(noted) > 1:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
     try:
-        yield
+        with _handled_by(note) as before:
+            yield
     finally:
-        signal.signal(signal.SIGINT, before)
         if noted:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(noted[0])
+
+
+@contextmanager
+def _handled_by(handle: Callable[[int, FrameType | None], Any]) -> Iterator[Mapping[int, Any]]:
+    """The signals that ask to stop go there, save those that are ignored; gives where they went before."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in SIGNALS}
+    taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    try:
+        for number in taken:
+            signal.signal(number, handle)
+        yield before
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)

@@ -48,6 +48,7 @@ class ReportFormat(StrEnum):
 
     TEXT = "text"
     NDJSON = "ndjson"
+    JSON = "json"
 
 
 class Engine(StrEnum):

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -15,11 +15,11 @@ from wiretool.errors import CaptureError, PeerError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
+    from wiretool.net.calling import Stage
     from wiretool.net.dialler import Target
     from wiretool.replay.expect import Expectations
     from wiretool.replay.manners.manner import Manner
     from wiretool.replay.outcomes import Outcome
-    from wiretool.replay.run import Played, Stage
     from wiretool.replay.script import Script
     from wiretool.sessions.dialogues import Recording
 
@@ -67,6 +67,13 @@ class Judging:
     expect: Path | None
 
 
+class Played(NamedTuple):
+    """What came of a replay, and whether it was played to its end."""
+
+    outcomes: "list[Outcome]"
+    is_whole: bool
+
+
 def speed_from(text: str) -> float:
     """How many times as fast as recorded; UsageError for what is none."""
     if text == "max":
@@ -111,7 +118,7 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     is_whole = played.is_whole
     if playing.learns and is_whole:
         again = play_on(recording, script, known, replace(playing, record=None))
-        played = replace(again, outcomes=without_noise_of(played, again))
+        played = Played(without_noise_of(played, again), again.is_whole)
     if playing.against and is_whole:
         other = play_on(recording, script, known, replace(playing, targets=playing.against, record=None))
         compared(played, other, playing, judging)
@@ -190,10 +197,10 @@ def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
 # -- playing it --------------------------------------------------------------------------------------------------------
 
 
-def play_on(recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing) -> "Played":
+def play_on(recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing) -> Played:
     """Play it to the target or to mocks. PeerError where no connection could be made."""
+    from wiretool.net.calling import call
     from wiretool.replay.player import Player
-    from wiretool.replay.run import play
 
     is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
     player = Player(
@@ -205,16 +212,16 @@ def play_on(recording: "Recording", script: "Script", known: "Mapping[str, Manne
         prepare=recording if is_prepared else None,
     )
     with ExitStack() as stack:
-        played = play(player, stage_for(recording, known, playing, stack))
-    if not played.reached and played.why_unreached:
-        raise PeerError(played.why_unreached)
-    return played
+        called = call(player, stage_for(recording, known, playing, stack))
+    if not called.reached and called.why_unreached:
+        raise PeerError(called.why_unreached)
+    return Played(player.outcomes(), called.is_whole)
 
 
 def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing, stack: ExitStack) -> "Stage":
     """Whom it is played to, and what is recorded of that."""
     from wiretool.commands.serving import rules_for
-    from wiretool.replay.run import Stage
+    from wiretool.net.calling import Stage
     from wiretool.servers.choose import mock_for
     from wiretool.servers.options import MockOptions
     from wiretool.sinks.output import open_output
@@ -280,7 +287,7 @@ def expectations_for(judging: Judging, known: "Mapping[str, Manner]") -> "Expect
     return expectations_from(text, [manner.protocol for manner in known.values()], name=f"--expect {judging.expect}")
 
 
-def without_noise_of(first: "Played", second: "Played") -> "list[Outcome]":
+def without_noise_of(first: Played, second: Played) -> "list[Outcome]":
     """The outcomes of the second of two runs, less what was otherwise in the first."""
     from wiretool.replay.noise import without_noise
 
@@ -288,7 +295,7 @@ def without_noise_of(first: "Played", second: "Played") -> "list[Outcome]":
 
 
 def reported(
-    recording: "Recording", script: "Script", played: "Played", judging: Judging, expectations: "Expectations"
+    recording: "Recording", script: "Script", played: Played, judging: Judging, expectations: "Expectations"
 ) -> None:
     """Write the report. `typer.Exit` of 1 where there are findings; Stopped where it was not played to its end."""
     from wiretool.replay.report import write_report
@@ -308,7 +315,7 @@ def reported(
         raise typer.Exit(1)
 
 
-def compared(one: "Played", other: "Played", playing: Playing, judging: Judging) -> None:
+def compared(one: Played, other: Played, playing: Playing, judging: Judging) -> None:
     """Write what two servers answer differently. `typer.Exit` of 1 where that is anything."""
     from wiretool.replay.grid import grid, grid_lines
     from wiretool.sinks.output import open_output

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import Engine, PortNames, ProtocolName, ports_from, sources_from
+from wiretool.commands.options import Engine, PortNames, ProtocolName, path_from, ports_from, sources_from
 from wiretool.errors import UsageError
 
 
@@ -17,13 +17,20 @@ def slice_(
         typer.Argument(
             metavar="CAPTURE...",
             show_default=False,
-            readable=False,
+            parser=path_from,
             help="pcap or pcapng files, also gzip or zstd; they are read twice, so not stdin",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", show_default=False, help="write there, as pcapng; - is stdout"),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            show_default=False,
+            parser=path_from,
+            help="write there, as pcapng; - is stdout",
+        ),
     ] = None,
     where: Annotated[str, typer.Option(metavar="EXPR", help="take the packets of records for which this is true")] = "",
     connection: Annotated[int | None, typer.Option(min=0, help="only of this connection")] = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from wiretool.commands.engines import batches_of
-from wiretool.commands.interrupts import for_each, told_when_stopped
+from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
 from wiretool.commands.options import Engine, is_stdout, protocols_like, tell
 from wiretool.commands.progress import counted, is_watched, shown
 from wiretool.errors import CaptureError
@@ -51,7 +51,7 @@ def slice_into(path: Path, wanted: Slicing) -> None:
 
     names = names_for(protocols_like(wanted.protocol))
     keep = BatchFilter(names, Clock(), expression=wanted.where, connection=wanted.connection).keep
-    with no_empty_file(path), open_output(path, inputs=wanted.captures) as out:
+    with stoppable("wiretool.bulk.read"), no_empty_file(path), open_output(path, inputs=wanted.captures) as out:
         packets, chosen = Packets(out), Chosen(whole_connections=wanted.whole_connections)
         with told_when_stopped(lambda: so_far(path, packets)):
             damage = find(wanted, keep, chosen)

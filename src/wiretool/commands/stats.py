@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 import typer
 
 from wiretool.commands.engines import check_workers
-from wiretool.commands.interrupts import for_each, told_when_stopped
+from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
 from wiretool.commands.options import (
     CaptureFiles,
     Engine,
@@ -55,7 +55,11 @@ def stats(
     is_bulk = engine is Engine.COLUMNS or (engine is Engine.AUTO and are_files)
     check_workers(workers, is_bulk=is_bulk)
     numbers = Stats()
-    with told_when_stopped(lambda: so_far(numbers)), open_output(output, inputs=captures or ()) as out:
+    with (
+        stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
+        told_when_stopped(lambda: so_far(numbers)),
+        open_output(output, inputs=captures or ()) as out,
+    ):
         try:
             if is_bulk:
                 count_columns(numbers, sources, how, workers, may_wait=are_files)

@@ -9,17 +9,20 @@ from wiretool.codec.json_types import JsonInt, JsonList, JsonValue
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message, Role, fields_of
 from wiretool.codec.nested import Nested
-from wiretool.codec.types import Int, ListOf, WireType
+from wiretool.codec.types import Int, ListOf, Uuid, WireType
 from wiretool.errors import EncodeError
 from wiretool.protocols.offramp.messages import PartitionOffsets
 from wiretool.protocols.pravega.structures import Structure
 from wiretool.protocols.pravega_controller.protobuf_types import MapOf
+from wiretool.protocols.sbp.records import SizedTable
 from wiretool.where.names import DEPTH_MAX, spelt
 
 Step = str | int
 #: Steps to a place; None stands for every element of a list, or every member of an object.
 Pattern = tuple[Step | None, ...]
 _OFFSET = re.compile(r"(?:^|_)offsets?(?:_ack_level)?$")
+#: What ties a reply to its request; in HTTP/2 that is a stream.
+_REQUEST_ID = re.compile(r"(?:^|_)request_id$|^correlationId$|^stream_id$")
 _EPOCH = re.compile(r"(?:^|_)epoch$")
 
 
@@ -58,7 +61,7 @@ def _check_in(wire: WireType, steps: Sequence[Step], value: Any, path: str) -> N
 
 
 def _structure(wire: WireType) -> type[Message] | None:
-    return wire.cls if isinstance(wire, Nested | TableSlot | Structure) else None
+    return wire.cls if isinstance(wire, Nested | TableSlot | SizedTable | Structure) else None
 
 
 def _element(wire: WireType) -> WireType | None:
@@ -81,6 +84,13 @@ def offsets_in(cls: type[Message], *, also: Collection[str] = ()) -> Iterator[Pa
 def epochs_in(cls: type[Message]) -> Iterator[Pattern]:
     """Every place of an epoch in messages of `cls`, by name."""
     return (steps for steps, wire, _ in _places(cls) if _is_number(wire) and _EPOCH.search(_last_name(steps)))
+
+
+def client_ids_in(cls: type[Message]) -> Iterator[Pattern]:
+    """Every place in messages of `cls` of an id that a client makes up: a UUID, or by name that of a request."""
+    for steps, wire, role in _places(cls):
+        if role is None and (isinstance(wire, Uuid) or _REQUEST_ID.search(_last_name(steps))):
+            yield steps
 
 
 def roles_in(cls: type[Message]) -> Iterator[tuple[Pattern, Role]]:

@@ -47,6 +47,8 @@ class Conversation(ABC):
     is_decided = True
     #: Why it may be of another protocol though its frames fit, as where many services share a carrier; empty where not.
     doubt = ""
+    #: Whether readings list the events of appends: who does not look at them need not wait for that.
+    lists_events = True
 
     @abstractmethod
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:

@@ -8,8 +8,8 @@
 
 A difference is accepted by the first entry that fits; an exchange whose differences all are becomes `explained`, with
 the reasons. A field stands for what is inside it too, and one of a list's elements for that of each element. Without
-`field`, an entry is about the message itself: it has not come, nobody asked for it, or another came in its place.
-Three more keys narrow an entry:
+`field`, an entry is about the message itself: it has not come, nobody asked for it, or another came in its place. The
+message `end` stands for how a connection ended. Three more keys narrow an entry:
 
     request = "ReadSegment"       # what was asked
     connection = 2                # number of the connection in the recording
@@ -26,7 +26,7 @@ from wiretool.errors import UsageError
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.settling import settle, verdict_of
+from wiretool.replay.settling import END, settle, verdict_of
 from wiretool.replay.spots import Spot, check_spot, field_of
 from wiretool.where.names import spelt
 
@@ -134,7 +134,8 @@ def _read(table: Mapping[str, Any], number: int, protocols: Sequence[Protocol]) 
     if steps and verdict in ("missing", "extra"):
         raise UsageError(f"verdict: a field is different; it is a message that is {verdict}")
     spot = Spot(table["message"], steps)
-    check_spot(spot, protocols)
+    if spot != END:
+        check_spot(spot, protocols)
     if "request" in table:
         check_spot(Spot(table["request"], ()), protocols)
     return Accepted(

@@ -1,6 +1,7 @@
 """One live connection of a replay: what was said on it, what was heard, and what that answers."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from wiretool.codec.message import Message
@@ -30,11 +31,14 @@ class Line:
         self.manner = manner
         self._values = values
         self._watch = watch
+        watch.conversation.lists_events = False
         self._out = out
         self._rng = rng
         #: What was recorded, by the number of the request.
         self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
         self._was_covered = covered(dialogue, manner)
+        #: How often the recorded server said what is not right, by the kind of the defect.
+        self._blemishes = Counter(each.error for each in dialogue.records if _is_blemish(each))
         #: What became of it so far; and of what the server says unasked, by its number where it was recorded.
         self._outcomes: dict[int, Outcome] = {}
         self._unasked = {record.n: Outcome(dialogue, None, [record]) for record in pushed(dialogue.records)}
@@ -70,7 +74,7 @@ class Line:
             return True
         if recorded.reply_to is None:
             return not self.manner.is_expected(recorded)
-        return recorded.reply_to not in self._outcomes
+        return recorded.reply_to not in self._outcomes or not self.manner.is_awaited(recorded)
 
     def give_up(self, recorded: Record) -> None:
         """Wait for it no longer."""
@@ -127,6 +131,8 @@ class Line:
         for record in records:
             if record.side == "server" and record.kind == "frame":
                 self._hear(record)
+                if data := self.manner.reflex(record, self._rng):
+                    self._send(data, now_ns)
             elif record.side == "server" and record.kind == "problem":
                 self._stumble(record)
         return records
@@ -164,7 +170,10 @@ class Line:
         judge(self.manner, self._values, outcome, recorded, live)
 
     def _stumble(self, live: Record) -> None:
-        """What the server said is not right, whatever was recorded."""
+        """What the server said is not right; that counts unless the recorded server erred in the same way."""
+        if self._blemishes[live.error] > 0:
+            self._blemishes[live.error] -= 1
+            return
         outcome = Outcome(self.dialogue, None, [], [live])
         outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}")
         self._extra.append(outcome)
@@ -197,6 +206,10 @@ class Line:
         for outcome in found:
             judge_number(self.manner, outcome, self.why_over)
         return found + self._ends
+
+
+def _is_blemish(record: Record) -> bool:
+    return record.kind == "problem" and record.side == "server"
 
 
 def covered(dialogue: Dialogue, manner: Manner) -> set[int]:

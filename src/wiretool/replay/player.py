@@ -41,7 +41,8 @@ class Player(Caller):
         """The server is first prepared for the recording that is given as `prepare`, if any."""
         self._steps = script.steps
         self._manners = manners
-        self._speed = speed
+        is_timed = any(manners[dialogue.protocol].is_timed() for dialogue in script.dialogues)
+        self._speed = min(speed, 1.0) if is_timed else speed
         self._seed = seed
         self._patience_ns = patience_ns
         self._prepare = prepare
@@ -54,7 +55,11 @@ class Player(Caller):
         #: Who is spoken to in words of our own, and with what.
         self._talks: list[tuple[int, Talk]] = []
         self._is_asked = False
+        #: Protocol -> where its server is spoken to in words of our own.
+        self._aside: dict[str, int] = {}
         self._at = 0
+        #: Until which step others have done what they did meanwhile.
+        self._met = -1
         #: Since when the step at hand is waited for, and when it is given up.
         self._since_ns: int | None = None
         self._start_ns = 0
@@ -66,7 +71,9 @@ class Player(Caller):
         for name, manner in self._manners.items():
             if self._prepare is not None and self._prepare.of(name):
                 for server, talk in manner.preparations(self._prepare, self.values):
-                    self._talks.append((self._dial(Dialogue(-1, "", server, name), manner, now_ns), talk))
+                    number = self._dial(Dialogue(-1, "", server, name), manner, now_ns)
+                    self._aside.setdefault(name, number)
+                    self._talks.append((number, talk))
         self._start_ns = now_ns
         return self._go_on(now_ns)
 
@@ -98,22 +105,39 @@ class Player(Caller):
 
     def _go_on(self, now_ns: int) -> list[Act]:
         self.wake_ns = None
-        while self._talks:
-            if not self._talk(now_ns):
+        while self._talks or self._at < len(self._steps):
+            is_done = self._talk(now_ns) if self._talks else self._step(now_ns)
+            if not is_done:
                 return self._take()
             self._since_ns = None
-        while self._at < len(self._steps) and not self._talks:
-            if self._since_ns is None:
-                self._since_ns = now_ns
-            if not self._is_due(self._steps[self._at], now_ns) or not self._do(self._steps[self._at], now_ns):
-                return self._take()
-            self._at += 1
-            self._since_ns = None
-            while self._talks and self._talk(now_ns):
-                self._since_ns = None
-        if not self._talks and not self.is_over:
+        if not self.is_over:
             self._linger(now_ns)
         return self._take()
+
+    def _step(self, now_ns: int) -> bool:
+        """Whether the step at hand is done, or what others do before it has to be said first."""
+        if self._since_ns is None:
+            self._since_ns = now_ns
+        step = self._steps[self._at]
+        if not self._is_due(step, now_ns):
+            return False
+        if self._met < self._at:
+            self._met = self._at
+            self._meet(step)
+            if self._talks:
+                return True
+        if not self._do(step, now_ns):
+            return False
+        self._at += 1
+        return True
+
+    def _meet(self, step: Step) -> None:
+        """Do what others did to the server before the step, if it was prepared at all."""
+        number = self._aside.get(step.dialogue.protocol)
+        if number is not None and isinstance(step, Say | Hear):
+            talk = self._manners[step.dialogue.protocol].meanwhile(step.record, self.values)
+            if talk is not None:
+                self._talks.append((number, talk))
 
     def _take(self) -> list[Act]:
         acts, self._acts = self._acts, []
@@ -171,7 +195,7 @@ class Player(Caller):
             if not self._is_given_up(now_ns):
                 return False
             line.part("no connection in time")
-        if line.is_open and not step.dialogue.is_opened:
+        if line.is_open and line.manner.is_greeted(step.dialogue):
             self._talks.append((number, line.manner.greeting(step.dialogue)))
         return True
 

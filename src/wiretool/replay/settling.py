@@ -8,6 +8,8 @@ from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot
 
+#: How the end of a connection is named, in place of a message.
+END = Spot("end", ())
 #: Why a difference is no finding; None where it is one.
 Settles = Callable[[Outcome, Difference], str | None]
 
@@ -15,13 +17,14 @@ Settles = Callable[[Outcome, Difference], str | None]
 def settle(outcomes: Iterable[Outcome], settles: Settles, verdict: Verdict) -> None:
     """Take the differences that are settled out of findings; one with none left gets the verdict."""
     for outcome in outcomes:
-        if outcome.verdict.is_finding and outcome.differences:
+        if outcome.verdict.is_finding:
             _settle(outcome, settles, verdict)
 
 
 def _settle(outcome: Outcome, settles: Settles, verdict: Verdict) -> None:
-    whys = [settles(outcome, difference) for difference in outcome.differences]
-    left = [difference for difference, why in zip(outcome.differences, whys, strict=True) if why is None]
+    known = outcome.differences or _end_of(outcome)
+    whys = [settles(outcome, difference) for difference in known]
+    left = [difference for difference, why in zip(known, whys, strict=True) if why is None]
     if len(left) == len(whys):
         return
     outcome.differences = left
@@ -31,6 +34,13 @@ def _settle(outcome: Outcome, settles: Settles, verdict: Verdict) -> None:
     for why in whys:
         if why and why not in outcome.reasons:
             outcome.reasons.append(why)
+
+
+def _end_of(outcome: Outcome) -> list[Difference]:
+    """That a connection has ended, or has not, as a difference; nothing for what is about a message."""
+    is_message = outcome.request is not None or outcome.recorded or outcome.live
+    is_end = outcome.verdict is Verdict.DIFFERENT and not is_message
+    return [Difference((), END.message, "another end")] if is_end else []
 
 
 def verdict_of(difference: Difference) -> Verdict:

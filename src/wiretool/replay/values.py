@@ -24,6 +24,10 @@ class Values:
         """Places in this begin `by` later than they did."""
         self._shifts[kind, within] = by
 
+    def shift_of(self, kind: str, within: Hashable) -> int:
+        """How much later places in this begin now."""
+        return self._shifts.get((kind, within), 0)
+
     def knows(self, role: Issued | Position, within: Hashable, recorded: Hashable) -> bool:
         """Whether it is known what a recorded value is now."""
         if recorded in role.besides:

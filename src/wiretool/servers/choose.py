@@ -39,13 +39,27 @@ def _pravega_draft(options: MockOptions) -> Mock:
 def _sbp(options: MockOptions) -> Mock:
     from wiretool.servers.sbp.mock import SbpMock
 
-    return SbpMock(retain_bytes=options.retain_bytes, like_real=options.like_real)
+    is_apart = options.range_servers > 0
+    return SbpMock(
+        has_two_doors=is_apart,
+        like_real=options.like_real,
+        servers={} if is_apart else None,
+        range_servers=options.range_servers or 1,
+        followers=options.followers,
+        retain_bytes=options.retain_bytes,
+    )
 
 
 def _sbp_0_1(options: MockOptions) -> Mock:
     from wiretool.servers.sbp_0_1.mock import Sbp01Mock
 
-    return Sbp01Mock(retain_bytes=options.retain_bytes, like_real=options.like_real)
+    is_apart = options.range_servers > 0
+    return Sbp01Mock(
+        has_two_doors=is_apart,
+        like_real=options.like_real,
+        nodes={} if is_apart else None,
+        retain_bytes=options.retain_bytes,
+    )
 
 
 def _offramp(options: MockOptions) -> Mock:
@@ -55,6 +69,7 @@ def _offramp(options: MockOptions) -> Mock:
         roads=options.roads,
         feed=options.feed,
         rate=options.rate,
+        starts=options.road_starts,
         retain_bytes=options.retain_bytes,
         auth=None if options.auth is None else dict([options.auth]),
         seed=options.seed,

@@ -1,6 +1,6 @@
 """What a mock may be asked to do, and which protocol's mock can."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretool.servers.offramp.feed import FeedMessage
+    from wiretool.servers.offramp.roads import RoadStart
 
 #: Options that only some protocols' mocks have, and how the command line spells them where that differs.
 BELONG = {
@@ -20,6 +21,9 @@ BELONG = {
     "roads": ("offramp",),
     "feed": ("offramp",),
     "rate": ("offramp",),
+    "road_starts": ("offramp",),
+    "range_servers": ("sbp", "sbp-0.1"),
+    "followers": ("sbp",),
 }
 SPELLED = {"roads": "road", "has_admin": "admin"}
 
@@ -45,6 +49,12 @@ class MockOptions:
     roads: Sequence[str] | None = None
     feed: Sequence["FeedMessage"] = ()
     rate: float = 0.0
+    #: Offramp: roads that do not begin as new ones do.
+    road_starts: "Mapping[str, RoadStart] | None" = None
+    #: SBP: range servers (data nodes) that have doors of their own, as the placement driver has then; 0 for one door.
+    range_servers: int = 0
+    #: SBP: nodes of the placement driver that do not lead, with such doors.
+    followers: int = 0
 
 
 def check_options(protocol: str, options: MockOptions) -> None:

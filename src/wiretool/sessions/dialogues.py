@@ -1,7 +1,6 @@
 """What a capture recorded, as something that can be spoken again: connections, and what happened on them in turn."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -116,10 +115,8 @@ def exchanges_of(records: Iterable[Record]) -> list[Exchange]:
     return list(exchanges.values())
 
 
-def pushed(records: Iterable[Record]) -> Mapping[str, list[Record]]:
-    """What the server of one connection said without being asked, by the name of the message."""
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        if record.kind == "frame" and record.side == "server" and record.reply_to is None:
-            found[record.message].append(record)
-    return found
+def pushed(records: Iterable[Record]) -> list[Record]:
+    """What the server of one connection said without being asked."""
+    return [
+        record for record in records if record.kind == "frame" and record.side == "server" and record.reply_to is None
+    ]

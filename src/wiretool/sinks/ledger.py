@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from textwrap import indent
 
 from wiretool.ledger import Ledger
 from wiretool.sinks.output import open_output
@@ -25,7 +27,19 @@ def kept(
             tell(totals(book))
         if output is not None:
             with output:
-                output.write(json.dumps(book.as_json(), indent=2) + "\n")
+                for piece in pieces_of(book):
+                    output.write(piece)
+
+
+def pieces_of(book: Ledger) -> Iterator[str]:
+    """The ledger as it is written, `as_json` in pieces of a connection each: there may be very many."""
+    head, tail = json.dumps({"total": asdict(book.total), "connections": []}, indent=2).split("[]")
+    yield head + "["
+    between = "\n"
+    for row in book.rows_as_json():
+        yield between + indent(json.dumps(row, indent=2), " " * 4)
+        between = ",\n"
+    yield ("\n  ]" if book.connections else "]") + tail + "\n"
 
 
 def totals(book: Ledger) -> str:
@@ -36,7 +50,11 @@ def totals(book: Ledger) -> str:
         _count(total.problems, "problem"),
         _count(total.gaps, "gap"),
     ]
-    places = [("frames", total.frame_bytes), ("problems", total.problem_bytes), ("other streams", total.other_bytes)]
+    places = [
+        ("frames", total.frame_bytes),
+        ("problems", total.problem_bytes),
+        ("streams of other protocols", total.other_bytes),
+    ]
     shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
     missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
     where = _count(len(book.connections), "connection") or "no connection"

@@ -16,6 +16,8 @@ from wiretool.sinks.sink import Columns, Sink
 #: Beginnings of lines that are remembered; a connection has a few.
 HEADS_MAX = 65_536
 LINES_MAX = 64
+#: Characters at which lines that are put together are written, however few they are.
+WAITING_CHARACTERS_MAX = 1024 * 1024
 
 
 def json_record(record: Record) -> dict[str, Any]:
@@ -135,18 +137,22 @@ class NdjsonSink(Sink):
         self._put = output.write
         self._line = RecordText().of if columns is None else partial(_chosen_text, columns)
         self._lines: list[str] = []
+        self._size = 0
         #: Lines that are put together, which is faster; each for itself where somebody is watching.
         self._lines_max = 1 if output.at_once else LINES_MAX
 
     def write(self, record: Record) -> None:
-        self._lines.append(self._line(record))
-        if len(self._lines) >= self._lines_max:
+        line = self._line(record)
+        self._lines.append(line)
+        self._size += len(line)
+        if len(self._lines) >= self._lines_max or self._size >= WAITING_CHARACTERS_MAX:
             self.end()
 
     def end(self) -> None:
         if self._lines:
             self._put("\n".join(self._lines) + "\n")
             self._lines.clear()
+            self._size = 0
 
 
 class JsonSink(Sink):

@@ -9,9 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from wiretool.errors import UsageError
-from wiretool.sinks.arrow.files import FILES, Press, refused
+from wiretool.ledger import Ledger
+from wiretool.sinks.arrow.files import FILES, Press, is_table_of_ours, refused
 from wiretool.sinks.arrow.folder import Folder
 from wiretool.sinks.arrow.leaves import CODED
+from wiretool.sinks.ledger import pieces_of
 
 SCHEMA = pa.schema([("n", pa.int64()), ("side", CODED)])
 
@@ -100,12 +102,16 @@ def test_the_system_refuses_in_its_own_words(tmp_path: Path) -> None:
 
 
 def earlier(path: Path) -> list[Path]:
-    """The files of an earlier run."""
-    names = ["frames.arrow", "events.parquet", "ledger.json", "messages/sbp-0.1.APPEND.parquet"]
+    """The files of an earlier run, one of which was killed."""
     (path / "messages").mkdir(parents=True)
+    names = ["frames.arrow", "events.parquet", "messages/sbp-0.1.APPEND.parquet"]
     for name in names:
-        (path / name).write_text("old")
-    return [path / name for name in names]
+        press = Press()
+        FILES[name.rpartition(".")[2]](path / name, SCHEMA, press).close()
+        press.finish()
+    (path / "ledger.json").write_text("".join(pieces_of(Ledger())))
+    (path / "frames.parquet.part").write_text("PAR1")
+    return [path / name for name in (*names, "ledger.json", "frames.parquet.part")]
 
 
 def test_a_new_folder_is_made(tmp_path: Path) -> None:
@@ -116,9 +122,9 @@ def test_a_new_folder_is_made(tmp_path: Path) -> None:
 
 
 def test_tables_of_an_earlier_run_stay_until_they_are_replaced(tmp_path: Path) -> None:
-    old = earlier(tmp_path / "out")
+    old = {path: path.read_bytes() for path in earlier(tmp_path / "out")}
     folder = Folder(tmp_path / "out")
-    assert all(path.read_text() == "old" for path in old)
+    assert {path: path.read_bytes() for path in old} == old
     folder.clear()
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -133,6 +139,46 @@ def test_what_is_not_ours_is_never_touched(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"holds .*: tables go into a new or empty folder"):
         Folder(tmp_path)
     assert all(path.exists() for path in (*old, tmp_path / name))
+
+
+def test_what_only_has_one_of_our_names_is_never_touched(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", SCHEMA) as writer:
+        writer.write_table(table(0, 2))
+    for name, content in (
+        ("frames.parquet", (tmp_path / "a.parquet").read_bytes()),
+        ("events.arrow", (tmp_path / "a.arrow").read_bytes()),
+        ("frames.arrow", b""),
+        ("messages/pravega.Hello.parquet", b"PAR1PAR1"),
+        ("ledger.json", b'{"total": 3}'),
+    ):
+        out = tmp_path / name.replace("/", " ")
+        (out / name).parent.mkdir(parents=True)
+        (out / name).write_bytes(content)
+        with pytest.raises(UsageError, match=f"holds {name}, which wiretool has not written: tables go into a new or"):
+            Folder(out)
+        assert (out / name).read_bytes() == content
+
+
+def test_a_folder_that_was_made_for_nothing_goes_again(tmp_path: Path) -> None:
+    Folder(tmp_path / "new").leave()
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    Folder(tmp_path / "old").leave()
+    assert (tmp_path / "old").exists()
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_until_a_file_is_whole_it_has_another_name(form: str, tmp_path: Path) -> None:
+    press, path = Press(), tmp_path / f"t.{form}"
+    file = FILES[form](path, SCHEMA, press)
+    file.add(table(0, 5))
+    assert [entry.name for entry in tmp_path.iterdir()] == [f"t.{form}.part"]
+    file.flush()
+    press.finish()
+    file.close()
+    assert list(tmp_path.iterdir()) == [path]
+    assert is_table_of_ours(path)
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

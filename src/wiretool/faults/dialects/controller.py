@@ -42,6 +42,12 @@ class ControllerDialect(Dialect):
             raise EncodeError(f"is answered by {method}, not by {action.message}", path=method)
         super().check_answer(action, kind)
 
+    def is_carriage(self, record: Record) -> bool:
+        """Whether it is neither a message of a call nor says that one has failed."""
+        if isinstance(record.fields, Headers):
+            return record.fields.grpc_status in (None, "OK")
+        return (record.message, record.side) not in CALLS and record.message not in ("RstStream", "GoAway")
+
     def frame(self, record: Record, form: Form, first: bytes, conversation: Conversation, rng: random.Random) -> bytes:
         if (record.message, record.side) not in CALLS:
             return super().frame(record, form, first, conversation, rng)

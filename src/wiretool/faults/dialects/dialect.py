@@ -10,7 +10,7 @@ from wiretool.codec.message import REQUIRED, Message, Side, fields_of
 from wiretool.codec.types import WireType
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Action, Answer, Change, Set, Stale, WrongChecksum, WrongLength
-from wiretool.faults.places import Pattern, changed_at, check_place, epochs_in, offsets_in, with_value
+from wiretool.faults.places import Pattern, changed_at, check_place, client_ids_in, epochs_in, offsets_in, with_value
 from wiretool.faults.remnants import Piece
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
@@ -110,7 +110,16 @@ class Dialect:
             raise EncodeError("has no declared fields", path=kind[1])
         return self.declared[kind]
 
+    def client_ids(self, kind: Kind) -> Sequence[Pattern]:
+        """Where in such a message ids are that clients make up, of requests say."""
+        cls = self.declared.get(kind)
+        return () if cls is None else tuple(client_ids_in(cls))
+
     # -- when a frame is there -----------------------------------------------------------------------------------------
+
+    def is_carriage(self, record: Record) -> bool:
+        """Whether a frame only serves to carry others, and says nothing that a caller asked or was told."""
+        return False
 
     def form(self, record: Record) -> Form:
         """The fields of a frame in their JSON form."""

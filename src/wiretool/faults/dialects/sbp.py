@@ -34,7 +34,7 @@ class SbpDialect(Dialect):
 
     def __init__(self, protocol: Protocol, schemas: Sequence[Schema]) -> None:
         super().__init__(protocol)
-        self._schemas = schemas
+        self.schemas = schemas
         self._wires_of_frame = {field.name: field.wire for field in fields_of(SbpFrame)}
         names = {operation.name for schema in schemas for operation in operations_of(schema).values()}
         every: set[Kind] = {("client", name) for name in names} | {("server", name) for name in names}
@@ -60,7 +60,7 @@ class SbpDialect(Dialect):
         name = str(change.steps[0])
         if name in _SETTABLE:
             return f"has nothing in {name}"
-        header = any(name in cls.__struct_fields__ for schema in self._schemas for cls in schema.tables)
+        header = any(name in cls.__struct_fields__ for schema in self.schemas for cls in schema.tables)
         hint = f" (did you mean header.fields.{name}?)" if header else nearest(name, _SETTABLE)
         return f"has no field {name!r} that can be set{hint}"
 
@@ -69,7 +69,7 @@ class SbpDialect(Dialect):
             return self._try(kind, {"header": {"raw_hex": change.value}})
         if change.steps[1] != "fields" or len(change.steps) < 3:
             raise EncodeError("has fields, by header.fields.NAME, or raw_hex", path=f"{kind[1]}.header")
-        tables = self._tables(kind)
+        tables = self.tables(kind)
         if not tables:
             raise EncodeError("has a header of no known fields", path=kind[1])
         errors: list[EncodeError] = []
@@ -80,11 +80,11 @@ class SbpDialect(Dialect):
                 errors.append(err)
         raise errors[0]
 
-    def _tables(self, kind: Kind) -> list[type[Table]]:
+    def tables(self, kind: Kind) -> list[type[Table]]:
         """What the header of such a frame may be."""
         side, name = kind
         found: list[type[Table]] = []
-        for schema in self._schemas:
+        for schema in self.schemas:
             for operation in operations_of(schema).values():
                 table = operation.request if side == "client" else operation.response
                 if operation.name == name and table is not None:
@@ -96,7 +96,7 @@ class SbpDialect(Dialect):
     def _try(self, kind: Kind, form: Form) -> None:
         """EncodeError where no schema makes a frame of it."""
         errors: list[EncodeError] = []
-        for schema in self._schemas:
+        for schema in self.schemas:
             try:
                 encode_frame(frame_from_json(schema, kind[1], kind[0], dict(form)), kind[0])
                 return
@@ -114,10 +114,13 @@ class SbpDialect(Dialect):
 
     def stale_places(self, kind: Kind, what: str) -> Sequence[Pattern]:
         places: dict[Pattern, None] = {}
-        for table in self._tables(kind):
+        for table in self.tables(kind):
             found = epochs_in(table) if what == "epoch" else offsets_in(table, also=_OFFSETS)
             places.update({("header", "fields", *steps): None for steps in found})
         return tuple(places)
+
+    def client_ids(self, kind: Kind) -> Sequence[Pattern]:
+        return (("stream_id",),)
 
     # -- when a frame is there -----------------------------------------------------------------------------------------
 

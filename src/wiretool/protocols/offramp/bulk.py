@@ -19,7 +19,7 @@ from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError
 from wiretool.protocols.bulk import BulkConversation, Frames, Group
 from wiretool.protocols.offramp.bulk_columns import Gathered, Members
-from wiretool.protocols.offramp.bulk_frames import Heads, split
+from wiretool.protocols.offramp.bulk_frames import Heads, is_compressed, split
 from wiretool.protocols.offramp.bulk_json import plain_objects
 from wiretool.protocols.offramp.connection import Connection, echoed
 from wiretool.protocols.offramp.messages import (
@@ -88,7 +88,10 @@ class OfframpBulk(BulkConversation):
         return phases["client"] in _CLIENT_PHASES and phases["server"] in _SERVER_PHASES
 
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
-        return split(side, data, start, end)
+        hops = split(side, data, start, end)
+        if self._connection.deflates is False and not self._is_packed:
+            self._is_packed = bool(is_compressed(data, hops.starts).any())
+        return hops
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         with _no_collecting():
@@ -115,7 +118,6 @@ class OfframpBulk(BulkConversation):
         """Whether nothing that came before makes the frames in these rows other than they seem."""
         connection = self._connection
         if connection.deflates is False and heads.is_compressed[start:stop].any():
-            self._is_packed = True
             return False
         if not self.is_ready():
             return False

@@ -61,6 +61,12 @@ def _careful_extent(side: Side, data: bytes, at: int, end: int) -> int | None:
         return None
 
 
+def is_compressed(data: bytes, starts: Integers) -> Flags:
+    """Which of the frames that begin there are compressed messages by themselves."""
+    flags: Flags = _IS_COMPRESSED[np.frombuffer(data, np.uint8)[starts]]
+    return flags
+
+
 class Heads:
     """The headers of frames, each a row. `is_whole`: a data frame that is a message by itself.
 

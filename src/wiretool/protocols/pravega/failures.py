@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from wiretool.codec.message import Doc, IfLeft, Message, Since, Unit, message
+from wiretool.codec.message import Doc, IfLeft, Message, Position, Since, Unit, Varies, message
 from wiretool.codec.types import I32, I64, Text
 from wiretool.protocols.pravega.structures import (
     LateOffset,
     LateStackTrace,
-    Offset,
     RequestId,
     SegmentName,
+    SegmentOffset,
     StackTrace,
     WriterId,
 )
@@ -21,7 +21,7 @@ class WrongHost(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    correct_host: Annotated[Text, Doc("meant for the right one; the server leaves it empty")]
+    correct_host: Annotated[Text, Doc("meant for the right one; the server leaves it empty"), Varies()]
     server_stack_trace: LateStackTrace = ""
 
 
@@ -70,9 +70,11 @@ class SegmentIsTruncated(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    start_offset: Annotated[Offset, Doc("the offset that the store expected")]
+    start_offset: Annotated[SegmentOffset, Doc("the offset that the store expected")]
     server_stack_trace: LateStackTrace = ""
-    offset: Annotated[I64, Since(8), IfLeft(8), Unit("bytes"), Doc("the offset that was given")] = -1
+    offset: Annotated[
+        I64, Since(8), IfLeft(8), Unit("bytes"), Doc("the offset that was given"), Position("segment", "segment")
+    ] = -1
 
 
 @message(type_id=57, spec="WireCommands.java OperationUnsupported", sender="server", since=4, failure=True)
@@ -99,7 +101,7 @@ class ErrorMessage(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    message: Text
+    message: Annotated[Text, Varies()]
     error_code: Annotated[I32, Doc("-1 unspecified, 0 illegal argument")]
 
 

@@ -6,7 +6,7 @@ field, as far as it is known.
 
 from typing import Annotated
 
-from wiretool.codec.message import Doc, IfLeft, Message, Since, Unit, message
+from wiretool.codec.message import Doc, IfLeft, Message, Position, Since, Unit, message
 from wiretool.codec.types import I32, I64, Bytes32, Flag, Rest, SizedBytes
 from wiretool.protocols.pravega.structures import (
     EVENT_TYPE,
@@ -16,6 +16,7 @@ from wiretool.protocols.pravega.structures import (
     Offset,
     RequestId,
     SegmentName,
+    SegmentOffset,
     Token,
     WriterId,
     Zeros,
@@ -23,6 +24,8 @@ from wiretool.protocols.pravega.structures import (
 
 _Data = Annotated[bytes, SizedBytes(negative_is_empty=True)]
 _EventNumber = Annotated[I64, Doc("number of the last event in it; numbers of a writer only grow")]
+#: A place in the segment of the writer, which only its SetupAppend names.
+_OF_WRITER = Position("segment", "segment")
 
 
 @message(type_id=-(2**31), spec="WireCommandType.java: no such command", sender="both", name="Unknown")
@@ -110,7 +113,7 @@ class ConditionalAppend(Message, frozen=True, kw_only=True):
 
     writer_id: WriterId
     event_number: _EventNumber
-    expected_offset: Annotated[Offset, Doc("length that the segment must have; -1 for any")]
+    expected_offset: Annotated[Offset, Doc("length that the segment must have; -1 for any"), _OF_WRITER]
     event: Annotated[InnerEvent, EventFrame()]
     request_id: LateRequestId = -1
 
@@ -126,7 +129,12 @@ class DataAppended(Message, frozen=True, kw_only=True, gc=False):
     ] = -1
     request_id: LateRequestId = -1
     current_segment_write_offset: Annotated[
-        I64, Since(8), IfLeft(8), Unit("bytes"), Doc("length of the segment after this append; -1 from older servers")
+        I64,
+        Since(8),
+        IfLeft(8),
+        Unit("bytes"),
+        Doc("length of the segment after this append; -1 from older servers"),
+        _OF_WRITER,
     ] = -1
 
 
@@ -144,7 +152,7 @@ class ReadSegment(Message, frozen=True, kw_only=True):
     """Asks for bytes of a segment; at the end of an open segment the answer waits for more."""
 
     segment: SegmentName
-    offset: Annotated[Offset, Doc("where to read from")]
+    offset: Annotated[SegmentOffset, Doc("where to read from")]
     suggested_length: Annotated[I32, Unit("bytes"), Doc("how much to send; the server takes 8 bytes to 2 MiB of it")]
     delegation_token: Token = ""
     request_id: LateRequestId = -1
@@ -155,7 +163,7 @@ class SegmentRead(Message, frozen=True, kw_only=True, gc=False):
     """Bytes of a segment, as they are stored: events with their headers."""
 
     segment: SegmentName
-    offset: Annotated[Offset, Doc("where the data begins, as it was asked")]
+    offset: Annotated[SegmentOffset, Doc("where the data begins, as it was asked")]
     at_tail: Annotated[Flag, Doc("the data reaches the end that the segment has now; false where that is not known")]
     end_of_segment: Annotated[Flag, Doc("the segment is sealed and ends here")]
     data: Bytes32
@@ -168,7 +176,7 @@ class ConditionalBlockEnd(Message, frozen=True, kw_only=True, gc=False):
 
     writer_id: WriterId
     event_number: _EventNumber
-    expected_offset: Annotated[Offset, Doc("length that the segment must have; -1 for any")]
+    expected_offset: Annotated[Offset, Doc("length that the segment must have; -1 for any"), _OF_WRITER]
     data: Annotated[_Data, Doc("stored as it is, no event header is added")]
     request_id: RequestId
 

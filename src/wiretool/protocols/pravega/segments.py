@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from wiretool.codec.message import Doc, IfLeft, Message, Since, Unit, message
+from wiretool.codec.message import Doc, IfLeft, Message, Position, Since, Unit, Varies, message
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import I8, I32, I64, Flag, ListOf, Text, Text16, UuidText
 from wiretool.protocols.pravega.structures import (
+    NAME,
     ChunkInfo,
     ConditionalAttributeUpdate,
     LateRollover,
@@ -13,12 +14,15 @@ from wiretool.protocols.pravega.structures import (
     Offset,
     RequestId,
     SegmentName,
+    SegmentOffset,
     Token,
     WriterId,
 )
 
 _TargetRate = Annotated[I32, Doc("load above which the stream should scale; its unit hangs on scale_type")]
 _ScaleType = Annotated[I8, Doc("0 no scaling, 1 KB/s, 2 events/s")]
+#: A place in the segment that the field `segment_name` names.
+_OF_NAMED = Position("segment", "segment_name")
 _AttributeId = Annotated[UuidText, Doc("names the attribute; a writer's id names its last event number")]
 _AttributeValue = Annotated[I64, Doc("-9223372036854775808 stands for an attribute that is absent")]
 
@@ -74,9 +78,11 @@ class StreamSegmentInfo(Message, frozen=True, kw_only=True):
     exists: Flag
     is_sealed: Flag
     is_deleted: Flag
-    last_modified: Annotated[I64, Unit("ms since the epoch")]
-    write_offset: Annotated[Offset, Doc("its length")]
-    start_offset: Annotated[I64, Since(2), IfLeft(8), Unit("bytes"), Doc("what is before it was truncated")] = 0
+    last_modified: Annotated[I64, Unit("ms since the epoch"), Varies()]
+    write_offset: Annotated[Offset, Doc("its length"), _OF_NAMED]
+    start_offset: Annotated[
+        I64, Since(2), IfLeft(8), Unit("bytes"), Doc("what is before it was truncated"), _OF_NAMED
+    ] = 0
 
 
 @message(type_id=20, spec="WireCommands.java CreateSegment", sender="client")
@@ -96,7 +102,7 @@ class SegmentCreated(Message, frozen=True, kw_only=True):
     """The segment, table segment or transient segment is there."""
 
     request_id: RequestId
-    segment: Annotated[Text, Doc("its name; of a transient segment the one that the server made up")]
+    segment: Annotated[Text, Doc("its name; of a transient segment the one that the server made up"), NAME]
 
 
 @message(type_id=28, spec="WireCommands.java SealSegment", sender="client")
@@ -196,7 +202,7 @@ class TruncateSegment(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    truncation_offset: Annotated[Offset, Doc("the first byte to keep")]
+    truncation_offset: Annotated[SegmentOffset, Doc("the first byte to keep")]
     delegation_token: Token = ""
 
 
@@ -224,7 +230,7 @@ class LocateOffset(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    target_offset: Offset
+    target_offset: SegmentOffset
     delegation_token: Token = ""
 
 
@@ -234,7 +240,7 @@ class OffsetLocated(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment: SegmentName
-    offset: Offset
+    offset: SegmentOffset
 
 
 @message(type_id=58, spec="WireCommands.java MergeSegments", sender="client", since=5)
@@ -261,7 +267,9 @@ class SegmentsMerged(Message, frozen=True, kw_only=True):
     request_id: RequestId
     target: SegmentName
     source: SegmentName
-    new_target_write_offset: Annotated[I64, Since(8), IfLeft(1), Unit("bytes"), Doc("length of the target now")] = -1
+    new_target_write_offset: Annotated[
+        I64, Since(8), IfLeft(1), Unit("bytes"), Doc("length of the target now"), Position("segment", "target")
+    ] = -1
 
 
 @message(type_id=90, spec="WireCommands.java MergeSegmentsBatch", sender="client", since=15)
@@ -270,7 +278,7 @@ class MergeSegmentsBatch(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     target_segment_id: SegmentName
-    source_segment_ids: Annotated[tuple[str, ...], ListOf(Text16())]
+    source_segment_ids: Annotated[tuple[str, ...], ListOf(Text16()), NAME]
     delegation_token: Token = ""
 
 

@@ -187,7 +187,7 @@ class PravegaConversation(Conversation):
         self.acks.sent(end.writer_id, end.last_event_number, end.request_id, n)
         if data is None:
             return _NOTHING
-        events = events_of(data, end.num_events, end.last_event_number)
+        events = events_of(data, end.num_events, end.last_event_number) if self.lists_events else None
         return None, block_form(writer, end, data), events
 
     def _conditional_append(self, append: ConditionalAppend, n: int) -> Outcome:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from wiretool import limits
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.jsonform import fields_from_json, json_form
-from wiretool.codec.message import Doc, IfLeft, Message, Since, Unit
+from wiretool.codec.message import Credential, Doc, IfLeft, Issued, Message, Position, Since, Unit, Varies
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import (
     I8,
@@ -31,26 +31,43 @@ LateRequestId = Annotated[
     I64, Since(8), IfLeft(8), Doc("chosen by the client, echoed in the reply; -1 where the peer is too old to send it")
 ]
 WriterId = Annotated[UuidText, Doc("names the writer; SetupAppend binds it to a segment")]
-SegmentName = Annotated[Text, Doc("full name, such as scope/stream/0.#epoch.0")]
-Token = Annotated[Text, Since(5), Doc("what the controller gave to prove the right to do this; empty without it")]
-StackTrace = Annotated[Text, Since(6), Doc("where the server failed; empty unless it is configured to tell")]
+#: A name that the server made up; clients choose all others.
+NAME = Issued("segment name")
+SegmentName = Annotated[Text, Doc("full name, such as scope/stream/0.#epoch.0"), NAME]
+Token = Annotated[
+    Text, Since(5), Doc("what the controller gave to prove the right to do this; empty without it"), Credential()
+]
+StackTrace = Annotated[Text, Since(6), Doc("where the server failed; empty unless it is configured to tell"), Varies()]
 LateStackTrace = Annotated[
-    Text, Since(6), IfLeft(1), Doc("where the server failed; empty unless it is configured to tell")
+    Text, Since(6), IfLeft(1), Doc("where the server failed; empty unless it is configured to tell"), Varies()
 ]
 Offset = Annotated[I64, Unit("bytes")]
+#: A place in the segment that the field `segment` names.
+SegmentOffset = Annotated[I64, Unit("bytes"), Position("segment", "segment")]
+#: A place in the log of the table segment that the field `segment` names; it need not lie where it lay elsewhere.
+TablePosition = Annotated[I64, Unit("bytes"), Issued("table position", "segment", besides=(-1, 0))]
 LateOffset = Annotated[
     I64,
     Since(8),
     IfLeft(8),
     Unit("bytes"),
     Doc("the offset that was asked for, else -1; in answer to an append its event number"),
+    Position("segment", "segment"),
 ]
 LateTableOffset = Annotated[
-    I64, Since(10), IfLeft(1), Unit("bytes"), Doc("the length that the table segment must have; -1 for any")
+    I64,
+    Since(10),
+    IfLeft(1),
+    Unit("bytes"),
+    Doc("the length that the table segment must have; -1 for any"),
+    Issued("table position", "segment", besides=(-1, 0)),
 ]
 LateRollover = Annotated[
     I64, Since(14), IfLeft(8), Unit("bytes"), Doc("size at which the storage begins a new chunk; 0 for its default")
 ]
+
+#: What tells one state of a table entry from the others; none, and any, are no versions.
+VERSION = Issued("table version", "segment", besides=(-1, NONE_I64))
 
 _INT32 = Int("i32", "i")
 _INT64 = Int("i64", "q")
@@ -147,7 +164,9 @@ class MergedSegment(Message, frozen=True, kw_only=True):
     """One source of a merged batch."""
 
     source: SegmentName
-    new_target_write_offset: Annotated[I64, Unit("bytes"), Doc("length of the target after this source")]
+    new_target_write_offset: Annotated[
+        I64, Unit("bytes"), Doc("length of the target after this source"), Position("segment", "target")
+    ]
 
 
 class TableKey(Message, frozen=True, kw_only=True):
@@ -155,7 +174,9 @@ class TableKey(Message, frozen=True, kw_only=True):
 
     data: Bytes32
     key_version: Annotated[
-        I64, Doc("the version it must have: -1 must not exist, -9223372036854775808 any; in a reply the one it has")
+        I64,
+        Doc("the version it must have: -1 must not exist, -9223372036854775808 any; in a reply the one it has"),
+        VERSION,
     ] = NONE_I64
 
 
@@ -236,11 +257,18 @@ class TableEntries(Message, frozen=True, kw_only=True):
     entries: Annotated[tuple[TableEntry, ...], ListOf(Nested(TableEntry), negative_is_empty=True)]
 
 
+#: Where a page of a table ended.
+CONTINUATION = Issued("continuation token", "segment", besides=("",))
+
+
 class TableIteratorArgs(Message, frozen=True, kw_only=True):
     """Where an iteration begins and what it takes in; older peers send only the first."""
 
     continuation_token: Annotated[
-        Bytes32, IfLeft(4), Doc("opaque, from the reply before; empty to begin; only for hash tables")
+        Bytes32,
+        IfLeft(4),
+        Doc("opaque, from the reply before; empty to begin; only for hash tables"),
+        CONTINUATION,
     ] = b""
     prefix_filter: Annotated[Bytes32, IfLeft(4), Doc("read but ignored by today's server, which writes it empty")] = b""
     from_key: Annotated[Bytes32, Since(12), IfLeft(4), Doc("the first key; only for tables of fixed key length")] = b""

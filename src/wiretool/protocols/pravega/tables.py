@@ -2,9 +2,11 @@
 
 from typing import Annotated
 
-from wiretool.codec.message import Doc, IfLeft, Message, Since, Unit, message
+from wiretool.codec.message import Doc, IfLeft, Issued, Message, Since, Unit, message
 from wiretool.codec.types import I32, I64, Bytes32, Flag, Int, ListOf
 from wiretool.protocols.pravega.structures import (
+    CONTINUATION,
+    VERSION,
     KeyList,
     LateRollover,
     LateTableOffset,
@@ -13,10 +15,13 @@ from wiretool.protocols.pravega.structures import (
     Offset,
     RequestId,
     SegmentName,
+    TablePosition,
     Token,
 )
 
-_Continuation = Annotated[Bytes32, Doc("opaque: where the next request goes on")]
+_Continuation = Annotated[Bytes32, Doc("opaque: where the next request goes on"), CONTINUATION]
+#: A place in the log of the table segment that the field `segment_name` names.
+_OF_NAMED = Issued("table position", "segment_name", besides=(-1, 0))
 
 
 @message(type_id=68, spec="WireCommands.java GetTableSegmentInfo", sender="client", since=12)
@@ -34,8 +39,8 @@ class TableSegmentInfo(Message, frozen=True, kw_only=True):
 
     request_id: RequestId
     segment_name: SegmentName
-    start_offset: Offset
-    length: Annotated[I64, Unit("bytes")]
+    start_offset: Annotated[Offset, _OF_NAMED]
+    length: Annotated[I64, Unit("bytes"), _OF_NAMED]
     entry_count: Annotated[I64, Unit("entries")]
     key_length: Annotated[I32, Unit("bytes"), Doc("of every key; 0 where keys may be of any length")]
 
@@ -78,7 +83,7 @@ class TableEntriesUpdated(Message, frozen=True, kw_only=True):
     """The versions that the entries have now, in their order."""
 
     request_id: RequestId
-    updated_versions: Annotated[tuple[int, ...], ListOf(Int("i64", "q"))]
+    updated_versions: Annotated[tuple[int, ...], ListOf(Int("i64", "q")), VERSION]
 
 
 @message(type_id=76, spec="WireCommands.java RemoveTableKeys", sender="client", since=7)
@@ -170,7 +175,7 @@ class TableEntriesDeltaRead(Message, frozen=True, kw_only=True):
     entries: NestedEntries
     should_clear: Annotated[Flag, Doc("the position is gone from the table: begin anew with these")]
     reached_end: Flag
-    last_position: Annotated[Offset, Doc("where to go on; 0 in an empty page")]
+    last_position: Annotated[TablePosition, Doc("where to go on; 0 in an empty page")]
 
 
 @message(type_id=88, spec="WireCommands.java ReadTableEntriesDelta", sender="client", since=10)
@@ -180,7 +185,7 @@ class ReadTableEntriesDelta(Message, frozen=True, kw_only=True):
     request_id: RequestId
     segment: SegmentName
     delegation_token: Token = ""
-    from_position: Offset
+    from_position: TablePosition
     suggested_entry_count: Annotated[I32, Unit("entries")]
 
 

@@ -108,6 +108,10 @@ class Requests:
                 del self._open[stream_id]
         return n
 
+    def drop(self, stream_id: int) -> None:
+        """Nothing with this identifier is answered any more."""
+        self.count -= len(self._open.pop(stream_id, ()))
+
     # -- many at once ----------------------------------------------------------------------------------------------
 
     def all_open(self) -> Iterable[tuple[int, Sequence[tuple[int, int]]]]:

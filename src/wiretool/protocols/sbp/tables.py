@@ -21,9 +21,13 @@ from wiretool.codec.flatbuffers import (
     Table,
 )
 from wiretool.codec.flatbuffers_compiled import decode_root
-from wiretool.codec.message import message
+from wiretool.codec.message import Issued, Varies, message
 
 SPEC = "elastic-stream components/protocol rpc.fbs @ed91db3c"
+
+#: The placement driver makes these numbers up (sbp.md §4.5, CREATE_STREAM and ALLOCATE_ID).
+StreamId = Annotated[Int64, Issued("stream", besides=(-1,))]
+ServerId = Annotated[Int32, Issued("range server", besides=(-1,))]
 
 ErrorCode = Annotated[
     int,
@@ -101,8 +105,8 @@ class PlacementDriverCluster(Table, frozen=True, kw_only=True):
 class PlacementDriverNode(Table, frozen=True, kw_only=True):
     """One node of the placement driver."""
 
-    name: RequiredString = None
-    advertise_addr: RequiredString = None
+    name: Annotated[RequiredString, Varies()] = None
+    advertise_addr: Annotated[RequiredString, Varies()] = None
     is_leader: Boolean = False
 
 
@@ -145,7 +149,7 @@ class IdAllocationResponse(Table, frozen=True, kw_only=True):
     """The id that was given out."""
 
     status: RequiredOne[Status] = None
-    id: Int32 = 0
+    id: ServerId = 0
 
 
 @message(type_id=0x1001, name="APPEND", sender="client", spec=SPEC)
@@ -168,7 +172,7 @@ class AppendResultEntry(Table, frozen=True, kw_only=True):
     """What became of one entry, in the order of the payload."""
 
     status: RequiredOne[Status] = None
-    timestamp_ms: Int64 = 0
+    timestamp_ms: Annotated[Int64, Varies()] = 0
 
 
 @message(type_id=0x1002, name="FETCH", sender="client", spec=SPEC)
@@ -205,15 +209,15 @@ class ObjectMetadata(Table, frozen=True, kw_only=True):
 class ListRangeCriteria(Table, frozen=True, kw_only=True):
     """Which ranges to list: of a server, of a stream, or both."""
 
-    server_id: Int32 = -1
-    stream_id: Int64 = -1
+    server_id: ServerId = -1
+    stream_id: StreamId = -1
 
 
 class RangeServer(Table, frozen=True, kw_only=True):
     """A range server by id and address."""
 
-    server_id: Int32 = -1
-    advertise_addr: RequiredString = None
+    server_id: ServerId = -1
+    advertise_addr: Annotated[RequiredString, Issued("range server address", besides=("",))] = None
 
 
 @message(type_id=0x2001, name="LIST_RANGE", sender="client", spec=SPEC)
@@ -236,14 +240,14 @@ class ListRangeResponse(Table, frozen=True, kw_only=True):
 class OffloadOwner(Table, frozen=True, kw_only=True):
     """Which server moves the range to object storage."""
 
-    server_id: Int32 = -1
+    server_id: ServerId = -1
     epoch: Int64 = -1
 
 
 class Range(Table, frozen=True, kw_only=True):
     """A stretch of a stream and the servers that keep it."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     epoch: Int64 = -1
     index: Int32 = -1
     start: Int64 = -1
@@ -292,7 +296,7 @@ class SealRangeResponse(Table, frozen=True, kw_only=True):
 class Stream(Table, frozen=True, kw_only=True):
     """A stream and how it is kept."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     replica: Int8 = 0
     ack_count: Int8 = 0
     retention_period_ms: Int64 = 0
@@ -320,7 +324,7 @@ class DeleteStreamRequest(Table, frozen=True, kw_only=True):
     """Remove the record of a stream."""
 
     timeout_ms: Int32 = 0
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
 
 
 @message(type_id=0x3002, name="DELETE_STREAM", sender="server", spec=SPEC)
@@ -354,7 +358,7 @@ class DescribeStreamRequest(Table, frozen=True, kw_only=True):
     """Ask for the record of a stream."""
 
     timeout_ms: Int32 = 0
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
 
 
 @message(type_id=0x3004, name="DESCRIBE_STREAM", sender="server", spec=SPEC)
@@ -371,7 +375,7 @@ class TrimStreamRequest(Table, frozen=True, kw_only=True):
     """Drop what is in front of an offset."""
 
     timeout_ms: Int32 = 0
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     min_offset: Int64 = 0
 
 

@@ -20,7 +20,7 @@ from wiretool.codec.flatbuffers import (
 )
 from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.codec.message import message
-from wiretool.protocols.sbp.tables import SPEC, Range, Status, Stream
+from wiretool.protocols.sbp.tables import SPEC, Range, Status, Stream, StreamId
 
 _RESOURCE_TYPE = Scalar("i8 ResourceType", "b", {0: "UNKNOWN", 1: "STREAM", 2: "RANGE", 3: "OBJECT"})
 ResourceType = Annotated[int, _RESOURCE_TYPE]
@@ -35,7 +35,7 @@ CompareTarget = Annotated[int, Scalar("u8 CompareTarget", "B", {0: "VALUE"})]
 class Obj(Table, frozen=True, kw_only=True):
     """An object in object storage."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     range_index: Int32 = -1
     epoch: Int64 = -1
     start_offset: Int64 = -1

@@ -85,8 +85,13 @@ class Manner:
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
     def form(self, record: Record) -> Form:
-        """The fields of a frame in their JSON form."""
-        return self.dialect.form(record)
+        """The fields of a frame in their JSON form; of one that is no declared message, what is known of it."""
+        fields = record.fields
+        if isinstance(fields, Message) or (
+            fields is not None and (record.side, record.message) in self.dialect.declared
+        ):
+            return self.dialect.form(record)
+        return fields if fields is not None else {"raw": record.raw.hex()}
 
     def roles(self, record: Record) -> Sequence[tuple[Pattern, Role]]:
         """Where in such frames values with a role stand."""
@@ -133,6 +138,10 @@ class Manner:
         """Which of the addresses of a server a connection goes to: the name of a mock's door, empty for its first."""
         return ""
 
+    def is_greeted(self, dialogue: Dialogue) -> bool:
+        """Whether a connection begins with words of our own: its first ones were not recorded."""
+        return not dialogue.is_opened
+
     def greeting(self, dialogue: Dialogue) -> Talk:
         """What has to be said before the first recorded frame, where the recording begins in the middle."""
         yield from ()
@@ -147,15 +156,27 @@ class Manner:
         """What is said to which recorded server before all, in turn: most know of one, whose address says nothing."""
         return (("", self.prepare(recording, values)),)
 
+    def meanwhile(self, record: Record, values: Values) -> Talk | None:
+        """What others, of whom nothing was recorded, had done to the server before a frame was said, or heard."""
+        return None
+
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """The options of a mock that is such a server as was recorded."""
         return options
+
+    def is_timed(self) -> bool:
+        """Whether servers of the recording did something by the clock, so that it cannot go faster than it did."""
+        return False
 
     # -- what is answered ----------------------------------------------------------------------------------------------
 
     def wants_answer(self, request: Record) -> bool:
         """Whether a frame of the client is one to which something is said."""
         return True
+
+    def reflex(self, live: Record, rng: random.Random) -> bytes:
+        """What is said at once to what the server says, whatever was recorded: no more than a sign of life."""
+        return b""
 
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """Of the requests that wait on a connection, by number, those that a reply to a later one settles as well."""
@@ -170,6 +191,10 @@ class Manner:
 
     def is_expected(self, reply: Record) -> bool:
         """Whether what the server said unasked is waited for: not so signs of life, which come when they come."""
+        return True
+
+    def is_awaited(self, reply: Record) -> bool:
+        """Whether a recorded reply is waited for before what was said after it is said again."""
         return True
 
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:

@@ -1,7 +1,229 @@
 """How Pravega's protocol is spoken again."""
 
-from wiretool.replay.manners.manner import Manner
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+
+from wiretool.codec.message import Issued, Position, Role
+from wiretool.errors import EncodeError
+from wiretool.faults.dialects.dialect import Form
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.pravega.failures import InvalidEventNumber
+from wiretool.protocols.pravega.messages import (
+    AppendBlock,
+    AppendBlockEnd,
+    ConditionalAppend,
+    ConditionalBlockEnd,
+    DataAppended,
+    Hello,
+    Padding,
+    SetupAppend,
+)
+from wiretool.protocols.pravega.segments import (
+    CreateTransientSegment,
+    FlushedToStorage,
+    OffsetLocated,
+    SegmentCreated,
+    StorageChunksListed,
+    StreamSegmentInfo,
+)
+from wiretool.protocols.pravega.tables import TableEntriesDeltaRead
+from wiretool.records import Record
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk
+from wiretool.replay.manners.pravega_appends import frames_of
+from wiretool.replay.manners.pravega_excuses import Excuses, is_unloading
+from wiretool.replay.manners.pravega_past import past_of
+from wiretool.replay.manners.pravega_prepare import HELLO, done, prepared
+from wiretool.replay.manners.pravega_state import Past
+from wiretool.replay.values import Values
+from wiretool.servers.options import MockOptions
+from wiretool.servers.pravega.mock import ADMIN_DOOR, NEWEST_VERSION, OLDEST_SERVED_VERSION
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+_NAME = "segment name"
+#: Where a segment begins that was not truncated since the recording began.
+START = Issued("segment start", "segment_name")
 
 
 class PravegaManner(Manner):
     """Segments, writers and tables."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self._past = Past()
+        self._excuses = Excuses(self._past, Recording())
+
+    def study(self, recording: Recording) -> None:
+        """What the recording takes for granted is inferred once."""
+        self._past = past_of(recording)
+        self._excuses = Excuses(self._past, recording)
+
+    # -- what a frame says ---------------------------------------------------------------------------------------------
+
+    def form(self, record: Record) -> Form:
+        """The entries of a delta stand in the order of their versions: the store has none within a page."""
+        form = super().form(record)
+        if isinstance(record.fields, TableEntriesDeltaRead):
+            entries = sorted(form["entries"]["entries"], key=lambda entry: entry["key"]["key_version"])
+            return {**form, "entries": {"entries": entries}}
+        return form
+
+    def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        """Only what the server made up: clients choose most names, and some offsets are none."""
+        found = super().places(record, form, request)
+        return [self._told(place, record) for place in found if self._has_role(place, record, request)]
+
+    def _told(self, place: Place, record: Record) -> Place:
+        """A segment that was there before the recording begins where it likes, until it is truncated."""
+        info = record.fields
+        if not isinstance(info, StreamSegmentInfo) or place.steps != ("start_offset",):
+            return place
+        before = self._past.before.get(info.segment_name)
+        return place if before is None or info.start_offset > before.start else place._replace(role=START)
+
+    def _has_role(self, place: Place, record: Record, request: Record | None) -> bool:
+        role = place.role
+        if isinstance(role, Issued) and role.kind == _NAME:
+            return place.value in self._past.made_up or _makes_up(record, request)
+        if place.steps == ("offset",) and request is not None and request.n in self._past.log.of:
+            return False  # the number of an event
+        if place.steps == ("last_position",) and isinstance(record.fields, TableEntriesDeltaRead):
+            return bool(record.fields.entries.entries)
+        return True
+
+    def within(
+        self, role: Role, steps: Sequence[str | int], form: Form, record: Record, request: Record | None
+    ) -> Hashable:
+        """Appends and their acks are in the segment of their writer."""
+        asked = request if record.side == "server" else record
+        if isinstance(role, Position) and asked is not None and (append := self._past.log.of.get(asked.n)) is not None:
+            return append.segment
+        return super().within(role, tuple(steps), form, record, request)
+
+    # -- what is said again --------------------------------------------------------------------------------------------
+
+    def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
+        """Not what the recorded server never took: the client says it again later."""
+        if record.n in self._past.unsaid:
+            raise EncodeError(self._past.unsaid[record.n])
+        for place in self.places(record, self.form(record)) if self.roles(record) else ():
+            role, value = place.role, place.value
+            if isinstance(role, Position) and values.live_of(role, place.within, value) < 0 <= value:
+                raise EncodeError("it is about bytes from long before the recording")
+        return super().renewed(record, values, conversation, rng)
+
+    def door(self, dialogue: Dialogue) -> str:
+        """Flushing and listing are asked at the admin port."""
+        return ADMIN_DOOR.name if is_admin(dialogue) else ""
+
+    def greeting(self, dialogue: Dialogue) -> Talk:
+        """Hello, and what binds the writers that append without a recorded SetupAppend."""
+        yield [HELLO]
+        setups = [
+            SetupAppend(request_id=n, writer_id=writer, segment=segment)
+            for n, (writer, segment) in enumerate(self._unbound(dialogue).items(), 1)
+        ]
+        if setups:
+            yield setups
+
+    def _unbound(self, dialogue: Dialogue) -> Mapping[str, str]:
+        """The writers of a connection that were bound before the recording, and to which segment."""
+        bound: set[str] = set()
+        found: dict[str, str] = {}
+        for record in dialogue.records:
+            if isinstance(record.fields, SetupAppend):
+                bound.add(record.fields.writer_id)
+            append = self._past.log.of.get(record.n)
+            if append is not None and append.segment is not None and append.writer not in bound:
+                found.setdefault(append.writer, append.segment)
+        return found
+
+    # -- the server before the recording -------------------------------------------------------------------------------
+
+    def prepare(self, recording: Recording, values: Values) -> Talk:
+        """The segments that were there, in the protocol's own words."""
+        return prepared(self._past, values)
+
+    def meanwhile(self, record: Record, values: Values) -> Talk | None:
+        """What others did, of whom nothing was recorded."""
+        changes = self._past.changes.get(record.n)
+        return None if changes is None else done(changes, values)
+
+    def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
+        """The wire version that the recorded server said, if the mock speaks it."""
+        if any(is_admin(dialogue) for dialogue in recording.of(self.protocol.name)):
+            options = replace(options, has_admin=True)
+        shown = {_version(event.record) for event in frames_of(recording) if event.record.side == "server"}
+        spoken = [version for version in shown if OLDEST_SERVED_VERSION <= version <= NEWEST_VERSION]
+        if options.wire_version is not None or not spoken:
+            return options
+        return replace(options, wire_version=max(spoken))
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def wants_answer(self, request: Record) -> bool:
+        """Blocks are answered when they end, and padding never."""
+        return not isinstance(request.fields, AppendBlock | Padding)
+
+    def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
+        """An ack is one for every append of its writer up to its number."""
+        ack = reply.fields
+        if not isinstance(ack, DataAppended):
+            return ()
+        return [n for n, record in waiting.items() if _number(record, ack.writer_id) <= ack.event_number]
+
+    def is_expected(self, reply: Record) -> bool:
+        """Not the end of a read in a segment that the store unloads, which it does when it likes."""
+        return not is_unloading(reply.fields)
+
+    def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
+        """Why a difference is none of the server's."""
+        return self._excuses.difference(difference, recorded, live, request)
+
+    def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        """Why a reply may fail to come."""
+        return self._excuses.missing(recorded, request, dialogue)
+
+    def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        """Why there may be a reply that was not recorded."""
+        return self._excuses.extra(live, request, dialogue)
+
+    def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+        """Why a connection may end otherwise."""
+        return self._excuses.end(dialogue, was_ended=was_ended)
+
+
+def is_admin(dialogue: Dialogue) -> bool:
+    """Whether a connection is to the admin port: its own port, or only there these are answered."""
+    is_answered = any(isinstance(record.fields, FlushedToStorage | StorageChunksListed) for record in dialogue.records)
+    return is_answered or dialogue.server.endswith(f":{ADMIN_DOOR.port}")
+
+
+def _version(record: Record) -> int:
+    """The wire version that a frame of the server shows; 0 where it shows none."""
+    if isinstance(record.fields, Hello):
+        return record.fields.high_version
+    if isinstance(record.fields, OffsetLocated):
+        return NEWEST_VERSION
+    is_old = isinstance(record.fields, InvalidEventNumber) and record.fields.event_number == -1
+    return OLDEST_SERVED_VERSION if is_old else 0
+
+
+def _makes_up(record: Record, request: Record | None) -> bool:
+    """Whether a reply names a segment whose name the server chose."""
+    return (
+        isinstance(record.fields, SegmentCreated)
+        and request is not None
+        and isinstance(request.fields, CreateTransientSegment)
+    )
+
+
+def _number(record: Record, writer: str) -> float:
+    """The event number of an append of the writer; infinite for anything else."""
+    append = record.fields
+    if isinstance(append, AppendBlockEnd) and append.writer_id == writer:
+        return append.last_event_number
+    if isinstance(append, ConditionalAppend | ConditionalBlockEnd) and append.writer_id == writer:
+        return append.event_number
+    return inf

@@ -64,6 +64,8 @@ class AppendLog:
     """Every append of a recording, by the number of its record."""
 
     of: dict[int, Append] = field(default_factory=dict)
+    #: By the numbers of their blocks, those that are in blocks.
+    of_block: dict[int, Append] = field(default_factory=dict)
     #: By the number of the ack: what it settles, oldest first.
     acked: dict[int, list[Append]] = field(default_factory=dict)
     contents: Contents = field(default_factory=Contents)
@@ -95,6 +97,8 @@ class _Reader:
     def __init__(self) -> None:
         self.log = AppendLog()
         self._decoders: dict[Dialogue, Appends] = {}
+        #: The block that is open on a connection.
+        self._blocks: dict[Dialogue, int] = {}
         #: Writer -> its appends that wait for an ack, on all connections.
         self._waiting: dict[str, list[Append]] = defaultdict(list)
 
@@ -119,6 +123,7 @@ class _Reader:
         elif isinstance(message, AppendBlock):
             decoder.begin(message)
             decoder.phase = "block"
+            self._blocks[event.dialogue] = event.record.n
         elif isinstance(message, AppendBlockEnd):
             writer, data = decoder.finish(message)
             decoder.phase = "idle"
@@ -132,6 +137,8 @@ class _Reader:
     def _note(self, event: Told, segment: str | None, writer: str, number: int, data: bytes | None) -> None:
         append = Append(event.record, event.dialogue, segment, writer, number, data)
         self.log.of[event.record.n] = append
+        if (block := self._blocks.pop(event.dialogue, None)) is not None:
+            self.log.of_block[block] = append
         self.log.numbers[writer].add(number)
         self._waiting[writer].append(append)
 
@@ -181,9 +188,9 @@ class _Reader:
                 append.segment = segment
 
     def _where(self, append: Append) -> str | None:
-        if append.end is None or append.data is None or len(append.data) < _TELLING_BYTES:
+        if append.end is None or append.data is None:
             return None
-        found = self.log.contents.holders(append.end - len(append.data), append.data)
+        found = self.log.contents.holders(append.end - len(append.data), append.data, _TELLING_BYTES)
         return found[0] if len(found) == 1 else None
 
     def fill(self) -> None:

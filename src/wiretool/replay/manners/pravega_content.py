@@ -25,15 +25,18 @@ class Contents:
         else:
             pieces.append((offset, data))
 
-    def holders(self, offset: int, data: bytes) -> list[str]:
-        """The segments in which these bytes were read at that place."""
-        return [segment for segment in list(self._read) if self._holds(segment, offset, data)]
+    def holders(self, offset: int, data: bytes, telling_bytes: int) -> list[str]:
+        """The segments in which these bytes, or so many of them that it is no chance, were read at that place."""
+        return [segment for segment in self._read if self._holds(segment, offset, data, telling_bytes)]
 
-    def _holds(self, segment: str, offset: int, data: bytes) -> bool:
-        return any(
-            begin <= offset and piece[offset - begin : offset - begin + len(data)] == data
-            for begin, piece in self._near(self._read[segment], segment, offset, offset + len(data))
-        )
+    def _holds(self, segment: str, offset: int, data: bytes, telling_bytes: int) -> bool:
+        stop, seen = offset + len(data), 0
+        for begin, piece in self._near(self._read[segment], segment, offset, stop):
+            first, last = max(begin, offset), min(begin + len(piece), stop)
+            if piece[first - begin : last - begin] != data[first - offset : last - offset]:
+                return False
+            seen = max(seen, last - first)
+        return seen >= telling_bytes
 
     def bytes_of(self, segment: str, start: int, stop: int) -> bytes:
         """The bytes `start` to `stop`; zeros where they are not known."""
@@ -55,9 +58,7 @@ class Contents:
                 return True
         return False
 
-    def _near(
-        self, pieces: list[tuple[int, bytes]], segment: str, start: int, stop: int
-    ) -> list[tuple[int, bytes]]:
+    def _near(self, pieces: list[tuple[int, bytes]], segment: str, start: int, stop: int) -> list[tuple[int, bytes]]:
         """The pieces that reach into `start` to `stop`."""
         first = bisect_left(pieces, (start - self._longest[segment], b""))
         last = bisect_left(pieces, (stop, b""))

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.protocols.pravega import failures, messages, segments
+from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.structures import NONE_I64
 from wiretool.records import Record
 from wiretool.replay.manners.pravega_appends import Append, Fate, append_log, frames_of
 from wiretool.replay.manners.pravega_lengths import first_lengths
-from wiretool.replay.manners.pravega_past_tables import TABLE_REQUESTS, TablesPast
+from wiretool.replay.manners.pravega_past_tables import MUTE, TABLE_REQUESTS, TablesPast
 from wiretool.replay.manners.pravega_state import (
     Before,
     Change,
@@ -28,8 +28,23 @@ from wiretool.replay.manners.pravega_state import (
 )
 from wiretool.sessions.dialogues import Recording
 
-#: Refusals that tell nothing of segments: the store has others, or the client is not the right one.
-MUTE = (failures.WrongHost, failures.AuthTokenCheckFailed)
+#: Requests that change something, if they are done.
+CHANGES = (
+    segments.CreateSegment,
+    segments.CreateTransientSegment,
+    segments.SealSegment,
+    segments.DeleteSegment,
+    segments.UpdateSegmentPolicy,
+    segments.UpdateSegmentAttribute,
+    segments.TruncateSegment,
+    segments.MergeSegments,
+    segments.MergeSegmentsBatch,
+    tables.CreateTableSegment,
+    tables.DeleteTableSegment,
+    tables.UpdateTableEntries,
+    tables.RemoveTableKeys,
+)
+_TO_TABLE = "it is an append to a table segment, which breaks the real store for good (§5.2)"
 
 
 class Plain:
@@ -53,6 +68,7 @@ def past_of(recording: Recording) -> Past:
     historian = _Historian(recording)
     for event in frames_of(recording):
         historian.take(event.record)
+    historian.leave_out()
     return historian.past
 
 
@@ -82,22 +98,46 @@ class _Historian:
         if record.side == "client":
             if not self._tables.say(record):
                 self._say(record)
-        elif record.reply_to is not None and (request := self._requests.get(record.reply_to)) is not None:
-            if not self._tables.hear(record, request):
-                self._hear(record, request)
+        elif (request := self._requests.get(record.reply_to or 0)) and not self._tables.hear(record, request):
+            self._hear(record, request)
+
+    def leave_out(self) -> None:
+        """What is not said again: what was not done, and would be now."""
+        unsaid = self.past.unsaid
+        for n, record in self._requests.items():
+            reply = self._replies.get(n)
+            if isinstance(record.fields, CHANGES) and reply is not None and isinstance(reply.fields, MUTE):
+                unsaid[n] = f"the recorded server refused it ({reply.message}), this one would do it"
+            elif isinstance(record.fields, messages.SetupAppend) and self._tables.has(record.fields.segment):
+                unsaid[n] = _TO_TABLE
+                self.past.broken.add(record.fields.segment)
+        blocks = {append.record.n: block for block, append in self.past.log.of_block.items()}
+        for n, append in self.past.log.of.items():
+            why = self._why_not(append)
+            if why:
+                unsaid |= dict.fromkeys((n, blocks.get(n, n)), why)
+
+    def _why_not(self, append: Append) -> str:
+        """Why an append is not made again; empty where it is."""
+        if append.fate is Fate.LOST:
+            return "the recorded server ended before it took this append; the writer appends it again later"
+        if append.segment is None:
+            return "its writer was set up before the recording, nothing tells for which segment"
+        return _TO_TABLE if self._tables.has(append.segment) else ""
 
     def _note_names(self, record: Record, message: Any) -> None:
         name = getattr(message, SEGMENT_FIELD.get(type(message), ""), None)
         if name and not isinstance(message, TABLE_REQUESTS):
             self.past.segments.setdefault(name)
-        if isinstance(message, segments.SegmentCreated) and record.reply_to in self._requests:
-            if isinstance(self._requests[record.reply_to].fields, segments.CreateTransientSegment):
-                self.past.made_up.add(message.segment)
+        request = self._requests.get(record.reply_to or 0)
+        is_made_up = request is not None and isinstance(request.fields, segments.CreateTransientSegment)
+        if is_made_up and isinstance(message, segments.SegmentCreated):
+            self.past.made_up.add(message.segment)
+        append = self.past.log.of.get(record.n)
+        where = append.segment if append else name
         for field in ("offset", "truncation_offset", "target_offset", "expected_offset"):
             at = getattr(message, field, -1)
-            if record.side == "client" and at >= 0:
-                append = self.past.log.of.get(record.n)
-                where = append.segment if append else name
+            if record.side == "client" and at >= 0 and where is not None:
                 self.past.lowest[where] = min(self.past.lowest.get(where, at), at)
 
     # -- what segments are there -----------------------------------------------------------------------------------
@@ -147,6 +187,7 @@ class _Historian:
         if plain.is_sealed:
             return
         plain.is_sealed = True
+        self.past.ended.add(plain.name)
         if plain.before is not None and not plain.was_open:
             plain.before.is_sealed = True
         else:
@@ -181,18 +222,28 @@ class _Historian:
             self._append(append)
             return
         reply = self._replies.get(record.n)
+        if reply is None and isinstance(record.fields, messages.ReadSegment):
+            self._wait(record.fields, record.n)
         act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
         if reply is None or act is None or not isinstance(reply.fields, Message):
             return
         if not reply.fields.declaration.is_failure:
             act(self, record, record.fields, reply.fields)
 
+    def _wait(self, read: messages.ReadSegment, n: int) -> None:
+        """A read that was not answered waits at the end of a segment."""
+        if self._of(read.segment).exists is None:
+            self._there(read.segment, n).was_open = True
+
     def _append(self, append: Append) -> None:
-        if append.segment is None or append.fate not in (Fate.STORED, Fate.OPEN):
+        if append.segment is None or self._tables.has(append.segment):
             return
-        plain = self._there(append.segment, append.record.n)
-        if plain.is_sealed and append.fate is Fate.OPEN:
+        plain = self._of(append.segment)
+        if append.fate is Fate.OPEN and (plain.is_sealed or plain.was_deleted):
+            self.past.vain.add(append.record.n)
+        if append.record.n in self.past.vain or append.fate not in (Fate.STORED, Fate.OPEN):
             return
+        self._there(plain.name, append.record.n)
         plain.length += append.length
         plain.was_open = True
         if append.writer in plain.attributes:
@@ -202,7 +253,7 @@ class _Historian:
         plain = self._of(reply.segment)
         if plain.exists:
             self._change(record.n, Delete(plain.name))
-        plain.__init__(plain.name)  # type: ignore[misc]
+        plain = self._plain[plain.name] = Plain(plain.name)
         plain.exists = plain.was_open = True
 
     def _delete(self, record: Record, request: Any, reply: Any) -> None:
@@ -211,6 +262,7 @@ class _Historian:
 
     def _seal(self, record: Record, request: Any, reply: Any) -> None:
         self._there(request.segment, record.n).is_sealed = True
+        self.past.ended.add(request.segment)
 
     def _truncate(self, record: Record, request: Any, reply: Any) -> None:
         plain = self._there(request.segment, record.n)
@@ -269,7 +321,7 @@ class _Historian:
 
     def _acked(self, record: Record, request: Record, ack: Any) -> None:
         append = self.past.log.of.get(request.n)
-        if append is None or append.segment is None:
+        if append is None or append.segment is None or self._tables.has(append.segment):
             return
         plain = self._there(append.segment, request.n)
         self._reaches(plain, ack.current_segment_write_offset, request.n)

@@ -1,6 +1,5 @@
 """What the recording takes for granted of a store: the segments before it, and what others did to them meanwhile."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -104,10 +103,16 @@ class Past:
     segments: dict[str, None] = field(default_factory=dict)
     #: Segments -> the lowest place that a client names.
     lowest: dict[str, int] = field(default_factory=dict)
+    #: Numbers of frames that are not said again, and why.
+    unsaid: dict[int, str] = field(default_factory=dict)
+    #: Numbers of appends to segments that took none any more.
+    vain: set[int] = field(default_factory=set)
+    #: Tables that were appended to, after which the real store does not answer for them.
+    broken: set[str] = field(default_factory=set)
+    #: Segments that were sealed at last.
+    ended: set[str] = field(default_factory=set)
     #: Names that the server made up.
     made_up: set[str] = field(default_factory=set)
-    #: Numbers of the appends to which several writers may have appended at once -> how far behind others they may end.
-    tables: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def contents(self) -> Contents:

@@ -3,7 +3,7 @@
 import random
 import re
 import zlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,11 @@ from wiretool.faults.dialects.sbp import SbpDialect
 from wiretool.faults.places import Pattern, roles_in
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES
+from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
 from wiretool.replay.manners import sbp_excuses
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.sbp_grounds import Grounds, grounds_in
 from wiretool.replay.manners.sbp_prepare import preparations
 from wiretool.replay.manners.sbp_servers import Servers, servers_in
 from wiretool.replay.values import Values
@@ -41,12 +43,11 @@ class SbpManner(Manner):
         self._roles: dict[tuple[str, str], Sequence[tuple[Pattern, Role]]] = {}
         self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
         self.servers = Servers()
-        self._made: frozenset[tuple[str, Hashable]] = frozenset()
-        self._grounds = sbp_excuses.Grounds()
+        self.grounds = Grounds()
 
     def study(self, recording: Recording) -> None:
         self.servers = servers_in(recording, self.protocol.name)
-        self._grounds = sbp_excuses.grounds_in(recording, self.protocol.name, self.servers)
+        self.grounds = grounds_in(recording, self.protocol.name, self.servers)
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -92,16 +93,21 @@ class SbpManner(Manner):
         header = record.fields.get("header") if isinstance(record.fields, Mapping) else None
         if isinstance(header, Mapping) and "raw_hex" in header:
             return record.raw  # whatever it is, it is not what it should be
+        assert isinstance(conversation, SbpConversation)
+        if record.n in self.grounds.fresh and isinstance(record.fields, Mapping):
+            # What was answered by then in the recording, and is not here, will not be: it is not taken for this one.
+            conversation.requests["client"].drop(record.fields["stream_id"])
         for place in self.places(record, self.form(record)):
             if isinstance(place.role, Issued):
                 self._own(place, values)
+                self.grounds.told.add((place.role.kind, values.live_of(place.role, place.within, place.value)))
         return super().renewed(record, values, conversation, rng)
 
     def _own(self, place: Place, values: Values) -> None:
         """A value that no server has told is the client's own, or of nothing at all: so it must stay."""
         role = place.role
         assert isinstance(role, Issued)
-        if values.knows(role, place.within, place.value) or self._grounds.is_made(role.kind, place.value):
+        if values.knows(role, place.within, place.value) or self.grounds.is_made(role.kind, place.value):
             return
         now = place.value
         while values.is_taken(role, place.within, now):
@@ -111,7 +117,7 @@ class SbpManner(Manner):
     # -- the server before the recording -------------------------------------------------------------------------------
 
     def preparations(self, recording: Recording, values: Values) -> Iterable[tuple[str, Talk]]:
-        return preparations(self, recording, values)
+        return preparations(self, recording, values) if self.protocol.name == "sbp" else ()
 
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """One server that is both is one door, as by default; else each has its own."""
@@ -122,19 +128,31 @@ class SbpManner(Manner):
         followers = len(known.followers) if self.protocol.name == "sbp" else 0
         return replace(options, range_servers=max(len(known.range_servers), 1), followers=followers)
 
+    def is_timed(self) -> bool:
+        """Silence ends connections, so it must not last longer than it did."""
+        return bool(self.grounds.ended)
+
     # -- what is answered ----------------------------------------------------------------------------------------------
 
+    def is_expected(self, reply: Record) -> bool:
+        """Not so the goodbye of a server that somebody stopped."""
+        return self.grounds.dialogue_of.get(reply.n) not in self.grounds.stops
+
+    def is_awaited(self, reply: Record) -> bool:
+        """Not so the answer to what says that it is a response: most servers give none."""
+        return reply.reply_to not in self.grounds.responses
+
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
-        return self._grounds.excuse(difference, recorded, live, request)
+        return sbp_excuses.excuse(self.grounds, difference, recorded, live, request)
 
     def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        return self._grounds.excuse_missing(recorded, request, dialogue)
+        return sbp_excuses.excuse_missing(self.grounds, recorded, request, dialogue)
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        return self._grounds.excuse_extra(live, request, dialogue)
+        return sbp_excuses.excuse_extra(self.grounds, live, request, dialogue)
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
-        return self._grounds.excuse_end(dialogue, was_ended=was_ended)
+        return sbp_excuses.excuse_end(self.grounds, dialogue, was_ended=was_ended)
 
 
 def _is_all_batches(payload: Mapping[str, Any], record: Record, keys: Iterable[str]) -> bool:

@@ -46,7 +46,7 @@ class Differing(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One outcome. Numbers of records and packets are those of the recording."""
+    """One outcome. Numbers of records and packets are those of the recording, or if `is_live` of the live side."""
 
     n: int | None
     connection: int
@@ -60,6 +60,7 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The messages that were answered.
     recorded: list[str] = []
     live: list[str] = []
+    is_live: bool = False
 
 
 class Group(NamedTuple):
@@ -82,6 +83,11 @@ class Report:
     reasons: Sequence[Group]
     left_out: Sequence[Group]
     remarks: Sequence[str]
+    recorded: frozenset[Dialogue]
+
+    def is_live(self, outcome: Outcome) -> bool:
+        """Whether an outcome is of a connection that was not recorded."""
+        return outcome.dialogue not in self.recorded
 
     @property
     def findings(self) -> list[Outcome]:
@@ -98,7 +104,7 @@ def report_of(
     remarks: Sequence[str] = (),
 ) -> Report:
     """The report of what came of a script of a recording."""
-    ours = set(recording.dialogues)
+    ours = frozenset(recording.dialogues)
     ordered = sorted(outcomes, key=lambda outcome: _order(outcome, is_recorded=outcome.dialogue in ours))
     by_dialogue: dict[Dialogue, Counter[Verdict]] = {}
     reasons: Counter[tuple[Verdict, str]] = Counter()
@@ -108,7 +114,7 @@ def report_of(
             reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += 1
     counts = Counter(outcome.verdict for outcome in ordered)
     groups = [Group(verdict.name.lower(), why, count) for (verdict, why), count in reasons.most_common()]
-    return Report(wording, ordered, counts, by_dialogue, groups, _left_out(recording, script), remarks)
+    return Report(wording, ordered, counts, by_dialogue, groups, _left_out(recording, script), remarks, ours)
 
 
 def _order(outcome: Outcome, *, is_recorded: bool) -> tuple[bool, float, int]:
@@ -139,7 +145,7 @@ def record_of(outcome: Outcome) -> Record | None:
     return outcome.recorded[0] if outcome.recorded else None
 
 
-def judged(outcome: Outcome) -> Judged:
+def judged(report: Report, outcome: Outcome) -> Judged:
     """An outcome as data."""
     record = record_of(outcome)
     return Judged(
@@ -153,6 +159,7 @@ def judged(outcome: Outcome) -> Judged:
         protocol=outcome.dialogue.protocol,
         recorded=[each.message for each in outcome.recorded],
         live=[each.message for each in outcome.live],
+        is_live=report.is_live(outcome),
     )
 
 

@@ -88,10 +88,11 @@ def _row(report: Report, outcome: Outcome) -> str:
     record = record_of(outcome)
     verdict = outcome.verdict.name.lower()
     where = f"<td>{record.n}<td>{record.packets[0]}–{record.packets[1]}" if record else "<td><td>"
+    connection = _safe(outcome.dialogue.name) + (f" of {report.wording.live}" if report.is_live(outcome) else "")
     request = _safe(outcome.request.message) if outcome.request else ""
     return (
         f'<tr data-verdict="{verdict}"><td class="{verdict}">{verdict}'
-        f"<td>{_safe(outcome.dialogue.name)}{where}<td>{request}<td>{_differences(report, outcome)}</tr>"
+        f"<td>{connection}{where}<td>{request}<td>{_differences(report, outcome)}</tr>"
     )
 
 

@@ -6,7 +6,7 @@ from wiretool.replay.report.data import Report, judged
 
 def ndjson_text(report: Report) -> str:
     """One object for each outcome, one a line."""
-    return "".join(f"{json_text(judged(outcome))}\n" for outcome in report.outcomes)
+    return "".join(f"{json_text(judged(report, outcome))}\n" for outcome in report.outcomes)
 
 
 def json_report(report: Report) -> str:
@@ -27,5 +27,5 @@ def json_report(report: Report) -> str:
         "left_out": [group._asdict() for group in report.left_out],
         "remarks": report.remarks,
     }
-    lines = ",\n".join(json_text(judged(outcome)) for outcome in report.outcomes)
+    lines = ",\n".join(json_text(judged(report, outcome)) for outcome in report.outcomes)
     return f'{json_text(head)[:-1]},"outcomes":[\n{lines}\n]}}\n'

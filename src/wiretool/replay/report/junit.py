@@ -95,4 +95,4 @@ def lines_of(report: Report, outcome: Outcome) -> list[str]:
         name = f"{printable(differing(outcome, difference).name)}: " if difference.steps else ""
         lines.append(f"{name}{words.recorded} {recorded}, {words.live} {live}")
     lines += map(printable, outcome.reasons)
-    return [*(lines or [outcome.verdict.name.lower()]), f"  at {place_text(outcome)}"]
+    return [*(lines or [outcome.verdict.name.lower()]), f"  at {place_text(report, outcome)}"]

@@ -19,14 +19,14 @@ FINDINGS_SHOWN = 50
 DIFFERENCES_SHOWN = 20
 ROWS_SHOWN = 30
 _MEANING = {
-    Verdict.SAME: "as {recorded}",
+    Verdict.SAME: "{recorded} and {live} alike",
     Verdict.MAPPED: "the same, but for values that servers make up",
     Verdict.NOISE: "what differs is another in each run",
     Verdict.EXPLAINED: "it differs for a reason that is known, below",
     Verdict.UNKNOWN: "nobody can say, below",
-    Verdict.EXTRA: "not {recorded}",
-    Verdict.MISSING: "{recorded}, and not {live}",
-    Verdict.DIFFERENT: "not as {recorded}",
+    Verdict.EXTRA: "{live} only",
+    Verdict.MISSING: "{recorded} only",
+    Verdict.DIFFERENT: "{recorded} and {live} not alike",
 }
 _COLOURS = {Verdict.EXPLAINED: "33", Verdict.UNKNOWN: "33"}
 _RED, _GREEN = "31", "32"
@@ -39,7 +39,7 @@ def report_text(report: Report, *, colour: bool = False, width: int = 0) -> str:
 
 def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
     yield _summary(report, paint)
-    if len(report.by_dialogue) > 1:
+    if len(report.by_dialogue) > 1 and report.findings:
         yield _connections(report, paint, width)
     found = report.findings
     for outcome in found[:FINDINGS_SHOWN]:
@@ -59,9 +59,10 @@ def _summary(report: Report, paint: Colour) -> str:
     lines = [f"{total} on {counted(len(report.by_dialogue), 'connection')}: {end}"]
     numbers = {verdict: f"{count:,}" for verdict, count in sorted(report.counts.items())}
     widest = max(map(len, numbers.values()), default=0)
+    longest = max((len(verdict.name) for verdict in numbers), default=0)
     for verdict, number in numbers.items():
         meaning = _MEANING[verdict].format(recorded=report.wording.recorded, live=report.wording.live)
-        name = _painted(verdict, f"{verdict.name.lower():<9}", paint)
+        name = _painted(verdict, f"{verdict.name.lower():<{longest}}", paint)
         lines.append(f"  {name}  {number:>{widest}}  {paint.dim(meaning)}")
     lines += [printable(remark) for remark in report.remarks]
     return "".join(f"{line}\n" for line in lines)
@@ -109,7 +110,7 @@ def _groups(title: str, names: tuple[str, str], groups: Sequence[Group], paint: 
 
 def _finding(report: Report, outcome: Outcome, paint: Colour) -> Iterator[str]:
     verdict = _painted(outcome.verdict, outcome.verdict.name.lower(), paint)
-    yield f"{verdict}  {place_text(outcome)}"
+    yield f"{verdict}  {place_text(report, outcome)}"
     if outcome.request is not None:
         yield f"  {said(outcome.request, paint)}"
     for difference in outcome.differences[:DIFFERENCES_SHOWN]:
@@ -120,14 +121,17 @@ def _finding(report: Report, outcome: Outcome, paint: Colour) -> Iterator[str]:
         yield f"  {printable(why)}"
 
 
-def place_text(outcome: Outcome) -> str:
-    """Where in the recording it is."""
+def place_text(report: Report, outcome: Outcome) -> str:
+    """Where in the recording it is, or where in the live side."""
     record = record_of(outcome)
+    where = printable(outcome.dialogue.name)
+    if report.is_live(outcome):
+        where += f" of {report.wording.live}"
     if record is None:
-        return printable(outcome.dialogue.name)
+        return where
     first, last = record.packets
     packets = f"packet {first}" if first == last else f"packets {first}-{last}"
-    return f"record {record.n}, {packets}, {printable(outcome.dialogue.name)}"
+    return f"record {record.n}, {packets}, {where}"
 
 
 def said(record: Record, paint: Colour) -> str:

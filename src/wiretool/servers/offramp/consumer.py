@@ -1,6 +1,6 @@
 """What one consumer has asked for and gets: demand, commits, assignment and positions. Events in, events out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from wiretool.codec.message import Message
@@ -56,7 +56,9 @@ class Consumer:
         sees_pii: bool = False,
         commits_own_only: bool = False,
         like_real: bool = False,
+        has_taken: Callable[[int], None] = lambda count: None,
     ) -> None:
+        """`has_taken` is told how many events were served, after each."""
         self._port = port
         self._road = road
         self._stream = stream
@@ -64,6 +66,8 @@ class Consumer:
         self._sees_pii = sees_pii
         self._commits_own_only = commits_own_only
         self._like_real = like_real
+        self._has_taken = has_taken
+        self._taken = 0
         self._requested = 0
         self._batch = 0
         self._group: Group | None = None
@@ -87,6 +91,8 @@ class Consumer:
             offsets = {int(partition): offset for partition, offset in event.offsets.items()}
             success = self._commit(offsets)
             self._port.say(CommitResponseEvent(correlationId=event.correlationId, success=success))
+        self._taken += 1
+        self._has_taken(self._taken)
 
     def leave(self) -> None:
         """The consumer is gone; its partitions go to the others of its stream."""

@@ -26,9 +26,12 @@ class Group:
     called for a `settle` when everything that happens at that time has happened.
     """
 
-    def __init__(self, partitions: Sequence[Partition], later: "Later") -> None:
+    def __init__(
+        self, partitions: Sequence[Partition], later: "Later", committed: Mapping[int, int] | None = None
+    ) -> None:
+        """`committed`: what earlier members have."""
         self.partitions = partitions
-        self.committed: dict[int, int] = {}
+        self.committed: dict[int, int] = dict(committed or {})
         self.members: dict[Member, None] = {}
         self._later = later
         #: What those who have joined since the last `settle` have.

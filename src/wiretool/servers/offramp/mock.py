@@ -13,7 +13,7 @@ from wiretool.servers.offramp.consumer import Consumer, Port
 from wiretool.servers.offramp.feed import FeedMessage, Maker, feed_message
 from wiretool.servers.offramp.groups import Group
 from wiretool.servers.offramp.link import OfframpLink
-from wiretool.servers.offramp.roads import Road, Roads
+from wiretool.servers.offramp.roads import ConsumerName, Road, Roads, RoadStart
 from wiretool.servers.offramp.upgrade import Access, Verdict, decided
 from wiretool.servers.offramp.upgrade_real import path_of, recorded
 
@@ -30,8 +30,9 @@ class OfframpMock(Mock):
     """A Data Highway Offramp v2 server in memory.
 
     `roads`: those there are, None: any. `feed`: messages on them from the start. `rate`: so many more a second on each
-    road that somebody is connected to. `auth`: passwords by name; each user has the authority ROLE_USER and its own
-    name. `permissions`: for a road, which authority holds which sensitivities; on any other every user holds all.
+    road that somebody is connected to. `starts`: of roads that do not begin as new ones. `auth`: passwords by name;
+    each user has the authority ROLE_USER and its own name. `permissions`: for a road, which authority holds which
+    sensitivities; on any other every user holds all.
     `commits_own_only`: refuse to commit for partitions that are not assigned to the one who asks.
     `client_message_bytes_max`: the longest message of a client that it takes; None: the original's with `like_real`,
     limits.OFFRAMP_MOCK_CLIENT_MESSAGE_BYTES_MAX without. `like_real`: answer as the original was recorded to, where the
@@ -47,6 +48,7 @@ class OfframpMock(Mock):
         roads: Sequence[str] | None = None,
         feed: Iterable[FeedMessage] = (),
         rate: float = 0.0,
+        starts: Mapping[str, RoadStart] | None = None,
         partitions: int = PARTITIONS,
         retain_bytes: int = limits.MOCK_RETAIN_BYTES,
         auth: Mapping[str, str] | None = None,
@@ -62,7 +64,9 @@ class OfframpMock(Mock):
         if partitions < 1 or not 0 <= rate < inf:
             raise UsageError(f"a road has at least one partition, not {partitions}, and no rate of {rate}")
         users = {name: (word, {_AUTHORITY, name}) for name, word in (auth or DEFAULT_AUTH).items()}
-        self._access = Access(users, permissions or {})
+        self._starts = starts or {}
+        ruled = {name: start.permissions for name, start in self._starts.items() if start.permissions is not None}
+        self._access = Access(users, {**ruled, **(permissions or {})})
         self._names, self._feed = roads, tuple(feed)
         self._partitions, self._retain_bytes = partitions, retain_bytes
         self._rate, self._seed = rate, seed
@@ -88,6 +92,7 @@ class OfframpMock(Mock):
             retain_bytes=self._retain_bytes,
             feed=self._feed,
             later=self._settle_later,
+            starts=self._starts,
         )
         #: Groups to settle when everything that happens now has happened.
         self._unsettled: dict[Group, None] = {}
@@ -131,6 +136,7 @@ class OfframpMock(Mock):
         road.users += 1
         if self._rate and road.users == 1:
             self._start_making(road)
+        name = road.came(path.stream)
         return Consumer(
             port,
             road,
@@ -139,7 +145,13 @@ class OfframpMock(Mock):
             sees_pii="PII" in path.grants,
             commits_own_only=self._commits_own_only,
             like_real=self.like_real,
+            has_taken=lambda count: self._go_on(road, name, count),
         )
+
+    def _go_on(self, road: Road, name: ConsumerName, count: int) -> None:
+        """A consumer has been served so many events: what came to the road then comes now."""
+        if self._roads.release(road, name, count, self.now_ns):
+            road.pump()
 
     def gone(self, path: StreamPath) -> None:
         """A client whose handshake was granted is there no more."""

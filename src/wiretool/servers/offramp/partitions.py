@@ -26,12 +26,12 @@ _PLACES = 1_024
 
 
 class Partition:
-    """Messages in the order of their offsets, which begin at 0."""
+    """Messages in the order of their offsets, which begin at `first`."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
         self._entries: list[Entry] = []
         #: The offset of the first place in the list, and how many places behind it hold nothing any more.
-        self._base = 0
+        self._base = first
         self._gone = 0
 
     @property

@@ -1,9 +1,12 @@
 """What is on the roads: partitions of messages with offsets, bounded by what is kept of all of them together."""
 
 import zlib
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from wiretool import limits
 from wiretool.errors import UsageError
@@ -14,18 +17,49 @@ from wiretool.servers.offramp.groups import Group, Later
 from wiretool.servers.offramp.partitions import Entry, Partition
 from wiretool.servers.offramp.pii import blanked
 
+#: A stream, and which of all its consumers, from 0, in the order in which they came.
+ConsumerName = tuple[str, int]
+#: How far each partition goes: the offset behind its last message.
+Ends = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RoadStart:
+    """How a road is when somebody first comes to it, if otherwise than new."""
+
+    #: How many partitions it has; None: as many as any road.
+    partitions: int | None = None
+    #: For a partition, the offset of the first message that is put on it.
+    first: Mapping[int, int] = field(default_factory=dict)
+    #: For a stream, what its earlier consumers have committed.
+    committed: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    #: Which authority holds which sensitivities; None: as on any road.
+    permissions: Mapping[str, Set[str]] | None = None
+    #: For a consumer, how much of the feed is on the road once so many of its events are served, the index. Where any
+    #: is named, the feed comes no sooner, and with whoever else comes all at once; where none is, it is there at once.
+    paces: Mapping[ConsumerName, Sequence[Ends]] = field(default_factory=dict)
+
 
 class Road:
     """A road, and the streams that are read from it; `later`: see groups.Group."""
 
-    def __init__(self, name: str, partitions: int, later: Later) -> None:
+    def __init__(self, name: str, partitions: int, later: Later, start: RoadStart | None = None) -> None:
         self.name = name
         self._later = later
-        self.partitions = [Partition() for _ in range(partitions)]
+        self.start = start or RoadStart()
+        self.partitions = [Partition(self.start.first.get(index, 0)) for index in range(partitions)]
         self.groups: dict[str, Group] = {}
         #: Connections on it.
         self.users = 0
         self._turn = 0
+        #: Of the feed, what is not there yet, by partition.
+        self.held: dict[int, deque[FeedMessage]] = {}
+        self._came: Counter[str] = Counter()
+
+    def came(self, stream: str) -> ConsumerName:
+        """A further consumer of a stream has come; its name."""
+        self._came[stream] += 1
+        return stream, self._came[stream] - 1
 
     def group(self, stream: str) -> Group:
         """The consumers and commits of a stream. Streams that only have old commits are forgotten where many are."""
@@ -33,7 +67,8 @@ class Road:
         if group is None:
             if len(self.groups) >= limits.OFFRAMP_STREAMS_MAX:
                 self._forget_a_stream()
-            group = self.groups[stream] = Group(self.partitions, self._later)
+            committed = self.start.committed.get(stream)
+            group = self.groups[stream] = Group(self.partitions, self._later, committed)
         return group
 
     def _forget_a_stream(self) -> None:
@@ -70,7 +105,10 @@ class Road:
 
 
 class Roads:
-    """All roads. `names`: those there are; None: any road there is, from when it is asked for; `later`: see Group."""
+    """All roads. `names`: those there are; None: any road there is, from when it is asked for; `later`: see Group.
+
+    `starts`: of those that do not begin as new roads do.
+    """
 
     def __init__(
         self,
@@ -80,7 +118,9 @@ class Roads:
         retain_bytes: int,
         feed: Sequence[FeedMessage],
         later: Later,
+        starts: Mapping[str, RoadStart] | None = None,
     ) -> None:
+        self._starts = starts or {}
         self._names = None if names is None else frozenset(names)
         self._partitions = partitions
         self._retain_bytes = retain_bytes
@@ -97,8 +137,13 @@ class Roads:
         """UsageError: a message of the feed fits no road."""
         if message.road is not None and not self.has(message.road):
             raise UsageError(f"the feed has a message for road {message.road!r}, which is none of the roads")
-        if message.partition is not None and message.partition >= self._partitions:
-            raise UsageError(f"the feed has a message for partition {message.partition} of {self._partitions}")
+        count = self._partitions if message.road is None else self._partitions_of(message.road)
+        if message.partition is not None and message.partition >= count:
+            raise UsageError(f"the feed has a message for partition {message.partition} of {count}")
+
+    def _partitions_of(self, name: str) -> int:
+        start = self._starts.get(name)
+        return self._partitions if start is None or start.partitions is None else start.partitions
 
     def __iter__(self) -> Iterator[Road]:
         return iter(self._roads.values())
@@ -115,11 +160,32 @@ class Roads:
         """The road of that name, or None where there is none."""
         road = self._roads.get(name)
         if road is None and self.has(name):
-            road = self._roads[name] = Road(name, self._partitions, self._later)
+            road = self._roads[name] = Road(name, self._partitions_of(name), self._later, self._starts.get(name))
             for message in self._feed:
-                if message.road in (None, name):
+                if message.road not in (None, name):
+                    continue
+                if road.start.paces:
+                    road.held.setdefault(road.place(message), deque()).append(message)
+                else:
                     self.put(road, message, now_ns)
         return road
+
+    def release(self, road: Road, name: ConsumerName, count: int, now_ns: int) -> bool:
+        """Put on the road what of its feed is there once a consumer has been served so many events; whether any was."""
+        if not road.held:
+            return False
+        paces = road.start.paces
+        if name not in paces:
+            ends: Ends = {index: road.partitions[index].end + len(held) for index, held in road.held.items()}
+        else:
+            ends = paces[name][count] if count < len(paces[name]) else {}
+        is_more = False
+        for index, end in ends.items():
+            held = road.held.get(index, ())
+            while held and road.partitions[index].end < end:
+                self.put(road, msgspec.structs.replace(held.popleft(), partition=index), now_ns)
+                is_more = True
+        return is_more
 
     def put(self, road: Road, message: FeedMessage, now_ns: int) -> tuple[int, int]:
         """Append a message to a road; its partition and offset. EncodeError: its payload is no JSON."""

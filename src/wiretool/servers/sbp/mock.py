@@ -1,6 +1,7 @@
 """The mock of the newest schema: a range server and a placement driver, behind one door or behind two."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wiretool import limits
@@ -20,6 +21,25 @@ REAL_COMMIT_NS = 100_000
 RANGE_SERVER_PORT, PLACEMENT_DRIVER_PORT = 10911, 12378
 
 
+@dataclass(slots=True)
+class _Site:
+    """The two servers that a door leads to."""
+
+    manner: Manner
+    placement: PlacementDriver
+    range_server: RangeServer
+    commit_ns: int
+
+
+def _names(kind: str, count: int) -> list[str]:
+    """What the doors of the second and later servers of a kind are called."""
+    return [f"{kind}-{number}" for number in range(2, count + 1)]
+
+
+def _more_doors(kind: str, port: int, count: int) -> list[Door]:
+    return [Door(name, port + at, "sbp") for at, name in enumerate(_names(kind, count), start=1)]
+
+
 class SbpMock(Mock):
     """Range server and placement driver of the newest schema.
 
@@ -27,8 +47,10 @@ class SbpMock(Mock):
     placement driver has a door of its own, and each serves only its operations, as the real ones do.
 
     `servers` are range servers that the placement driver knows from the start; None: this one, under number 0, until
-    another reports. `commit_ns` is how long an append takes to be durable: it is answered then, and until then another
-    at its offset is refused as pending; None: no time at all, or with `like_real` about what the real one needs.
+    another reports. With doors of their own there may be several `range_servers`, each with ranges of its own, and
+    `followers`: nodes of the placement driver that do not lead. `commit_ns` is how long an append takes to be durable:
+    it is answered then, and until then another at its offset is refused as pending; None: no time at all, or with
+    `like_real` about what the real one needs.
     """
 
     operations = ("seal", "lead")
@@ -44,6 +66,8 @@ class SbpMock(Mock):
         nodes: Sequence[Node] = (),
         is_leader: bool = True,
         retain_bytes: int = limits.MOCK_RETAIN_BYTES,
+        range_servers: int = 1,
+        followers: int = 0,
         commit_ns: int | None = None,
         server_silence_ns: int = SERVER_SILENCE_NS,
         manner: Manner | None = None,
@@ -51,8 +75,12 @@ class SbpMock(Mock):
         super().__init__()
         self.has_two_doors = has_two_doors
         self.doors = (Door("sbp", RANGE_SERVER_PORT, "sbp"),)
+        self._followers = followers if has_two_doors else 0
+        self._range_servers = range_servers if has_two_doors else 1
         if has_two_doors:
+            self.doors += tuple(_more_doors("range-server", RANGE_SERVER_PORT, range_servers))
             self.doors += (Door("placement-driver", PLACEMENT_DRIVER_PORT, "sbp"),)
+            self.doors += tuple(_more_doors("placement-driver", PLACEMENT_DRIVER_PORT, 1 + followers))
         self.manner = manner or Manner(like_real=like_real)
         self.advertise = advertise
         self.advertise_placement_driver = advertise_placement_driver
@@ -62,19 +90,29 @@ class SbpMock(Mock):
         self._is_leader = is_leader
         self._retain_bytes = retain_bytes
         self._server_silence_ns = server_silence_ns
+        #: Where the doors of further servers are.
+        self._advertised: dict[str, str] = {}
         self.forget()
 
     def bound(self, door: str, host: str, port: int) -> None:
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         if door == "placement-driver":
             self.advertise_placement_driver = address
-        else:
+        elif door == "sbp":
             self.advertise = address
+        else:
+            self._advertised[door] = address
         self._introduce()
 
     def forget(self) -> None:
-        self.range_server = RangeServer(self._retain_bytes, cuts_answers=not self.manner.like_real)
+        kept, cuts = self._retain_bytes // self._range_servers, not self.manner.like_real
+        servers = [RangeServer(kept, cuts_answers=cuts) for _ in range(self._range_servers)]
+        self.range_server = servers[0]
         self.placement = PlacementDriver((), self._server_silence_ns, self._is_leader)
+        drivers = [PlacementDriver((), self._server_silence_ns, False) for _ in range(self._followers)]
+        #: The servers behind the doors of their own.
+        self._server_at = dict(zip(_names("range-server", self._range_servers), servers[1:], strict=True))
+        self._driver_at = dict(zip(_names("placement-driver", 1 + self._followers), drivers, strict=True))
         for number, address in (self._servers or {}).items():
             self.placement.knows(number, address)
         self._introduce()
@@ -82,15 +120,21 @@ class SbpMock(Mock):
     def _introduce(self) -> None:
         """Let the placement driver know itself and, unless it was told of others, the range server beside it."""
         address = self.advertise_placement_driver or self.advertise
-        self.placement.nodes = tuple(self._nodes) or (Node("wiretool", address, self._is_leader),)
+        own = [Node("wiretool", address, self._is_leader)]
+        own += [Node(f"wiretool-{door}", self._advertised.get(door, ""), False) for door in self._driver_at]
+        for driver in (self.placement, *self._driver_at.values()):
+            driver.nodes = tuple(self._nodes or own)
         if self._servers is None:
             self.placement.stand_in = self.advertise
 
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
         role: Role | None = None
+        placement = self._driver_at.get(door, self.placement)
         if self.has_two_doors:
-            role = Role.PLACEMENT_DRIVER if door == "placement-driver" else Role.RANGE_SERVER
-        return ServerLink(self, self, connection, Roles(role, self.placement), now_ns)
+            is_driver = door == "placement-driver" or door in self._driver_at
+            role = Role.PLACEMENT_DRIVER if is_driver else Role.RANGE_SERVER
+        site = _Site(self.manner, placement, self._server_at.get(door, self.range_server), self.commit_ns)
+        return ServerLink(self, site, connection, Roles(role, placement), now_ns)
 
     def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
         """`seal`: a range of the range server, by `stream` and `index`; `lead`: whether this node `leads` from now."""

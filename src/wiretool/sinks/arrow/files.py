@@ -1,4 +1,7 @@
-"""Tables as files: Parquet or Arrow IPC, written in row groups of bounded size, whole once they are closed."""
+"""Tables as files: Parquet or Arrow IPC, written in row groups of bounded size.
+
+Until a file is whole it has another name, which ends in `.part`.
+"""
 
 import os
 from abc import ABC, abstractmethod
@@ -12,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wiretool import __version__
 from wiretool.errors import UsageError
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.leaves import CODED
@@ -23,6 +27,10 @@ GROUP_BYTES = 8 * 1024 * 1024
 IPC_ROWS = 16_384
 #: How hard zstd tries: more costs time and saves little.
 ZSTD_LEVEL = 1
+#: What the name of a file ends in until it is whole.
+PART = ".part"
+#: What each of our tables says of itself.
+OURS = {"wiretool": __version__}
 #: Row groups that may wait for the one that is being written.
 GROUPS_WAITING_MAX = 2
 
@@ -61,11 +69,18 @@ class TableFile(ABC):
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
         #: Whether a part of it could not be written: it will not be whole.
-        self._is_broken = False
+        self.is_broken = False
+        #: What the system said, if it did not take it.
+        self.refusal = ""
+        self._part = part_of(path)
         with refused(path):
             path.parent.mkdir(exist_ok=True)
-            self._file = pa.OSFile(str(path), "wb")
-            self._open(self._file, schema)
+            self._file = pa.OSFile(str(self._part), "wb")
+            try:
+                self._open(self._file, schema)
+            except OSError:
+                self._part.unlink(missing_ok=True)
+                raise
 
     def add(self, table: pa.Table) -> None:
         """Add rows, in the schema that the file was opened with."""
@@ -83,24 +98,50 @@ class TableFile(ABC):
         self._press.take(partial(self._put, tables))
 
     def _put(self, tables: list[pa.Table]) -> None:
-        if self._is_broken:
+        if self.is_broken:
             return
-        self._is_broken = True
-        with refused(self.path):
+        with self._whole():
             table = pa.concat_tables(tables).unify_dictionaries()
             tables.clear()  # their coded columns are in the whole anew
             self._write(table)
-        self._is_broken = False
         del table
         pa.default_memory_pool().release_unused()  # or it keeps what the largest groups took, in each thread
 
     def close(self) -> None:
-        """Write what a reader needs to find its way; the rows have been written by then."""
-        with suppress(OSError, pa.ArrowException) if self._is_broken else refused(self.path):
-            try:
-                self._end()
-            finally:
-                self._file.close()
+        """Write what a reader needs to find its way, and give the file its name; the rows have been written by then.
+
+        A file that is not whole is taken away.
+        """
+        try:
+            with suppress(OSError, pa.ArrowException) if self.is_broken else self._whole():
+                self._finish()
+        finally:
+            if self.is_broken:
+                with suppress(OSError):
+                    self._part.unlink(missing_ok=True)
+
+    def _finish(self) -> None:
+        try:
+            self._end()
+        finally:
+            self._file.close()
+        if not self.is_broken:
+            self._part.replace(self.path)
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """The file is broken unless the block ends well."""
+        is_done = False
+        try:
+            with refused(self.path):
+                try:
+                    yield
+                except OSError as err:
+                    self.refusal = reason(err)
+                    raise
+            is_done = True
+        finally:
+            self.is_broken = not is_done
 
     @abstractmethod
     def _open(self, file: pa.NativeFile, schema: pa.Schema) -> None: ...
@@ -129,6 +170,7 @@ class ParquetFile(TableFile):
             write_statistics=[*coded, *whole],
             store_schema=False,
         )
+        self._writer.add_key_value_metadata(OURS)
 
     def _write(self, table: pa.Table) -> None:
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
@@ -143,7 +185,7 @@ class ArrowFile(TableFile):
     suffix = ".arrow"
 
     def _open(self, file: pa.NativeFile, schema: pa.Schema) -> None:
-        self._schema = readers(schema)
+        self._schema = readers(schema).with_metadata(OURS)
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         self._writer = pa.ipc.new_file(file, self._schema, options=options)
 
@@ -158,11 +200,33 @@ class ArrowFile(TableFile):
 FILES: dict[str, type[TableFile]] = {"parquet": ParquetFile, "arrow": ArrowFile}
 
 
+def part_of(path: Path) -> Path:
+    """Where a file is until it is whole."""
+    return path.with_name(path.name + PART)
+
+
+def is_table_of_ours(path: Path) -> bool:
+    """Whether a run of ours has written this file, as it says itself."""
+    try:
+        if path.suffix == ParquetFile.suffix:
+            said = pq.read_metadata(path).metadata
+        else:
+            with pa.OSFile(str(path)) as file:
+                said = pa.ipc.open_file(file).schema.metadata
+    except (OSError, pa.ArrowException):
+        return False
+    return all(key.encode() in (said or {}) for key in OURS)
+
+
 @contextmanager
 def refused(path: Path) -> Iterator[None]:
     """UsageError where the system does not take what is written."""
     try:
         yield
     except OSError as err:
-        why = os.strerror(err.errno) if err.errno else str(err)
-        raise UsageError(f"cannot write {path}: {why}") from err
+        raise UsageError(f"cannot write {path}: {reason(err)}") from err
+
+
+def reason(err: OSError) -> str:
+    """What the system says of it, without the path."""
+    return os.strerror(err.errno) if err.errno else str(err)

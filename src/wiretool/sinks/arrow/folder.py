@@ -7,14 +7,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from wiretool.errors import UsageError
+from wiretool.ledger import Ledger
 from wiretool.protocols.registry import PROTOCOLS
-from wiretool.sinks.arrow.files import refused
+from wiretool.sinks.arrow.files import PART, is_table_of_ours, part_of, refused
+from wiretool.sinks.ledger import pieces_of
 from wiretool.sinks.output import is_same
 
 MESSAGES = "messages"
 LEDGER = "ledger.json"
 _OWN = re.compile(r"(frames|events)\.(parquet|arrow)|ledger\.json")
 _OWN_MESSAGE = re.compile(rf"({'|'.join(map(re.escape, PROTOCOLS))})\.\w+\.(parquet|arrow)", re.ASCII)
+
+
+#: How each ledger begins: up to the first number.
+_LEDGER_HEAD = "".join(pieces_of(Ledger())).partition("0")[0]
 
 
 class Folder:
@@ -25,33 +31,40 @@ class Folder:
         self.path = path
         if os.path.exists(path) and not os.path.isdir(path):
             raise UsageError(f"cannot write {path}: it is no folder, and tables are many files")
+        self._is_new = not os.path.exists(path)
         with refused(path):
             path.mkdir(exist_ok=True)
             self._earlier = list(self._found())
         for entry in self._earlier:
             if any(is_same(given, entry) for given in inputs):
                 raise UsageError(f"{entry} is read, it cannot be replaced by a table at the same time")
-        probe = path / LEDGER
+        probe = part_of(path / LEDGER)
         with refused(path):
-            is_new = not probe.exists()
-            probe.open("ab").close()
-            if is_new:
-                probe.unlink()
+            probe.open("wb").close()
+            probe.unlink()
 
     def _found(self) -> Iterator[Path]:
         """What is there, if all of it is ours."""
         for entry in sorted(self.path.iterdir()):
             if entry.name == MESSAGES and entry.is_dir() and not entry.is_symlink():
                 for inner in sorted(entry.iterdir()):
-                    yield self._own(inner, is_ours=_OWN_MESSAGE.fullmatch(inner.name) is not None)
+                    yield self._own(inner, _OWN_MESSAGE)
             else:
-                yield self._own(entry, is_ours=_OWN.fullmatch(entry.name) is not None)
+                yield self._own(entry, _OWN)
 
-    def _own(self, entry: Path, *, is_ours: bool) -> Path:
-        if not is_ours or entry.is_symlink() or not entry.is_file():
+    def _own(self, entry: Path, names: re.Pattern[str]) -> Path:
+        is_known = names.fullmatch(entry.name.removesuffix(PART)) and entry.is_file() and not entry.is_symlink()
+        if not is_known or not (entry.suffix == PART or _is_ours(entry)):
+            whose = ", which wiretool has not written" if is_known else ""
             why = "tables go into a new or empty folder, or replace those of an earlier run"
-            raise UsageError(f"{self.path} holds {entry.relative_to(self.path)}: {why}")
+            raise UsageError(f"{self.path} holds {entry.relative_to(self.path)}{whose}: {why}")
         return entry
+
+    def leave(self) -> None:
+        """Take the folder away again, if it was made here and nothing is in it."""
+        if self._is_new:
+            with suppress(OSError):
+                self.path.rmdir()
 
     def clear(self) -> None:
         """Take away the tables of the earlier run."""
@@ -65,3 +78,11 @@ class Folder:
     def message(self, protocol: str, name: str) -> Path:
         """The path, without its ending, of the table of a message."""
         return self.path / MESSAGES / f"{protocol}.{name}"
+
+
+def _is_ours(entry: Path) -> bool:
+    """Whether a file with one of our names was written by us."""
+    if entry.name != LEDGER:
+        return is_table_of_ours(entry)
+    with refused(entry), entry.open(errors="replace") as file:
+        return file.read(len(_LEDGER_HEAD)) == _LEDGER_HEAD

@@ -1,6 +1,5 @@
 """The sink of tables: frames, each message's own table, events, and the ledger, in a folder."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,15 +12,18 @@ from wiretool.errors import UsageError
 from wiretool.ledger import Ledger
 from wiretool.sinks.arrow import events, frames
 from wiretool.sinks.arrow.events import EventTables
-from wiretool.sinks.arrow.files import FILES, Press, TableFile, refused
+from wiretool.sinks.arrow.files import FILES, Press, TableFile, part_of, refused
 from wiretool.sinks.arrow.folder import LEDGER, Folder
 from wiretool.sinks.arrow.frames import frame_table
 from wiretool.sinks.arrow.messages import message_tables
 from wiretool.sinks.arrow.shapes import shape_of
 from wiretool.sinks.batch_sink import BatchSink
+from wiretool.sinks.ledger import pieces_of
 
 #: Bytes that wait in all tables together; above, the fullest ones are written.
 WAITING_BYTES_MAX = 12 * 1024 * 1024
+#: Tables that are named where they could not be written.
+NAMED_MAX = 3
 #: Records that are made into tables at a time, where they were read one by one.
 RECORDS_AT_ONCE = 4_096
 
@@ -56,14 +58,38 @@ class TablesSink(BatchSink):
             self._file(self._folder.path / "events", events.SCHEMA).add(found)
 
     def end(self) -> None:
-        """Close every file, even where one cannot be; the first failure is raised. Without `start` nothing happens."""
+        """Close every file, even where one cannot be; the first failure is raised. Without `start` nothing is there."""
         if not self._files:
+            self._folder.leave()
             return
-        files = self._files.values()
-        _all_of(iter([*(file.flush for file in files), self._press.finish, *(file.close for file in files)]))
+        files = list(self._files.values())
+        steps = [*(file.flush for file in files), self._press.finish, *(file.close for file in files)]
+        try:
+            _all_of(iter(steps))
+        finally:
+            self._refuse()
+        if not any(file.is_broken for file in files):
+            self._write_ledger()
+
+    def _refuse(self) -> None:
+        """UsageError for the tables that the system did not take, all of them in one."""
+        lost = [file for file in self._files.values() if file.refusal]
+        if not lost:
+            return
+        folder, names = self._folder.path, [str(file.path.relative_to(self._folder.path)) for file in lost]
+        named = ", ".join(names[:NAMED_MAX]) + f" and {len(names) - NAMED_MAX} more" * (len(names) > NAMED_MAX)
+        others = ", the others have what was read until then" * (len(lost) < len(self._files))
+        raise UsageError(
+            f"cannot write all tables in {folder}: {lost[0].refusal}; {named} left out{others}: "
+            "make room, or give a folder elsewhere, and run it again"
+        )
+
+    def _write_ledger(self) -> None:
         path = self._folder.path / LEDGER
         with refused(path):
-            path.write_text(json.dumps(self._ledger.as_json(), indent=2) + "\n")
+            with part_of(path).open("w") as file:
+                file.writelines(pieces_of(self._ledger))
+            part_of(path).replace(path)
 
     def start(self) -> None:
         """Open the tables that are there in any case, in place of earlier ones: before the first row, or without any.

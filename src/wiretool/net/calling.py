@@ -1,4 +1,4 @@
-"""One replay from beginning to end: against a server somewhere, or mocks of our own that are started for it."""
+"""One run of a caller from beginning to end: to a server somewhere, or mocks of our own that are started for it."""
 
 import asyncio
 import signal
@@ -8,18 +8,17 @@ from dataclasses import dataclass, field
 
 from wiretool.faults import Interceptor, Rule
 from wiretool.net.addresses import LOOPBACK, Address
+from wiretool.net.caller import Caller
 from wiretool.net.dialler import Dialler, Target
 from wiretool.net.host import Host
 from wiretool.net.serving import loop_factory
-from wiretool.replay.outcomes import Outcome
-from wiretool.replay.player import Player
 from wiretool.servers.mock import Mock
 from wiretool.sinks.pcapng import Recording as Pcapng
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Whom a player talks to: addresses, or mocks by the protocol that is spoken at their first door."""
+    """Whom a caller talks to: addresses, or mocks by the protocol that is spoken at their first door."""
 
     targets: Mapping[Target, Address] = field(default_factory=dict)
     mocks: Mapping[str, Mock] = field(default_factory=dict)
@@ -31,24 +30,23 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """What came of it."""
+class Called:
+    """How it went."""
 
-    outcomes: list[Outcome]
-    #: Whether it was played to its end, and not stopped before.
+    #: Whether the caller came to its end, and not stopped before.
     is_whole: bool
     #: Connections that the server has accepted, and what the network said of one that it has not.
     reached: int
     why_unreached: str
 
 
-def play(player: Player, stage: Stage) -> Played:
-    """Play to the end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
+def call(caller: Caller, stage: Stage) -> Called:
+    """Run it to its end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_play(player, stage))
+        return runner.run(_call(caller, stage))
 
 
-async def _play(player: Player, stage: Stage) -> Played:
+async def _call(caller: Caller, stage: Stage) -> Called:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -57,9 +55,9 @@ async def _play(player: Player, stage: Stage) -> Played:
         targets = dict(stage.targets)
         for protocol, mock in stage.mocks.items():
             targets |= await _hosted(protocol, mock, stage, stack)
-        dialler = Dialler(player, targets, recording=stage.record)
+        dialler = Dialler(caller, targets, recording=stage.record)
         is_whole = await dialler.run(stopped)
-    return Played(player.outcomes(), is_whole, dialler.reached, dialler.why_unreached)
+    return Called(is_whole, dialler.reached, dialler.why_unreached)
 
 
 async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack) -> dict[Target, Address]:

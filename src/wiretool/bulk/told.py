@@ -1,0 +1,34 @@
+"""What was told since the last batch, and how much of it belongs to the next one."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.batches.batch import FrameRun
+from wiretool.records import Record
+
+
+class Told(NamedTuple):
+    """What was told: columns, and what was read one by one."""
+
+    runs: list[FrameRun]
+    records: list[Record]
+
+    def cut(self, number: int) -> tuple["Told", "Told"]:
+        """What has a smaller number, and the rest."""
+        runs = [_cut(run, int(np.searchsorted(run.frames.numbers, number))) for run in self.runs]
+        before = Told([run for run, _ in runs if run.groups], [each for each in self.records if each.n < number])
+        return before, Told([run for _, run in runs if run.groups], [each for each in self.records if each.n >= number])
+
+
+def _cut(run: FrameRun, row: int) -> tuple[FrameRun, FrameRun]:
+    """The run with those of its groups' frames that are before a row, and with the others."""
+    if row == len(run.frames.numbers):
+        return run, replace(run, groups=[])
+    parts = [
+        [group.take(group.rows < row) for group in run.groups],
+        [group.take(group.rows >= row) for group in run.groups],
+    ]
+    before, behind = ([group for group in groups if len(group.rows)] for groups in parts)
+    return replace(run, groups=before), replace(run, groups=behind)

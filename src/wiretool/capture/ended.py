@@ -1,0 +1,58 @@
+"""Connections of which both sides have ended, in little memory: what late segments of theirs are held against."""
+
+from struct import Struct
+
+from wiretool.capture.flows import Flow, Shared
+from wiretool.capture.items import Side
+from wiretool.capture.pieces import Ranges
+
+#: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`.
+_FLOW = Struct("<?qqq")
+_NO_SYN = -1
+_SIDES: tuple[Side, Side] = ("client", "server")
+
+
+class EndedFlows:
+    """Both flows of such a connection, which hold nothing back any more; acknowledgements mean nothing to them."""
+
+    __slots__ = ("_key", "_missing", "_packed", "connection")
+
+    def __init__(self, client: Flow) -> None:
+        flows = client, client.peer
+        self._key = client.key
+        self.connection = client.connection
+        self._packed = b"".join(_packed(flow) for flow in flows)
+        #: What was not given out; in good order nothing.
+        self._missing: tuple[Ranges, ...] = ()
+        if any(len(flow.missing) for flow in flows):
+            self._missing = tuple(flow.missing for flow in flows)
+
+    def flow(self, key: bytes, shared: Shared) -> Flow:
+        """The flow with that key as it was, and its peer."""
+        client, server = self._unpacked(0, self._key, shared), self._unpacked(1, way_back(self._key), shared)
+        client.peer, server.peer = server, client
+        return client if key == self._key else server
+
+    def _unpacked(self, at: int, key: bytes, shared: Shared) -> Flow:
+        flow = Flow(key, self.connection, _SIDES[at], shared)
+        flow.is_started, flow.seq, flow.offset, isn = _FLOW.unpack_from(self._packed, at * _FLOW.size)
+        flow.isn = None if isn == _NO_SYN else isn
+        flow.is_ended = True
+        if self._missing:
+            flow.missing = self._missing[at]
+        return flow
+
+
+def may_be_packed(client: Flow) -> bool:
+    """Whether the flows of a connection that was closed can be kept so; not those of one that is with itself."""
+    return not client.pieces and not client.peer.pieces and client.key != client.peer.key
+
+
+def way_back(key: bytes) -> bytes:
+    """The key of the flow in the other direction."""
+    size = len(key) // 2 - 2
+    return key[size:-4] + key[:size] + key[-2:] + key[-4:-2]
+
+
+def _packed(flow: Flow) -> bytes:
+    return _FLOW.pack(flow.is_started, flow.seq, flow.offset, _NO_SYN if flow.isn is None else flow.isn)

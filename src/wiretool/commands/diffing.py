@@ -1,0 +1,92 @@
+"""The way of `wiretool diff`: from captures to outcomes, and to a report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from wiretool.commands.options import ReportFormat, lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.errors import CaptureError
+
+if TYPE_CHECKING:
+    from wiretool.replay.expect import Expectations
+    from wiretool.replay.outcomes import Outcome
+    from wiretool.sessions.dialogues import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is let differ, and what is made of the rest."""
+
+    ignore: Sequence[str]
+    noise: Path | None
+    expect: Path | None
+    protocol: str
+    ports: Sequence[str] | None
+    form: ReportFormat
+    output: Path | None
+
+
+def compared(one: Path, other: Path, wishes: Wishes) -> None:
+    """Read, compare, report. `typer.Exit` of 1 where they differ."""
+    from wiretool.replay.report import write_report
+    from wiretool.replay.report.data import Wording
+    from wiretool.replay.script import Script
+    from wiretool.replay.settling import ignore
+    from wiretool.replay.spots import spot_of
+    from wiretool.sinks.output import open_output
+
+    protocols = protocols_like(wishes.protocol)
+    spots = [spot_of(text, protocols) for text in wishes.ignore]
+    expected = expectations(wishes.expect, wishes)
+    recording = recorded(one, wishes)
+    outcomes = outcomes_of(recording, recorded(other, wishes), wishes)
+    ignore(outcomes, spots)
+    remarks = [f"A is {one}, B is {other}", *expected.apply(outcomes)]
+    wording = Wording("wiretool diff", "A", "B")
+    inputs = [path for path in (one, other, wishes.noise, wishes.expect) if path is not None]
+    with open_output(wishes.output, inputs=inputs) as out:
+        write_report(recording, Script(), outcomes, out, wishes.form.value, wording=wording, remarks=remarks)
+    if any(outcome.verdict.is_finding for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def outcomes_of(one: "Recording", other: "Recording", wishes: Wishes) -> "list[Outcome]":
+    """What the two have in common and what not, without what a capture like the first shows to vary."""
+    from wiretool.protocols.registry import PROTOCOLS
+    from wiretool.replay.diff.comparing import compare
+    from wiretool.replay.diff.varying import without_varying
+    from wiretool.replay.manners import manners
+    from wiretool.replay.manners.manner import Manner
+
+    every = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
+    outcomes = compare(one, other, every | dict(manners()))
+    if wishes.noise is not None:
+        like_one = recorded(wishes.noise, wishes)
+        without_varying(outcomes, compare(one, like_one, every | dict(manners()), ("A", "C")))
+    return outcomes
+
+
+def recorded(path: Path, wishes: Wishes) -> "Recording":
+    """What a capture recorded; CaptureError where that is nothing of our protocols."""
+    from wiretool.capture.files import read_packets
+    from wiretool.replay.recording import recording_of
+
+    packets = read_packets(sources_from([path]))
+    recording = recording_of(packets, protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell)
+    if not any(dialogue.protocol for dialogue in recording.dialogues):
+        count = len(recording.dialogues)
+        why = f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others"
+        raise CaptureError(str(path), why, offset=0)
+    return recording
+
+
+def expectations(path: Path | None, wishes: Wishes) -> "Expectations":
+    """What the file accepts; UsageError where it cannot be read or makes no sense."""
+    from wiretool.replay.expect import expectations_from
+
+    if path is None:
+        return expectations_from("", [])
+    return expectations_from("".join(lines_of(str(path))), protocols_like(wishes.protocol), name=f"--expect {path}")

@@ -1,0 +1,288 @@
+"""Two recordings in, outcomes out: the first is what was recorded, the second what is held against it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+from wiretool.codec.message import fields_of
+from wiretool.records import Record
+from wiretool.replay.diff.aligning import align
+from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
+from wiretool.replay.diff.matching import Matched, match
+from wiretool.replay.judge import ABSENT, judge, judge_number
+from wiretool.replay.line import covered
+from wiretool.replay.manners.manner import Difference, Manner, Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.values import Values
+from wiretool.sessions.dialogues import Dialogue, Exchange, Recording, exchanges_of
+from wiretool.sessions.subjects import Subject
+
+#: Messages of a connection without a counterpart that are named.
+NAMED_MAX = 4
+#: How the two recordings are called.
+Names = tuple[str, str]
+
+
+def compare(
+    one: Recording, other: Recording, manners: Mapping[str, Manner], names: Names = ("A", "B")
+) -> list[Outcome]:
+    """What is the same and what is not, in the order of the first recording; what is only in the second last."""
+    return _Comparison(one, other, manners, names).outcomes()
+
+
+class _Comparison:
+    """The values are learnt in the order of the first recording, over all its connections."""
+
+    def __init__(self, one: Recording, other: Recording, manners: Mapping[str, Manner], names: Names) -> None:
+        self._one = one
+        self._other = other
+        self._eyes = {name: Eye(manner) for name, manner in manners.items()}
+        self._names = names
+        self._values = Values()
+        self._subjects, self._other_subjects = subjects_of(one), subjects_of(other)
+        #: By the number of the record of the first recording with which it can be judged.
+        self._judgements: list[tuple[int, Callable[[], None]]] = []
+        self._outcomes: list[Outcome] = []
+        self._only_other: list[Outcome] = []
+
+    def outcomes(self) -> list[Outcome]:
+        """All of them. Asked once."""
+        for name, eye in self._eyes.items():
+            eye.study(self._one)
+            matched = self._matched(name)
+            for one, other in matched.pairs:
+                _Pair(self, eye, one, other).compare()
+            self._outcomes += [self._alone(each, Verdict.MISSING) for each in matched.one]
+            self._only_other += [self._alone(each, Verdict.EXTRA) for each in matched.other]
+        for _, judgement in sorted(self._judgements, key=lambda each: each[0]):
+            judgement()
+        return self._outcomes + self._only_other
+
+    def _matched(self, protocol: str) -> Matched:
+        spoken = (each for each in self._one.of(protocol) if any(record.kind == "frame" for record in each.records))
+        heard = (each for each in self._other.of(protocol) if any(record.kind == "frame" for record in each.records))
+        return match(list(spoken), list(heard), self.subject, self.other_subject)
+
+    def subject(self, record: Record) -> tuple[Subject, ...]:
+        """What a frame of the first recording is about."""
+        return self._subjects.get(record.n, ())
+
+    def other_subject(self, record: Record) -> tuple[Subject, ...]:
+        """What a frame of the second recording is about."""
+        return self._other_subjects.get(record.n, ())
+
+    def _alone(self, dialogue: Dialogue, verdict: Verdict) -> Outcome:
+        """A conversation that the other recording does not have."""
+        counts = Counter(each.request.message for each in exchanges_of(dialogue.records))
+        said = ", ".join(f"{message} {count:,}" for message, count in counts.most_common(NAMED_MAX))
+        more = ", ..." if len(counts) > NAMED_MAX else ""
+        where, lacking = self._names if verdict is Verdict.MISSING else self._names[::-1]
+        outcome = Outcome(dialogue, None)
+        outcome.note(verdict, f"only in {where}; no conversation of {lacking} is like it: {said or 'replies'}{more}")
+        return outcome
+
+    # -- for the pairs -------------------------------------------------------------------------------------------------
+
+    def add(self, outcome: Outcome, *, is_other: bool = False) -> None:
+        """An outcome; of something that only the second recording has if `is_other`."""
+        (self._only_other if is_other else self._outcomes).append(outcome)
+
+    def judge_at(self, n: int, judgement: Callable[[], None]) -> None:
+        """Judge when what came before that record of the first recording is judged."""
+        self._judgements.append((n, judgement))
+
+    @property
+    def values(self) -> Values:
+        """What the ids of the first recording are in the second."""
+        return self._values
+
+    @property
+    def names(self) -> Names:
+        """How the recordings are called."""
+        return self._names
+
+
+class _Pair:
+    """Two conversations that are one."""
+
+    def __init__(self, whole: _Comparison, eye: Eye, one: Dialogue, other: Dialogue) -> None:
+        self._whole = whole
+        self._eye = eye
+        self._one = one
+        self._other = other
+        self._is_torn, self._is_other_torn = _is_torn(one), _is_torn(other)
+        self._covered, self._other_covered = covered(one, eye), covered(other, eye)
+
+    def compare(self) -> None:
+        """Plan all that is to be judged."""
+        self._compare_exchanges()
+        self._compare_pushed()
+        self._compare_problems()
+
+    # -- what was asked ------------------------------------------------------------------------------------------------
+
+    def _compare_exchanges(self) -> None:
+        ones, others = self._exchanges(self._one), self._exchanges(self._other)
+        pairs = self._aligned([each.request for each in ones], [each.request for each in others])
+        for at, other_at in pairs:
+            self._plan(ones[at], others[other_at])
+        taken, other_taken = {at for at, _ in pairs}, {at for _, at in pairs}
+        for at, exchange in enumerate(ones):
+            if at not in taken:
+                self._lack(exchange.request, exchange.replies)
+        for at, exchange in enumerate(others):
+            if at not in other_taken:
+                self._exceed(exchange.request, exchange.replies)
+
+    def _exchanges(self, dialogue: Dialogue) -> list[Exchange]:
+        return [each for each in exchanges_of(dialogue.records) if not self._eye.dialect.is_carriage(each.request)]
+
+    def _aligned(self, ones: Sequence[Record], others: Sequence[Record]) -> list[tuple[int, int]]:
+        def alike(record: Record) -> tuple[str, tuple[Subject, ...]]:
+            return record.message, subjects.get(id(record), ())
+
+        subjects = {id(record): self._whole.subject(record) for record in ones}
+        subjects |= {id(record): self._whole.other_subject(record) for record in others}
+        return align(ones, others, [lambda record: record.raw, self._eye.own, alike], lambda record: record.message)
+
+    def _plan(self, exchange: Exchange, counterpart: Exchange) -> None:
+        request = exchange.request
+        outcome = Outcome(
+            self._one,
+            request,
+            self._meant(exchange.replies),
+            was_covered=request.n in self._covered,
+            is_covered=counterpart.request.n in self._other_covered,
+        )
+        self._whole.add(outcome)
+        self._whole.judge_at(request.n, partial(self._judge_request, outcome, counterpart.request))
+        self._plan_replies(outcome, self._meant(counterpart.replies))
+
+    def _meant(self, replies: Sequence[Record]) -> list[Record]:
+        return [reply for reply in replies if not self._eye.dialect.is_carriage(reply)]
+
+    def _judge_request(self, outcome: Outcome, live: Record) -> None:
+        """The ids of a request are what it says they are; all else must be the same."""
+        assert outcome.request is not None
+        recorded = outcome.request
+        if recorded.message == live.message and self._eye.has_ids(recorded):
+            told = {place.steps: place.value for place in self._eye.ids(live, self._eye.form(live))}
+            for place in self._eye.ids(recorded, self._eye.form(recorded)):
+                if place.steps in told:
+                    self._whole.values.bind(CLIENT_ID.kind, place.within, place.value, told[place.steps])
+        judge(self._eye, self._whole.values, outcome, recorded, live)
+
+    # -- what was answered ---------------------------------------------------------------------------------------------
+
+    def _plan_replies(self, outcome: Outcome, replies: Sequence[Record]) -> None:
+        last = outcome.request.n if outcome.request else -1
+        for recorded, live in zip(outcome.recorded, replies, strict=False):
+            last = max(last, recorded.n)
+            self._whole.judge_at(last, partial(self._judge_reply, outcome, recorded, live))
+        if len(replies) != len(outcome.recorded):
+            self._whole.judge_at(last, partial(self._judge_number, outcome, replies))
+
+    def _judge_reply(self, outcome: Outcome, recorded: Record, live: Record) -> None:
+        outcome.live.append(live)
+        judge(self._eye, self._whole.values, outcome, recorded, live)
+
+    def _judge_number(self, outcome: Outcome, replies: Sequence[Record]) -> None:
+        is_short = len(replies) < len(outcome.recorded)
+        outcome.live.extend(replies[len(outcome.live) :])
+        if self._is_other_torn if is_short else self._is_torn:
+            outcome.note(Verdict.UNKNOWN, self._torn(self._whole.names[is_short]))
+        else:
+            judge_number(self._eye, outcome)
+
+    def _torn_names(self) -> list[str]:
+        return [
+            name for name, torn in zip(self._whole.names, (self._is_torn, self._is_other_torn), strict=True) if torn
+        ]
+
+    def _torn(self, name: str) -> str:
+        return f"bytes of this conversation are missing in {name}"
+
+    # -- what only one has ---------------------------------------------------------------------------------------------
+
+    def _lack(self, record: Record, replies: Sequence[Record] = ()) -> None:
+        """Only the first recording has this."""
+        is_request = record.side == "client"
+        outcome = Outcome(self._one, record if is_request else None, replies if is_request else [record])
+        self._note_alone(outcome, record, Verdict.MISSING)
+        self._whole.add(outcome)
+
+    def _exceed(self, record: Record, replies: Sequence[Record] = ()) -> None:
+        """Only the second recording has this."""
+        is_request = record.side == "client"
+        live = list(replies) if is_request else [record]
+        outcome = Outcome(self._other, record if is_request else None, live=live)
+        self._note_alone(outcome, record, Verdict.EXTRA)
+        self._whole.add(outcome, is_other=True)
+
+    def _note_alone(self, outcome: Outcome, record: Record, verdict: Verdict) -> None:
+        is_missing = verdict is Verdict.MISSING
+        at = -1 if outcome.request is not None else 0
+        texts = (record.message, ABSENT) if is_missing else (ABSENT, record.message)
+        torn = self._torn_names()
+        lacking = self._whole.names[is_missing]
+        if lacking in torn or (torn and record.side == "server"):  # which may be the reply to what is missing
+            outcome.note(Verdict.UNKNOWN, self._torn(lacking if lacking in torn else torn[0]))
+        elif self._says_nothing(record):
+            outcome.note(Verdict.NOISE)
+        else:
+            outcome.note(verdict, f"only in {self._whole.names[not is_missing]}", [Difference((), *texts, at)])
+
+    def _says_nothing(self, record: Record) -> bool:
+        """Whether it is but a sign of life."""
+        if record.side == "server":
+            return not self._eye.is_expected(record)
+        cls = self._eye.dialect.declared.get((record.side, record.message))
+        return cls is not None and not fields_of(cls)
+
+    # -- what nobody asked for, and what is broken ---------------------------------------------------------------------
+
+    def _compare_pushed(self) -> None:
+        ones, others = list(self._pushed(self._one)), list(self._pushed(self._other))
+        pairs = self._aligned(ones, others)
+        for at, other_at in pairs:
+            outcome = Outcome(self._one, None, [ones[at]])
+            self._whole.add(outcome)
+            self._plan_replies(outcome, [others[other_at]])
+        taken, other_taken = {at for at, _ in pairs}, {at for _, at in pairs}
+        for at, record in enumerate(ones):
+            if at not in taken:
+                self._lack(record)
+        for at, record in enumerate(others):
+            if at not in other_taken:
+                self._exceed(record)
+
+    def _pushed(self, dialogue: Dialogue) -> Iterator[Record]:
+        asked = {record.n for record in dialogue.records if record.kind == "frame" and record.side == "client"}
+        for record in dialogue.records:
+            is_own = record.kind == "frame" and record.side == "server" and record.reply_to not in asked
+            if is_own and not self._eye.dialect.is_carriage(record):
+                yield record
+
+    def _compare_problems(self) -> None:
+        ones, others = _problems(self._one), _problems(self._other)
+        for side, error, why in sorted({*ones, *others}):
+            recorded, live = ones.get((side, error, why), []), others.get((side, error, why), [])
+            if len(recorded) != len(live):
+                outcome = Outcome(self._one, None, recorded, live)
+                name, other = self._whole.names
+                told = f"{error} of the {side} ({why}): {len(recorded):,} in {name}, {len(live):,} in {other}"
+                outcome.note(Verdict.DIFFERENT, told)
+                self._whole.add(outcome)
+
+
+def _is_torn(dialogue: Dialogue) -> bool:
+    """Whether some of it was not captured."""
+    return not dialogue.is_opened or any(record.kind == "gap" for record in dialogue.records)
+
+
+def _problems(dialogue: Dialogue) -> dict[tuple[str, str, str], list[Record]]:
+    found: dict[tuple[str, str, str], list[Record]] = {}
+    for each in dialogue.records:
+        if each.kind == "problem":
+            found.setdefault((each.side, each.error, each.why), []).append(each)
+    return found

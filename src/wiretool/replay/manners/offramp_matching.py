@@ -1,0 +1,99 @@
+"""Which recorded MESSAGE a live one is: they come when they come, and partitions take turns as they like."""
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from wiretool.codec.message import Position
+from wiretool.protocols.offramp.messages import MessageEvent
+from wiretool.records import Record
+from wiretool.replay.manners.offramp_course import content_of
+from wiretool.replay.values import Values
+
+#: What is noted of a shift of offsets: that a second message had it as well, or which one a message spoke for instead.
+_SURE, _DOUBTED = "offsets are sure", "offsets may be"
+
+
+class Matcher:
+    """Finds it by partition and offset, and by what it says where an offset or a partition is not as it should be.
+
+    How far the offsets of a partition are shifted shows in the first message that is known by what it says. A
+    message that speaks against it is not as recorded; the next one, if the two agree, sets it right.
+    """
+
+    def __init__(self, role: Position, within: Hashable, values: Values) -> None:
+        self._role = role
+        self._within = within
+        self._values = values
+
+    def match(self, live: MessageEvent, unheard: Mapping[int, Record]) -> int | None:
+        """The number of the recorded one, None where there is none."""
+        same = ((number, event) for number, event in _messages(unheard) if event.partition == live.partition)
+        if not self._values.knows(self._role, self._within, 0):
+            return self._match_first(live, same) or self._elsewhere(live, unheard)
+        self._set_right()
+        return self._match_known(live, same) or self._elsewhere(live, unheard)
+
+    @property
+    def _shift(self) -> int:
+        return int(self._values.live_of(self._role, self._within, 0))
+
+    def _match_first(self, live: MessageEvent, same: Iterator[tuple[int, MessageEvent]]) -> int | None:
+        """By what it says; the same offset is best, and will do alone."""
+        said = at_offset = None
+        content = content_of(live)
+        for number, event in same:
+            is_said = content_of(event) == content
+            if is_said and event.offset == live.offset:
+                return number
+            said = number if said is None and is_said else said
+            at_offset = number if at_offset is None and event.offset == live.offset else at_offset
+        return at_offset if said is None else said
+
+    def _match_known(self, live: MessageEvent, same: Iterator[tuple[int, MessageEvent]]) -> int | None:
+        """By its offset, unless the next one says the same and has another offset."""
+        first: tuple[int, MessageEvent] | None = None
+        for number, event in same:
+            first = first or (number, event)
+            if event.offset + self._shift == live.offset:
+                return self._match_offset(live, number, event, first)
+        if first is None or content_of(first[1]) != content_of(live):
+            return None
+        self._doubt(live.offset - first[1].offset)
+        return first[0]
+
+    def _match_offset(
+        self, live: MessageEvent, number: int, event: MessageEvent, first: tuple[int, MessageEvent]
+    ) -> int:
+        content = content_of(live)
+        if number != first[0] and content_of(event) != content and content_of(first[1]) == content:
+            self._doubt(live.offset - first[1].offset)
+            return first[0]
+        if content_of(event) == content:
+            self._values.bind(_SURE, self._within, None, True)
+        return number
+
+    def _doubt(self, shift: int) -> None:
+        if not self._values.noted(_SURE, self._within):
+            self._values.bind(_DOUBTED, self._within, None, shift)
+
+    def _set_right(self) -> None:
+        """What the last message spoke for is believed."""
+        shift = self._values.noted(_DOUBTED, self._within)
+        if shift is not None and not self._values.noted(_SURE, self._within):
+            self._values.shift(self._role.kind, self._within, shift)
+            self._values.bind(_SURE, self._within, None, True)
+
+    def _elsewhere(self, live: MessageEvent, unheard: Mapping[int, Record]) -> int | None:
+        """The next one of another partition that says the same."""
+        seen: set[int] = set()
+        for number, event in _messages(unheard):
+            if event.partition not in seen and event.partition != live.partition:
+                if event.offset == live.offset and content_of(event) == content_of(live):
+                    return number
+                seen.add(event.partition)
+        return None
+
+
+def _messages(records: Mapping[int, Record]) -> Iterator[tuple[int, MessageEvent]]:
+    for number, record in records.items():
+        if isinstance(record.fields, MessageEvent):
+            yield number, record.fields

@@ -1,0 +1,71 @@
+"""What stays of connections that have ended: the account of each, what late segments are held against, and no more."""
+
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from tests.bench.bulk_memory import make_short_connections
+from tests.bulk.engines import table_packets
+from wiretool.bulk.read import BulkDissector
+from wiretool.capture.files import read_packets
+from wiretool.capture.layers import read_segments
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.segments import read_segment_tables
+from wiretool.dissect import Dissector
+
+T = TypeVar("T")
+
+#: Connections until the first look, and between that and the second; segments of each; connections of a table.
+CONNECTIONS, SEGMENTS, TABLE_CONNECTIONS = 400, 8, 100
+#: What one may leave: it is some 600 bytes, half of them its account and the names of its ends.
+LEFT_BYTES_MAX = 1_000
+
+
+@pytest.fixture
+def short_connections(tmp_path: Path) -> Path:
+    path = tmp_path / "short.pcap"
+    make_short_connections(path, 2 * CONNECTIONS + TABLE_CONNECTIONS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def traced() -> Iterator[None]:
+    tracemalloc.start(1)
+    yield
+    tracemalloc.stop()
+
+
+def looking(things: Iterable[T], every: int, sizes: list[int]) -> Iterator[T]:
+    """The things as they are; `sizes` gets the bytes in use behind each `every` of them."""
+    source = iter(things)
+    while some := list(islice(source, every)):
+        yield from some
+        some.clear()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+
+
+def left_of_each(sizes: list[int]) -> float:
+    """Bytes that a connection has left between the two looks."""
+    return (sizes[1] - sizes[0]) / CONNECTIONS
+
+
+def test_row_by_row(short_connections: Path) -> None:
+    sizes: list[int] = []
+    segments = looking(read_segments(read_packets([short_connections])), CONNECTIONS * SEGMENTS, sizes)
+    records = sum(1 for _ in Dissector().records_of(segments))
+    assert records == 2 * (2 * CONNECTIONS + TABLE_CONNECTIONS)
+    assert left_of_each(sizes) < LEFT_BYTES_MAX
+
+
+def test_in_columns(short_connections: Path) -> None:
+    sizes: list[int] = []
+    with table_packets(TABLE_CONNECTIONS * SEGMENTS):
+        tables = read_segment_tables(read_packet_tables([short_connections]))
+        looked = looking(tables, CONNECTIONS // TABLE_CONNECTIONS, sizes)
+        count = sum(batch.count for batch in BulkDissector().batches(looked))
+    assert count == 2 * (2 * CONNECTIONS + TABLE_CONNECTIONS)
+    assert left_of_each(sizes) < LEFT_BYTES_MAX
