@@ -159,7 +159,7 @@ class BulkDissector:
 
     def _growth(self, key: bytes) -> int:
         """How many times as many bytes the messages of a flow may come to."""
-        flow = self._flows.flow_of(key)
+        flow = self._flows.open_flow(key)
         return 1 if flow is None or flow.connection.reader is None else self._watch(flow.connection).growth
 
     def _put_off_run(self, run: Run) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
@@ -41,19 +41,19 @@ def compared(one: Path, other: Path, wishes: Wishes) -> None:
     protocols = protocols_like(wishes.protocol)
     spots = [spot_of(text, protocols) for text in wishes.ignore]
     expected = expectations(wishes.expect, wishes)
-    recording = recorded(one, wishes)
-    outcomes = outcomes_of(recording, recorded(other, wishes), wishes)
+    paths = [path for path in (one, other, wishes.noise) if path is not None]
+    recordings = [recorded(path, source, wishes) for path, source in zip(paths, sources_from(paths), strict=True)]
+    outcomes = outcomes_of(*recordings)
     ignore(outcomes, spots)
     remarks = [f"A is {one}, B is {other}", *expected.apply(outcomes)]
     wording = Wording("wiretool diff", "A", "B")
-    inputs = [path for path in (one, other, wishes.noise, wishes.expect) if path is not None]
-    with open_output(wishes.output, inputs=inputs) as out:
-        write_report(recording, Script(), outcomes, out, wishes.form.value, wording=wording, remarks=remarks)
+    with open_output(wishes.output, inputs=[*paths, *([wishes.expect] if wishes.expect else [])]) as out:
+        write_report(recordings[0], Script(), outcomes, out, wishes.form.value, wording=wording, remarks=remarks)
     if any(outcome.verdict.is_finding for outcome in outcomes):
         raise typer.Exit(1)
 
 
-def outcomes_of(one: "Recording", other: "Recording", wishes: Wishes) -> "list[Outcome]":
+def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | None" = None) -> "list[Outcome]":
     """What the two have in common and what not, without what a capture like the first shows to vary."""
     from wiretool.protocols.registry import PROTOCOLS
     from wiretool.replay.diff.comparing import compare
@@ -63,19 +63,19 @@ def outcomes_of(one: "Recording", other: "Recording", wishes: Wishes) -> "list[O
 
     every = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
     outcomes = compare(one, other, every | dict(manners()))
-    if wishes.noise is not None:
-        like_one = recorded(wishes.noise, wishes)
+    if like_one is not None:
         without_varying(outcomes, compare(one, like_one, every | dict(manners()), ("A", "C")))
     return outcomes
 
 
-def recorded(path: Path, wishes: Wishes) -> "Recording":
+def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording":
     """What a capture recorded; CaptureError where that is nothing of our protocols."""
     from wiretool.capture.files import read_packets
     from wiretool.replay.recording import recording_of
 
-    packets = read_packets(sources_from([path]))
-    recording = recording_of(packets, protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell)
+    recording = recording_of(
+        read_packets([source]), protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell
+    )
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         count = len(recording.dialogues)
         why = f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others"

@@ -79,9 +79,8 @@ def _expected(
 
 
 def _begins(steps: Steps, whole: Steps) -> bool:
-    """Whether one of two places is the other, or in it."""
-    shorter = min(len(steps), len(whole))
-    return steps[:shorter] == whole[:shorter]
+    """Whether a place is `whole`, or in it: where it lies around that, more differs than may."""
+    return steps[: len(whole)] == whole
 
 
 def differences(expected: Any, live: Any, steps: Steps = ()) -> Iterator[Difference]:

@@ -56,6 +56,7 @@ def _sbp_0_1(options: MockOptions) -> Mock:
     is_apart = options.range_servers > 0
     return Sbp01Mock(
         has_two_doors=is_apart,
+        schema=options.schema,
         like_real=options.like_real,
         nodes={} if is_apart else None,
         retain_bytes=options.retain_bytes,

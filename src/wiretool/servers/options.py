@@ -24,6 +24,7 @@ BELONG = {
     "road_starts": ("offramp",),
     "range_servers": ("sbp", "sbp-0.1"),
     "followers": ("sbp",),
+    "schema": ("sbp-0.1",),
 }
 SPELLED = {"roads": "road", "has_admin": "admin"}
 
@@ -55,6 +56,8 @@ class MockOptions:
     range_servers: int = 0
     #: SBP: nodes of the placement driver that do not lead, with such doors.
     followers: int = 0
+    #: SBP v0.1: S1 or S2; empty for what each connection shows.
+    schema: str = ""
 
 
 def check_options(protocol: str, options: MockOptions) -> None:

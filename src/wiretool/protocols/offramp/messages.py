@@ -11,7 +11,6 @@ from wiretool.codec.json_types import (
     Anything,
     Boolean,
     Int32,
-    Int64,
     JsonInt,
     JsonList,
     JsonName,
@@ -22,7 +21,7 @@ from wiretool.codec.json_types import (
     bad_type,
     shorten,
 )
-from wiretool.codec.message import Doc, Message, Unit, message
+from wiretool.codec.message import Doc, Message, Position, Unit, Varies, message
 from wiretool.codec.types import Rest
 from wiretool.errors import DecodeError, EncodeError
 
@@ -111,7 +110,7 @@ class CommitEvent(Message, frozen=True, kw_only=True):
 
     type: Annotated[str, JsonName("COMMIT")] = "COMMIT"
     correlationId: Annotated[str | None, JsonText(nullable=True), Doc("Comes back in the response.")] = None
-    offsets: Annotated[dict[str, int], PartitionOffsets()]
+    offsets: Annotated[dict[str, int], PartitionOffsets(), Position("offset", "partition")]
 
 
 @message(type_id=4, name="CONNECTION", sender="server", spec=f"{_SEED}, Connection")
@@ -119,7 +118,7 @@ class ConnectionEvent(Message, frozen=True, kw_only=True):
     """The first event on a connection: which server this is."""
 
     type: Annotated[str, JsonName("CONNECTION")] = "CONNECTION"
-    agentName: String
+    agentName: Annotated[str, JsonText(), Varies()]
 
 
 @message(type_id=5, name="MESSAGE", sender="server", spec=f"{_SEED}, Message; Event.java (timestampMs)")
@@ -128,9 +127,9 @@ class MessageEvent(Message, frozen=True, kw_only=True):
 
     type: Annotated[str, JsonName("MESSAGE")] = "MESSAGE"
     partition: Int32
-    offset: Int64
+    offset: Annotated[int, JsonInt(64), Position("offset", "partition")]
     schema: Annotated[int, JsonInt(32), Doc("Version of the road's schema.")]
-    timestampMs: Annotated[int | None, JsonInt(64, nullable=True), Unit("ms")] = None
+    timestampMs: Annotated[int | None, JsonInt(64, nullable=True), Unit("ms"), Varies()] = None
     payload: Anything
 
 
@@ -201,10 +200,10 @@ class HandshakeResponse(Message, frozen=True, kw_only=True):
     """An HTTP response; 101 is the upgrade. `extensions` are those that the headers agree to."""
 
     status: Int32
-    reason: Name = ""
+    reason: Annotated[str, JsonText(), Varies()] = ""
     version: Name = "HTTP/1.1"
     headers: Headers = ()
-    body: Body = b""
+    body: Annotated[bytes, BodyBytes(), Varies()] = b""
     extensions: Names = ()
 
 

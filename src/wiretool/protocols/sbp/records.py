@@ -11,13 +11,12 @@ from wiretool.codec.flatbuffers import Int16, Int32, Int64, Many, RequiredString
 from wiretool.codec.flatbuffers_compiled import missing_error, read_fast
 from wiretool.codec.flatbuffers_reader import annotate_root
 from wiretool.codec.flatbuffers_writer import encode_root
-from wiretool.codec.message import Issued, Message, message
+from wiretool.codec.message import Message, message
 from wiretool.codec.types import U8, U32, RestBytes, WireType
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.conversation import let_go
+from wiretool.protocols.sbp.roles import StreamId
 
-#: As in the tables of the newest schema: the placement driver's.
-StreamId = Annotated[Int64, Issued("stream", besides=(-1,))]
 #: First byte of every record batch.
 RECORD_MAGIC = 0x22
 SPEC = "elastic-stream components/model flat_record.rs, model.fbs @ed91db3c"

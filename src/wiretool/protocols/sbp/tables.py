@@ -21,13 +21,10 @@ from wiretool.codec.flatbuffers import (
     Table,
 )
 from wiretool.codec.flatbuffers_compiled import decode_root
-from wiretool.codec.message import Issued, Varies, message
+from wiretool.codec.message import Varies, message
+from wiretool.protocols.sbp.roles import RequiredAddress, ServerId, StreamId
 
 SPEC = "elastic-stream components/protocol rpc.fbs @ed91db3c"
-
-#: The placement driver makes these numbers up (sbp.md §4.5, CREATE_STREAM and ALLOCATE_ID).
-StreamId = Annotated[Int64, Issued("stream", besides=(-1,))]
-ServerId = Annotated[Int32, Issued("range server", besides=(-1,))]
 
 ErrorCode = Annotated[
     int,
@@ -217,7 +214,7 @@ class RangeServer(Table, frozen=True, kw_only=True):
     """A range server by id and address."""
 
     server_id: ServerId = -1
-    advertise_addr: Annotated[RequiredString, Issued("range server address", besides=("",))] = None
+    advertise_addr: RequiredAddress = None
 
 
 @message(type_id=0x2001, name="LIST_RANGE", sender="client", spec=SPEC)

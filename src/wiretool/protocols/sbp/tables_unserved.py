@@ -20,7 +20,8 @@ from wiretool.codec.flatbuffers import (
 )
 from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.codec.message import message
-from wiretool.protocols.sbp.tables import SPEC, Range, Status, Stream, StreamId
+from wiretool.protocols.sbp.roles import StreamId
+from wiretool.protocols.sbp.tables import SPEC, Range, Status, Stream
 
 _RESOURCE_TYPE = Scalar("i8 ResourceType", "b", {0: "UNKNOWN", 1: "STREAM", 2: "RANGE", 3: "OBJECT"})
 ResourceType = Annotated[int, _RESOURCE_TYPE]

@@ -31,6 +31,7 @@ from wiretool.protocols.sbp.records import (
     magic_error,
     read_length,
 )
+from wiretool.protocols.sbp.roles import StreamId
 from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 
 SPEC = "elastic-stream components/records record.fbs @13039bdb, flat_record.rs @cb3b50c1"
@@ -46,7 +47,7 @@ class KeyValue(Table, frozen=True, kw_only=True):
 class BatchMetaS1(Table, frozen=True, kw_only=True):
     """What is known of a batch without reading it (S1)."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     flags: Int16 = 0
     base_offset: Int64 = 0
     last_offset_delta: Int32 = 0
@@ -56,7 +57,7 @@ class BatchMetaS1(Table, frozen=True, kw_only=True):
 class BatchMetaS2(Table, frozen=True, kw_only=True):
     """What is known of a batch without reading it (S2)."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     flags: Int16 = 0
     base_offset: Int64 = 0
     last_offset_delta: Int32 = 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from wiretool.codec.flatbuffers import Boolean, Int8, Int16, Int32, Int64, Int64s, Many, One, Scalar, String, Table
-from wiretool.codec.message import message
+from wiretool.codec.flatbuffers import Boolean, Int8, Int16, Int32, Int64, Many, One, Scalar, String, Table
+from wiretool.codec.message import Varies, message
+from wiretool.protocols.sbp.roles import Address, ServerId, StreamId, StreamIds
 
 SPEC = "elastic-stream rpc.fbs @cd349241"
 
@@ -44,7 +45,7 @@ class AppendRequest(Table, frozen=True, kw_only=True):
 class AppendInfo(Table, frozen=True, kw_only=True):
     """Where one batch of the payload goes, and how many bytes it takes."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     request_index: Int32 = 0
     batch_length: Int32 = 0
 
@@ -60,10 +61,10 @@ class AppendResponse(Table, frozen=True, kw_only=True):
 class AppendResult(Table, frozen=True, kw_only=True):
     """What became of one batch."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     request_index: Int32 = 0
     base_offset: Int64 = 0
-    stream_append_time_ms: Int64 = 0
+    stream_append_time_ms: Annotated[Int64, Varies()] = 0
     error_code: ErrorCode = 0
     error_message: String = None
 
@@ -80,7 +81,7 @@ class FetchRequest(Table, frozen=True, kw_only=True):
 class FetchInfo(Table, frozen=True, kw_only=True):
     """What to fetch from one stream."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     request_index: Int32 = 0
     fetch_offset: Int64 = 0
     batch_max_bytes: Int32 = 0
@@ -97,7 +98,7 @@ class FetchResponse(Table, frozen=True, kw_only=True):
 class FetchResult(Table, frozen=True, kw_only=True):
     """What was found in one stream."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     request_index: Int32 = 0
     error_code: ErrorCode = 0
     error_message: String = None
@@ -108,14 +109,14 @@ class RangeOwner(Table, frozen=True, kw_only=True):
     """Whose ranges are meant: a data node's or a stream's."""
 
     data_node: One[DataNode] = None
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
 
 
 class DataNode(Table, frozen=True, kw_only=True):
     """A data node by id and address."""
 
-    node_id: Int32 = 0
-    advertise_addr: String = None
+    node_id: ServerId = 0
+    advertise_addr: Address = None
 
 
 @message(type_id=0x2001, name="LIST_RANGES", sender="client", spec=SPEC)
@@ -146,7 +147,7 @@ class ListRangesResult(Table, frozen=True, kw_only=True):
 class Range(Table, frozen=True, kw_only=True):
     """A stretch of a stream and the servers that keep it."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     range_index: Int32 = 0
     start_offset: Int64 = 0
     end_offset: Int64 = 0
@@ -172,7 +173,7 @@ class SealRangesRequest(Table, frozen=True, kw_only=True):
 class RangeId(Table, frozen=True, kw_only=True):
     """A range by stream and index."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     range_index: Int32 = 0
 
 
@@ -187,7 +188,7 @@ class SealRangesResponse(Table, frozen=True, kw_only=True):
 class SealRangesResult(Table, frozen=True, kw_only=True):
     """What became of one range."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     error_code: ErrorCode = 0
     error_message: String = None
     ranges: Many[Range] = None
@@ -204,7 +205,7 @@ class SyncRangesRequest(Table, frozen=True, kw_only=True):
 class StreamRanges(Table, frozen=True, kw_only=True):
     """The ranges of one stream."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     ranges: Many[Range] = None
 
 
@@ -219,7 +220,7 @@ class SyncRangesResponse(Table, frozen=True, kw_only=True):
 class SyncRangesResult(Table, frozen=True, kw_only=True):
     """The ranges of one stream that were taken over."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     error_code: ErrorCode = 0
     error_message: String = None
     ranges: Many[Range] = None
@@ -244,7 +245,7 @@ class DescribeRangesResponse(Table, frozen=True, kw_only=True):
 class DescribeRangeResult(Table, frozen=True, kw_only=True):
     """How far one range has got."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     error_code: ErrorCode = 0
     error_message: String = None
     ranges: One[Range] = None
@@ -253,7 +254,7 @@ class DescribeRangeResult(Table, frozen=True, kw_only=True):
 class Stream(Table, frozen=True, kw_only=True):
     """A stream and how it is kept."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     replica_nums: Int8 = 0
     retention_period_ms: Int32 = 0
 
@@ -335,7 +336,7 @@ class DescribeStreamsRequest(Table, frozen=True, kw_only=True):
     """Ask for the records of streams."""
 
     timeout_ms: Int32 = 0
-    stream_ids: Int64s = None
+    stream_ids: StreamIds = None
 
 
 @message(type_id=0x3004, name="GET_STREAMS", sender="server", spec=SPEC)
@@ -365,7 +366,7 @@ class TrimeStreamsRequest(Table, frozen=True, kw_only=True):
 class TrimmedStream(Table, frozen=True, kw_only=True):
     """A stream and the offset in front of which it is trimmed."""
 
-    stream_id: Int64 = 0
+    stream_id: StreamId = 0
     trim_offset: Int64 = 0
 
 

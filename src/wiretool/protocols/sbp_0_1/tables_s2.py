@@ -11,7 +11,6 @@ from wiretool.codec.flatbuffers import (
     Int16,
     Int32,
     Int64,
-    Int64s,
     Many,
     One,
     RequiredMany,
@@ -21,7 +20,8 @@ from wiretool.codec.flatbuffers import (
     String,
     Table,
 )
-from wiretool.codec.message import message
+from wiretool.codec.message import Varies, message
+from wiretool.protocols.sbp.roles import Address, ServerId, StreamId, StreamIds
 
 SPEC = "elastic-stream rpc.fbs @cb3b50c1"
 
@@ -96,8 +96,8 @@ class PlacementManagerCluster(Table, frozen=True, kw_only=True):
 class PlacementManagerNode(Table, frozen=True, kw_only=True):
     """One node of the placement manager."""
 
-    name: RequiredString = None
-    advertise_addr: RequiredString = None
+    name: Annotated[RequiredString, Varies()] = None
+    advertise_addr: Annotated[RequiredString, Varies()] = None
     is_leader: Boolean = False
 
 
@@ -139,7 +139,7 @@ class IdAllocationRequest(Table, frozen=True, kw_only=True):
 class IdAllocationResponse(Table, frozen=True, kw_only=True):
     """The id that was given out."""
 
-    id: Int32 = 0
+    id: ServerId = 0
     status: RequiredOne[Status] = None
 
 
@@ -171,10 +171,10 @@ class AppendResponse(Table, frozen=True, kw_only=True):
 class AppendResult(Table, frozen=True, kw_only=True):
     """What became of one batch."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     request_index: Int32 = 0
     base_offset: Int64 = 0
-    stream_append_time_ms: Int64 = 0
+    stream_append_time_ms: Annotated[Int64, Varies()] = 0
     status: RequiredOne[Status] = None
 
 
@@ -208,7 +208,7 @@ class FetchResponse(Table, frozen=True, kw_only=True):
 class FetchResult(Table, frozen=True, kw_only=True):
     """What was found in one stream."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     request_index: Int32 = 0
     batch_count: Int32 = 0
     status: RequiredOne[Status] = None
@@ -218,14 +218,14 @@ class RangeCriteria(Table, frozen=True, kw_only=True):
     """Which ranges to list: of a data node or of a stream."""
 
     data_node: One[DataNode] = None
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
 
 
 class DataNode(Table, frozen=True, kw_only=True):
     """A data node by id and address."""
 
-    node_id: Int32 = -1
-    advertise_addr: String = None
+    node_id: ServerId = -1
+    advertise_addr: Address = None
 
 
 @message(type_id=0x2001, name="LIST_RANGES", sender="client", spec=SPEC)
@@ -256,7 +256,7 @@ class ListRangesResult(Table, frozen=True, kw_only=True):
 class Range(Table, frozen=True, kw_only=True):
     """A stretch of a stream and the servers that keep it."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     range_index: Int32 = -1
     start_offset: Int64 = 0
     end_offset: Int64 = 0
@@ -282,7 +282,7 @@ class SealRangesRequest(Table, frozen=True, kw_only=True):
 class RangeId(Table, frozen=True, kw_only=True):
     """A range by stream and index."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     range_index: Int32 = -1
 
 
@@ -313,7 +313,7 @@ class SyncRangesRequest(Table, frozen=True, kw_only=True):
 class StreamRanges(Table, frozen=True, kw_only=True):
     """The ranges of one stream."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     ranges: Many[Range] = None
 
 
@@ -329,7 +329,7 @@ class SyncRangesResponse(Table, frozen=True, kw_only=True):
 class SyncRangesResult(Table, frozen=True, kw_only=True):
     """The ranges of one stream that were taken over."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     ranges: Many[Range] = None
     status: RequiredOne[Status] = None
 
@@ -354,7 +354,7 @@ class DescribeRangesResponse(Table, frozen=True, kw_only=True):
 class DescribeRangeResult(Table, frozen=True, kw_only=True):
     """How far one range has got."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     range: One[Range] = None
     status: RequiredOne[Status] = None
 
@@ -362,7 +362,7 @@ class DescribeRangeResult(Table, frozen=True, kw_only=True):
 class Stream(Table, frozen=True, kw_only=True):
     """A stream and how it is kept."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     replica_num: Int8 = 0
     retention_period_ms: Int64 = 0
 
@@ -445,7 +445,7 @@ class DescribeStreamsRequest(Table, frozen=True, kw_only=True):
     """Ask for the records of streams."""
 
     timeout_ms: Int32 = 0
-    stream_ids: Int64s = None
+    stream_ids: StreamIds = None
 
 
 @message(type_id=0x3004, name="DESCRIBE_STREAMS", sender="server", spec=SPEC)
@@ -475,7 +475,7 @@ class TrimStreamsRequest(Table, frozen=True, kw_only=True):
 class TrimmedStream(Table, frozen=True, kw_only=True):
     """A stream and the offset in front of which it is trimmed."""
 
-    stream_id: Int64 = -1
+    stream_id: StreamId = -1
     trim_offset: Int64 = 0
 
 

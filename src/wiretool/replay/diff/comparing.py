@@ -230,7 +230,8 @@ class _Pair:
         elif self._says_nothing(record):
             outcome.note(Verdict.NOISE)
         else:
-            outcome.note(verdict, f"only in {self._whole.names[not is_missing]}", [Difference((), *texts, at)])
+            why = f"only in {self._whole.names[not is_missing]}" if at < 0 else ""
+            outcome.note(verdict, why, [Difference((), *texts, at)])
 
     def _says_nothing(self, record: Record) -> bool:
         """Whether it is but a sign of life."""

@@ -8,6 +8,7 @@ from wiretool.replay.manners.manner import Manner
 
 def manners() -> Mapping[str, Manner]:
     """By protocol, those that can be spoken again."""
+    from wiretool.replay.manners.offramp import OfframpManner
     from wiretool.replay.manners.pravega import PravegaManner
     from wiretool.replay.manners.sbp import SbpManner
 
@@ -16,5 +17,5 @@ def manners() -> Mapping[str, Manner]:
         "pravega-draft": Manner(PROTOCOLS["pravega-draft"]),
         "sbp": SbpManner(PROTOCOLS["sbp"]),
         "sbp-0.1": SbpManner(PROTOCOLS["sbp-0.1"]),
-        "offramp": Manner(PROTOCOLS["offramp"]),
+        "offramp": OfframpManner(PROTOCOLS["offramp"]),
     }

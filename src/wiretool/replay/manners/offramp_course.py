@@ -87,6 +87,16 @@ class Course:
         """Whether bytes of the server are missing in the recording, behind record `n`."""
         return any(each.side == "server" and each.kind != "frame" and each.n > n for each in self.dialogue.records)
 
+    @property
+    def is_lossy(self) -> bool:
+        """Whether bytes of the server are missing anywhere."""
+        return self.is_lossy_behind(0)
+
+    @cached_property
+    def is_closed_by_both(self) -> bool:
+        """Whether either side has sent its Close."""
+        return {record.side for record in self.frames if record.message == "Close"} == {"client", "server"}
+
     def is_silent_behind(self, n: int) -> bool:
         """Whether nothing of the server was recorded behind record `n`."""
         return not any(each.side == "server" and each.n > n for each in self.frames)

@@ -119,4 +119,3 @@ def _event_of(record: Record) -> Message:
     if not isinstance(record.fields, Message):
         raise EncodeError("it is compressed, and what it goes back to was not recorded or is not agreed to now")
     return record.fields
-

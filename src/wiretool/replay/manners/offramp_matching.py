@@ -2,14 +2,14 @@
 
 from collections.abc import Hashable, Iterator, Mapping
 
-from wiretool.codec.message import Position
+from wiretool.codec.message import Issued, Position
 from wiretool.protocols.offramp.messages import MessageEvent
 from wiretool.records import Record
 from wiretool.replay.manners.offramp_course import content_of
 from wiretool.replay.values import Values
 
 #: What is noted of a shift of offsets: that a second message had it as well, or which one a message spoke for instead.
-_SURE, _DOUBTED = "offsets are sure", "offsets may be"
+_SURE, _DOUBTED = Issued("offsets are sure"), Issued("offsets may be")
 
 
 class Matcher:
@@ -68,19 +68,19 @@ class Matcher:
             self._doubt(live.offset - first[1].offset)
             return first[0]
         if content_of(event) == content:
-            self._values.bind(_SURE, self._within, None, True)
+            self._values.bind(_SURE.kind, self._within, None, True)
         return number
 
     def _doubt(self, shift: int) -> None:
-        if not self._values.noted(_SURE, self._within):
-            self._values.bind(_DOUBTED, self._within, None, shift)
+        if not self._values.knows(_SURE, self._within, None):
+            self._values.bind(_DOUBTED.kind, self._within, None, shift)
 
     def _set_right(self) -> None:
         """What the last message spoke for is believed."""
-        shift = self._values.noted(_DOUBTED, self._within)
-        if shift is not None and not self._values.noted(_SURE, self._within):
+        shift = self._values.live_of(_DOUBTED, self._within, None)
+        if shift is not None and not self._values.knows(_SURE, self._within, None):
             self._values.shift(self._role.kind, self._within, shift)
-            self._values.bind(_SURE, self._within, None, True)
+            self._values.bind(_SURE.kind, self._within, None, True)
 
     def _elsewhere(self, live: MessageEvent, unheard: Mapping[int, Record]) -> int | None:
         """The next one of another partition that says the same."""

@@ -69,6 +69,9 @@ CUT = Excuse(Verdict.NOISE, "how much a read gets hangs on what the store had at
 ACKS = Excuse(Verdict.NOISE, "acks are merged as they come; this one follows another one than was recorded")
 OVERTAKEN = Excuse(Verdict.NOISE, "appends of several connections were on their way: the store takes them in any order")
 ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "it was asked before the recording begins")
+UNPAIRED = Excuse(
+    Verdict.UNKNOWN, "the recording begins in the middle: of its first replies it is not known what they answer"
+)
 NOT_RECORDED = Excuse(Verdict.UNKNOWN, "what the recorded server said to it, if it did, is not in the recording")
 MORE_ENTRIES = Excuse(Verdict.UNKNOWN, "the table was there before the recording, which does not show all of it")
 _CONDITIONAL = (messages.ConditionalAppend, messages.ConditionalBlockEnd)
@@ -100,7 +103,11 @@ class Excuses:
         for append in past.log.of.values():
             self._appends[append.dialogue].append(append)
         self._last_said: dict[Dialogue, int] = {}
+        #: Names of what a server was recorded to say for no reason that was.
+        self._unasked: dict[Dialogue, set[str]] = {}
         for dialogue in recording.dialogues:
+            said = [each for each in dialogue.records if each.side == "server" and each.reply_to is None]
+            self._unasked[dialogue] = {each.message for each in said}
             self._last_said[dialogue] = max((each.reply_to or 0 for each in dialogue.records), default=0)
 
     # -- a reply that differs --------------------------------------------------------------------------------------
@@ -121,6 +128,8 @@ class Excuses:
             return PIPELINED
         if is_unloading(was) or is_unloading(now):
             return UNLOADED
+        if _is_of_another(was, request):
+            return ASKED_BEFORE
         if isinstance(was, messages.SegmentRead) and isinstance(now, messages.SegmentRead):
             return self._read(was, now, request)
         if isinstance(was, messages.DataAppended) and isinstance(now, messages.DataAppended):
@@ -207,7 +216,7 @@ class Excuses:
 
     def missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         """Why a recorded reply does not come."""
-        if request is None and not dialogue.is_opened:
+        if (request is None and not dialogue.is_opened) or _is_of_another(recorded.fields, request):
             return ASKED_BEFORE
         return UNLOADED if is_unloading(recorded.fields) else None
 
@@ -222,6 +231,8 @@ class Excuses:
             return REFUSED_AGAIN
         if request.n > self._last_said[dialogue]:
             return NOT_RECORDED
+        if not dialogue.is_opened and live.message in self._unasked[dialogue]:
+            return UNPAIRED
         return UNLOADED if is_unloading(live.fields) else None
 
     def _was_refused(self, dialogue: Dialogue, append: Append) -> bool:
@@ -289,6 +300,13 @@ class Excuses:
         is_taken = append is not None and append.fate in (Fate.LOST, Fate.STORED)
         is_waiting = isinstance(record.fields, messages.ReadSegment | messages.Padding)
         return not (record.n in answered or is_taken or is_waiting)
+
+
+def _is_of_another(reply: Any, request: Record | None) -> bool:
+    """Whether what was read is not what was asked for: an earlier read with the same id was not recorded."""
+    asked = None if request is None else request.fields
+    is_read = isinstance(reply, messages.SegmentRead) and isinstance(asked, messages.ReadSegment)
+    return is_read and (reply.segment, reply.offset) != (asked.segment, asked.offset)
 
 
 def is_unloading(reply: Any) -> bool:

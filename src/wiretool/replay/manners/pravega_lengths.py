@@ -68,7 +68,16 @@ class _Surveyor:
         elif isinstance(reply, segments.SegmentCreated | segments.SegmentDeleted):
             self._anew.add(reply.segment)
         elif isinstance(reply, segments.SegmentsMerged):
-            self._anew |= {reply.source, reply.target}
+            self._merged(reply.target, [reply.source], reply.new_target_write_offset)
+        elif isinstance(reply, segments.SegmentsBatchMerged):
+            last = max((each.new_target_write_offset for each in reply.merged), default=-1)
+            self._merged(reply.target, [each.source for each in reply.merged], last)
+
+    def _merged(self, target: str, sources: list[str], length: int) -> None:
+        """A target is as long as it was, with its sources; what they held before the recording it may have held."""
+        if length >= 0:
+            self._exactly(target, length - sum(self._said[source] for source in sources) - self._said[target])
+        self._anew |= {target, *sources}
 
     def _acked(self, record: Record, ack: messages.DataAppended) -> None:
         mine = self._log.acked.get(record.n, [])

@@ -103,6 +103,7 @@ class _Historian:
 
     def leave_out(self) -> None:
         """What is not said again: what was not done, and would be now."""
+        self._tables.settle()
         unsaid = self.past.unsaid
         for n, record in self._requests.items():
             reply = self._replies.get(n)

@@ -59,6 +59,8 @@ class TablesPast:
     def __init__(self, past: Past, requests: Mapping[int, Record], replies: Mapping[int, Record]) -> None:
         self._past = past
         self._replies = replies
+        #: Keys of which one made that a change was refused; whether because it was not there.
+        self._refusals: list[tuple[_Table, list[TableKey], bool]] = []
         self._tables: dict[str, _Table] = {}
         for record in requests.values():
             reply = replies.get(record.n)
@@ -155,14 +157,22 @@ class TablesPast:
         """One of the keys has another version, or is not there."""
         asked = [key for key in keys if key.key_version != NONE_I64]
         unknown = [key for key in asked if table.version(key.data) is None]
-        if any(table.version(key.data) not in (None, key.key_version) for key in asked) or not unknown:
-            return
-        assert table.before is not None
-        if is_missing:
-            table.before.absent.add(unknown[0].data)
-            table.versions[unknown[0].data] = [_NOT_THERE]
-        else:
-            table.before.entries.setdefault(unknown[0].data, Held(None, b"?"))
+        if unknown and all(table.version(key.data) in (None, key.key_version) for key in asked):
+            self._refusals.append((table, unknown, is_missing))
+
+    def settle(self) -> None:
+        """All is heard: where nothing else tells why a change of several keys was refused, it was the first."""
+        for table, unknown, is_missing in self._refusals:
+            before = table.before
+            if before is None or any(
+                _first_version(before, key.data) not in (None, key.key_version) for key in unknown
+            ):
+                continue
+            blamed = next((key.data for key in unknown if _first_version(before, key.data) is None), None)
+            if blamed is not None and is_missing:
+                before.absent.add(blamed)
+            elif blamed is not None:
+                before.entries[blamed] = Held(None, b"?")
 
     def _fix_keys(self, table: _Table) -> None:
         """All keys of the table have one length."""
@@ -228,6 +238,13 @@ class TablesPast:
         if table.before is not None:
             table.before.key_length = reply.key_length
         table.positions.add(reply.length)
+
+
+def _first_version(before: Before, key: bytes) -> int | None:
+    """The version that a key had before the recording; None where it is not known."""
+    if key in before.absent:
+        return _NOT_THERE
+    return before.entries[key].version if key in before.entries else None
 
 
 def _is_of_table(reply: Any) -> bool:

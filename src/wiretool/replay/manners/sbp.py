@@ -12,13 +12,16 @@ from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.dialects.sbp import SbpDialect
 from wiretool.faults.places import Pattern, roles_in
 from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.sbp.messages import CHECKSUM_BYTES
+from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, Schema
 from wiretool.protocols.sbp.session import SbpConversation
+from wiretool.protocols.sbp_0_1.framing import only_fit
+from wiretool.protocols.sbp_0_1.session import BatchConversation
 from wiretool.records import Record
 from wiretool.replay.manners import sbp_excuses
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
 from wiretool.replay.manners.sbp_grounds import Grounds, grounds_in
 from wiretool.replay.manners.sbp_prepare import preparations
+from wiretool.replay.manners.sbp_prepare_batches import batch_preparations
 from wiretool.replay.manners.sbp_servers import Servers, servers_in
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
@@ -44,10 +47,16 @@ class SbpManner(Manner):
         self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
         self.servers = Servers()
         self.grounds = Grounds()
+        #: The schema of the batch style that is spoken on a connection, and on all of them.
+        self._schema_of: dict[Dialogue, Schema] = {}
+        self.schema: Schema | None = None
 
     def study(self, recording: Recording) -> None:
         self.servers = servers_in(recording, self.protocol.name)
         self.grounds = grounds_in(recording, self.protocol.name, self.servers)
+        self._schema_of = {} if self.protocol.name == "sbp" else _schemas_in(recording.of(self.protocol.name))
+        spoken = set(self._schema_of.values())
+        self.schema = next(iter(spoken)) if len(spoken) == 1 else None
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -63,7 +72,7 @@ class SbpManner(Manner):
         if _is_sound(record):
             made.pop("checksum", None)
         if record.side == "server":
-            made["header"] = _cut_at_numbers(made.get("header"))
+            made["header"] = _cut_at_numbers(_in_order(made.get("header")))
         return made
 
     def roles(self, record: Record) -> Sequence[tuple[Pattern, Role]]:
@@ -87,13 +96,19 @@ class SbpManner(Manner):
     # -- what is said again --------------------------------------------------------------------------------------------
 
     def door(self, dialogue: Dialogue) -> str:
-        return self.servers.door(dialogue.server)
+        door = self.servers.door(dialogue.server)
+        if self.protocol.name != "sbp":  # there all data nodes are one
+            return "placement-manager" if door.startswith("placement-driver") else ""
+        return door
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         header = record.fields.get("header") if isinstance(record.fields, Mapping) else None
         if isinstance(header, Mapping) and "raw_hex" in header:
             return record.raw  # whatever it is, it is not what it should be
         assert isinstance(conversation, SbpConversation)
+        dialogue = self.grounds.dialogue_of.get(record.n)
+        if isinstance(conversation, BatchConversation) and dialogue in self._schema_of:
+            conversation.schema, conversation.is_decided = self._schema_of[dialogue], True
         if record.n in self.grounds.fresh and isinstance(record.fields, Mapping):
             # What was answered by then in the recording, and is not here, will not be: it is not taken for this one.
             conversation.requests["client"].drop(record.fields["stream_id"])
@@ -117,16 +132,20 @@ class SbpManner(Manner):
     # -- the server before the recording -------------------------------------------------------------------------------
 
     def preparations(self, recording: Recording, values: Values) -> Iterable[tuple[str, Talk]]:
-        return preparations(self, recording, values) if self.protocol.name == "sbp" else ()
+        if self.protocol.name == "sbp":
+            return preparations(self, recording, values)
+        return batch_preparations(self, recording, values)
 
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """One server that is both is one door, as by default; else each has its own."""
         self.study(recording)
         known = self.servers
         if known.both:
-            return options
-        followers = len(known.followers) if self.protocol.name == "sbp" else 0
-        return replace(options, range_servers=max(len(known.range_servers), 1), followers=followers)
+            return options if self.schema is None else replace(options, schema=self.schema.name)
+        if self.protocol.name == "sbp":
+            count = max(len(known.range_servers), 1)
+            return replace(options, range_servers=count, followers=len(known.followers))
+        return replace(options, range_servers=1, schema=self.schema.name if self.schema else "")
 
     def is_timed(self) -> bool:
         """Silence ends connections, so it must not last longer than it did."""
@@ -155,6 +174,18 @@ class SbpManner(Manner):
         return sbp_excuses.excuse_end(self.grounds, dialogue, was_ended=was_ended)
 
 
+def _schemas_in(dialogues: Iterable[Dialogue]) -> dict[Dialogue, Schema]:
+    """The schema of the batch style that is spoken on each connection, where a frame can only be of one."""
+    found = {}
+    for dialogue in dialogues:
+        frames = (record.raw for record in dialogue.records if record.kind == "frame")
+        fits = (only_fit(raw, 0, len(raw)) for raw in frames)
+        schema = next((fit for fit in fits if fit is not None), None)
+        if schema is not None:
+            found[dialogue] = schema
+    return found
+
+
 def _is_all_batches(payload: Mapping[str, Any], record: Record, keys: Iterable[str]) -> bool:
     """Whether a payload is batches and nothing else, so that they make it again."""
     assert isinstance(record.fields, Mapping)
@@ -168,6 +199,20 @@ def _is_sound(record: Record) -> bool:
     length = record.fields["payload_length"]
     payload = record.raw[len(record.raw) - CHECKSUM_BYTES - length : -CHECKSUM_BYTES]
     return int.from_bytes(record.raw[-CHECKSUM_BYTES:], "big") == zlib.crc32(payload)
+
+
+def _in_order(header: Any) -> Any:
+    """The results of SEAL_RANGES, which come in any order (sbp.md §4.6), in one that hangs on what they say."""
+    fields = header.get("fields") if isinstance(header, Mapping) else None
+    if not isinstance(fields, Mapping) or not isinstance(fields.get("seal_responses"), list):
+        return header
+
+    def key(result: Mapping[str, Any]) -> tuple[int, ...]:
+        told = result.get("range") or {}
+        code = (result.get("status") or {}).get("code", 0)
+        return code, told.get("range_index", -1), told.get("stream_id", -1)
+
+    return {**header, "fields": {**fields, "seal_responses": sorted(fields["seal_responses"], key=key)}}
 
 
 def _cut_at_numbers(form: Any) -> Any:
@@ -190,9 +235,9 @@ def _numbers_in(form: Any, steps: Steps) -> Iterable[Place]:
         parts = form.get("message") if "code" in form else None
         for name, value in form.items():
             yield from _numbers_in(value, (*steps, name))
-        for at, part in enumerate(parts) if isinstance(parts, list) else ():
+        for at, part in enumerate(parts if isinstance(parts, list) else ()):
             if isinstance(part, int):
-                role = _SERVER if "server" in parts[at - 1] else _STREAM
+                role = _SERVER if "server" in form["message"][at - 1] else _STREAM
                 yield Place((*steps, "message", at), part, role, None)
     elif isinstance(form, list) and (not steps or steps[-1] != "message"):
         for at, value in enumerate(form):

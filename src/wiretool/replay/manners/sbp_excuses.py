@@ -1,6 +1,6 @@
 """Why a server of the Streaming Batch Protocol may answer otherwise than it was recorded to: each with its clause."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.flatbuffers_compiled import decode_root
@@ -35,6 +35,7 @@ MALFORMED = "behind bytes that are no frame ours says GOAWAY and ends (sbp.md §
 TOO_LARGE = "the recorded range server never says anything again behind an answer beyond 16 MiB (sbp.md §4.3)"
 RACED = "an append was on its way in the recorded server, and is durable at once here (sbp.md §4.5, APPEND 3)"
 DEALT = "the placement driver deals ranges out in turn, from where it had come to (sbp.md §4.5, REPORT_METRICS)"
+FILLED = "data nodes told of records that nobody was recorded to append; ours has what it was given (sbp.md §4.6)"
 SILENT = "the recorded placement driver took range servers for dead that had been silent for a while (sbp.md §4.2)"
 NAMED = "the nodes of a placement driver have their own names and addresses"
 
@@ -117,6 +118,38 @@ def _dealt(g: Grounds, difference: Difference, recorded: Record, live: Record, r
     return explained(DEALT) if is_listed and g.is_dealt and len(before) != len(now) else None
 
 
+def _dealt_nodes(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+    """The batch style: other data nodes, or in another order, but as many and such as have reported."""
+    if difference.steps[-1:] == ("ranges",) and "list_responses" in difference.steps:
+        result = fields_in(recorded)["list_responses"][difference.steps[3]]
+        is_of_node = (result.get("range_criteria") or {}).get("data_node") is not None
+        return explained(DEALT) if is_of_node and g.is_dealt else None
+    if "replica_nodes" not in difference.steps:
+        return None
+    told = [list(_nodes_in(fields_in(each))) for each in (recorded, live)]
+    is_known = all(g.has_told({"server_id": each.get("node_id"), **each}) for each in told[1])
+    g.is_dealt = is_known and (len(told[0]) == len(told[1]) or g.is_dealt)
+    return explained(DEALT) if g.is_dealt else None
+
+
+def _nodes_in(form: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(form, Mapping):
+        for name, value in form.items():
+            if name == "data_node" and isinstance(value, Mapping):
+                yield value
+            else:
+                yield from _nodes_in(value)
+    elif isinstance(form, list):
+        for each in form:
+            yield from _nodes_in(each)
+
+
+def _filled(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+    """Where a range ends that data nodes had something of already."""
+    is_offset = difference.steps[-1:] in (("start_offset",), ("end_offset",), ("next_offset",))
+    return explained(FILLED) if is_offset and difference.expected in g.ends_told else None
+
+
 def _ranges_in(record: Record) -> list[Mapping[str, Any]]:
     fields = fields_in(record)
     return [each for each in (fields.get("range"), *(fields.get("ranges") or ())) if each]
@@ -154,7 +187,7 @@ def _leads_in(detail: Any) -> list[bool] | None:
     return sorted(node.is_leader for node in cluster.nodes or ())
 
 
-_CASES: Sequence[Case] = (_raced, _restarted, _foreign, _dealt, _silent, _timed_out, _named)
+_CASES: Sequence[Case] = (_raced, _restarted, _foreign, _dealt, _dealt_nodes, _filled, _silent, _timed_out, _named)
 
 
 # -- an answer that does not come, or comes too much -------------------------------------------------------------------

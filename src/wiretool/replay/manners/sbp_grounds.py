@@ -4,7 +4,7 @@ Times are those of the recording, in nanoseconds.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class Grounds:
     fresh: set[int] = field(default_factory=set)
     #: The ranges that a range server was told of before it was stopped, by address.
     ranges_before: dict[str, set[RangeKey]] = field(default_factory=lambda: defaultdict(set))
+    #: Of the batch style: where ranges ended on data nodes to which nobody was recorded to append.
+    ends_told: set[int] = field(default_factory=set)
     last_ns: int = 0
     #: The live placement driver was seen to deal ranges out otherwise.
     is_dealt: bool = False
@@ -118,6 +120,7 @@ def grounds_in(recording: Recording, protocol: str, servers: Servers) -> Grounds
     for dialogue in recording.of(protocol):
         _look_at_end(grounds, dialogue, ends)
     for address in servers.range_servers:
+        _find_ends(grounds, exchanges_with(recording, protocol, [address]))
         _find_races(grounds, [each for each in recording.of(protocol) if each.server == address])
     _find_ranges_before(grounds, recording, protocol)
     return grounds
@@ -244,6 +247,16 @@ def ranges_in(record: Record) -> set[RangeKey]:
     wanted = fields_in(record).get("range")
     found = {range_of(entry["meta"]) for entry in entries_of(record)}
     return found | ({range_of(wanted)} if isinstance(wanted, Mapping) else set())
+
+
+def _find_ends(grounds: Grounds, exchanges: Sequence[Exchange]) -> None:
+    if any(each.request.message == "APPEND" for each in exchanges):
+        return
+    answers = [answer for each in exchanges for answer in each.replies if answer.message == "SEAL_RANGES"]
+    for answer in answers:
+        for result in fields_in(answer).get("seal_responses") or ():
+            told = (result.get("range"), *(result.get("ranges") or ()))
+            grounds.ends_told.update(each[name] for each in told if each for name in ("end_offset", "next_offset"))
 
 
 def _find_races(grounds: Grounds, dialogues: Iterable[Dialogue]) -> None:

@@ -77,10 +77,10 @@ def _prepare_driver(manner: "SbpManner", past: DriverPast, values: Values) -> Ta
     if past.streams:
         told = list(past.streams.values())
         replies = yield [asking.frame(CREATE_STREAM, _creation(stream)) for stream in told]
-        for stream, made in zip(told, _in_turn(replies), strict=False):
-            number = (fields_in(made).get("stream") or {}).get("stream_id")
-            if number is not None:
-                values.bind("stream", None, stream["stream_id"], number)
+        for stream, reply in zip(told, _in_turn(replies), strict=False):
+            made = (fields_in(reply).get("stream") or {}).get("stream_id")
+            if made is not None:
+                values.bind("stream", None, stream["stream_id"], made)
     for stream_id, ranges in past.ranges.items():
         yield from _prepare_ranges(asking, past, values.live_of(_STREAM, None, stream_id), ranges)
     gone = [values.live_of(_STREAM, None, number) for number in past.deleted]

@@ -68,9 +68,20 @@ def role_shown(answer: Record, request: Record | None) -> Role:
         return "range server" if code in (BAD_REQUEST, UNSUPPORTED_OPERATION) else ""
     if answer.message in _ONLY:
         return _ONLY[answer.message]
-    if answer.message in ("HEARTBEAT", "CREATE_RANGE", "SEAL_RANGE") and request is not None:
+    if answer.message == "SEAL_RANGES":
+        return _role_sealing(answer)
+    if answer.protocol == "sbp" and answer.message in ("HEARTBEAT", "CREATE_RANGE", "SEAL_RANGE") and request:
         return "range server" if status.get("message") == "OK" else "placement driver"
     return ""
+
+
+def _role_sealing(answer: Record) -> Role:
+    """Of the batch style: a data node tells what is sealed now, a manager what is open (sbp.md §4.6)."""
+    results = fields_in(answer).get("seal_responses") or ()
+    told = [each for result in results for each in (result.get("range"), *(result.get("ranges") or ())) if each]
+    if not told:
+        return ""
+    return "placement driver" if any(each.get("end_offset") == -1 for each in told) else "range server"
 
 
 def role_asked(request: Record) -> Role:

@@ -82,7 +82,7 @@ def _connections(report: Report, paint: Colour, width: int) -> str:
     heads += [Head(verdict.name.lower(), True) for verdict in Verdict]
     rows = [
         (
-            str(dialogue.number),
+            f"{dialogue.number} of {report.wording.live}" if dialogue not in report.recorded else str(dialogue.number),
             dialogue.client,
             dialogue.server,
             dialogue.protocol,
@@ -141,6 +141,8 @@ def said(record: Record, paint: Colour) -> str:
 
 
 def _difference(report: Report, outcome: Outcome, difference: Difference, paint: Colour) -> Iterator[str]:
+    if not difference.steps and difference.at < 0:
+        return  # the request itself, which is told above
     if difference.steps:
         values = beside(difference.expected, difference.live)
         name = printable(shortened(differing(outcome, difference).name))
@@ -155,11 +157,10 @@ def _difference(report: Report, outcome: Outcome, difference: Difference, paint:
 
 
 def _whole(outcome: Outcome, difference: Difference, paint: Colour) -> tuple[str, str]:
-    """The messages that should be the same and are not."""
+    """The replies that should be the same and are not."""
     at = difference.at
-    recorded = outcome.recorded[at : at + 1] if at >= 0 else [outcome.request]
-    live = outcome.live[at : at + 1] if at >= 0 else [outcome.request]
+    recorded, live = outcome.recorded[at : at + 1], outcome.live[at : at + 1]
     return (
-        said(recorded[0], paint) if recorded and recorded[0] and difference.expected is not ABSENT else ABSENT,
-        said(live[0], paint) if live and live[0] and difference.live is not ABSENT else ABSENT,
+        said(recorded[0], paint) if recorded and difference.expected is not ABSENT else ABSENT,
+        said(live[0], paint) if live and difference.live is not ABSENT else ABSENT,
     )

@@ -152,15 +152,15 @@ def describe_streams(ask: Ask) -> Reply:
 
 
 def list_ranges(ask: Ask) -> Reply:
-    """By stream, by data node, or both."""
+    """By stream, by data node, or both; without either no `ranges` at all, like the real one."""
     results = []
     listing = Listing(ask.store)
     for criteria in ask.request.range_criteria or ():
         node = criteria.data_node.node_id if criteria.data_node is not None else None
         stream_id = criteria.stream_id if criteria.stream_id >= 0 else None
         is_asked = node is not None or stream_id is not None
-        found = listing.ranges(node, stream_id) if is_asked else []
-        told = tuple(_range(ask.store, each) for each in found)
+        found = listing.ranges(node, stream_id) if is_asked else None
+        told = None if found is None else tuple(_range(ask.store, each) for each in found)
         results.append(s2.ListRangesResult(range_criteria=criteria, ranges=told, status=_OK))
     return Reply(s2.ListRangesResponse(list_responses=tuple(results), status=_OK))
 

@@ -1,0 +1,220 @@
+"""How Offramp is spoken again: a handshake and masks anew, and messages that come when they come."""
+
+import base64
+import hashlib
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+
+from wiretool.codec.message import Issued, Message, Position, Role
+from wiretool.faults.dialects.dialect import Form
+from wiretool.faults.places import with_value
+from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.offramp import handshake, http
+from wiretool.protocols.offramp.connection import Connection
+from wiretool.protocols.offramp.encoding import encode
+from wiretool.protocols.offramp.messages import (
+    Close,
+    CommitEvent,
+    HandshakeResponse,
+    MessageEvent,
+    Ping,
+    Pong,
+    RebalanceEvent,
+    RequestEvent,
+)
+from wiretool.records import Record
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.offramp_course import Course, course_of
+from wiretool.replay.manners.offramp_excuses import Excuses
+from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head
+from wiretool.replay.manners.offramp_matching import Matcher
+from wiretool.replay.manners.offramp_roads import credentials_of, is_decided, roads_of
+from wiretool.replay.values import Values
+from wiretool.servers.options import MockOptions
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+#: Headers of an answer that mean something to a WebSocket; what else a server says in its head is its own affair.
+_MEANT = frozenset(
+    {
+        "allow",
+        "connection",
+        "sec-websocket-accept",
+        "sec-websocket-extensions",
+        "sec-websocket-protocol",
+        "sec-websocket-version",
+        "upgrade",
+        "www-authenticate",
+    }
+)
+_ACCEPT = "sec-websocket-accept"
+#: What the server makes of the client's key.
+_ACCEPT_ROLE = Issued("accept")
+_OFFSET_ROLE = Position("offset", "partition")
+
+
+class OfframpManner(Manner):
+    """Offramp; `host` is what the client's Host says now, empty for what it was recorded to say."""
+
+    host = ""
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self._courses: dict[int, Course] = {}
+        self._excuses: dict[int, Excuses] = {}
+
+    def study(self, recording: Recording) -> None:
+        courses = _courses(recording, self.protocol.name)
+        self._courses = {course.dialogue.number: course for course in courses}
+        self._excuses = {}
+        for course in courses:
+            same = [other for other in courses if other.road == course.road]
+            self._excuses[course.dialogue.number] = Excuses(course, same)
+
+    def _course(self, dialogue: Dialogue) -> Course:
+        return self._courses.get(dialogue.number) or course_of(dialogue)
+
+    def _excuses_of(self, dialogue: Dialogue) -> Excuses:
+        course = self._course(dialogue)
+        return self._excuses.get(dialogue.number) or Excuses(course, [course])
+
+    # -- what a frame says ---------------------------------------------------------------------------------------------
+
+    def form(self, record: Record) -> Form:
+        form = super().form(record)
+        if not isinstance(record.fields, HandshakeResponse):
+            return form
+        names = dict.fromkeys(name.lower() for name, _ in record.fields.headers)
+        said = {name: ", ".join(http.header_values(record.fields.headers, name)) for name in names if name in _MEANT}
+        return {**form, "headers": said}
+
+    def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        found = list(super().places(record, form, request))
+        if isinstance(record.fields, HandshakeResponse) and _ACCEPT in form["headers"]:
+            steps = ("headers", _ACCEPT)
+            found.append(Place(steps, form["headers"][_ACCEPT], _ACCEPT_ROLE, record.connection))
+        if isinstance(record.fields, CommitEvent):  # no offset is below 0: such a value is no place
+            found = [place for place in found if place.value >= 0]
+        return found
+
+    def within(self, role: Role, steps: Steps, form: Form, record: Record, request: Record | None) -> Hashable:
+        if not isinstance(role, Position):
+            return super().within(role, steps, form, record, request)
+        partition = form["partition"] if "partition" in form else int(steps[-1])
+        return self._partition(record.connection, partition)
+
+    def _partition(self, number: int, partition: int) -> Hashable:
+        course = self._courses.get(number)
+        return course.road if course is not None else number, partition
+
+    # -- what is said again --------------------------------------------------------------------------------------------
+
+    def is_said(self, record: Record) -> bool:
+        return not (record.message == "Pong" and record.reply_to is not None)
+
+    def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
+        assert isinstance(conversation, Connection)
+        if record.message == "HandshakeRequest":
+            raw, accepts = renewed_head(record, self.host, rng)
+            for recorded, now in accepts.items():
+                values.bind(_ACCEPT_ROLE.kind, record.connection, recorded, now)
+            return raw
+
+        def changed(whole: Record) -> Message | None:
+            return self._changed(whole, values)
+
+        course = self._courses.get(record.connection)
+        part = course.parts.get(record.n) if course is not None else None
+        return renewed_frame(record, part, changed, conversation, rng)
+
+    def _changed(self, record: Record, values: Values) -> Message | None:
+        """The message of a frame where it says something else now."""
+        if not isinstance(record.fields, CommitEvent):
+            return None
+        form = made = self.form(record)
+        for place in self.places(record, form):
+            assert isinstance(place.role, Position)
+            live = values.live_of(place.role, place.within, place.value)
+            if live != place.value:
+                made = with_value(made, place.steps, live)
+        return None if made is form else self.protocol.from_json(record.message, "client", made)
+
+    def is_greeted(self, dialogue: Dialogue) -> bool:
+        return self._course(dialogue).is_greeted
+
+    def greeting(self, dialogue: Dialogue) -> Talk:
+        """A handshake, and what was asked for before the recording begins; on a road of no name that was recorded."""
+        course = self._course(dialogue)
+        key = base64.b64encode(hashlib.sha256(f"{dialogue.number}".encode()).digest()[:16]).decode("ascii")
+        target = f"/offramp/v2/roads/{course.road}/streams/{course.stream}/messages?defaultOffset=EARLIEST"
+        headers = (
+            ("Host", self.host or dialogue.server),
+            ("Upgrade", "websocket"),
+            ("Connection", "Upgrade"),
+            ("Sec-WebSocket-Key", key),
+            ("Sec-WebSocket-Version", "13"),
+        )
+        yield [handshake.request(target, headers)]
+        if course.owed:
+            yield [RequestEvent(count=course.owed)]
+
+    def reflex(self, live: Record, rng: random.Random) -> bytes:
+        if not isinstance(live.fields, Ping):
+            return b""
+        return encode(Pong(payload=live.fields.payload), "client", mask=rng.randbytes(4))
+
+    # -- the server before the recording -------------------------------------------------------------------------------
+
+    def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
+        courses = _courses(recording, self.protocol.name)
+        roads = roads_of(courses)
+        is_every = all(course.road in roads for course in courses)
+        return replace(
+            options,
+            roads=options.roads if options.roads is not None or is_every else sorted(roads),
+            feed=[*options.feed, *(message for road in roads.values() for message in road.feed())],
+            road_starts={name: road.start() for name, road in roads.items()},
+            auth=options.auth or credentials_of(courses),
+            like_real=options.like_real or not is_decided(courses),
+        )
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def wants_answer(self, request: Record) -> bool:
+        if isinstance(request.fields, RequestEvent):
+            return request.fields.count < 0
+        return request.message in ("HandshakeRequest", "COMMIT", "Ping", "Close")
+
+    def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
+        if not isinstance(live.fields, MessageEvent):
+            return super().match(live, unheard, values, dialogue)
+        within = self._partition(dialogue.number, live.fields.partition)
+        return Matcher(_OFFSET_ROLE, within, values).match(live.fields, unheard)
+
+    def is_expected(self, reply: Record) -> bool:
+        if not isinstance(reply.fields, Message) or isinstance(reply.fields, Ping | Pong):
+            return False
+        excuses = self._excuses.get(reply.connection)
+        if excuses is None or not isinstance(reply.fields, Close | RebalanceEvent):
+            return True
+        return excuses.missing(reply, None) is None
+
+    def _of(self, record: Record) -> Excuses | None:
+        return self._excuses.get(record.connection)
+
+    def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
+        excuses = self._of(recorded)
+        return excuses.difference(difference, recorded, live) if excuses is not None else None
+
+    def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        return self._excuses_of(dialogue).missing(recorded, request)
+
+    def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        return self._excuses_of(dialogue).extra(live, request)
+
+    def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+        return self._excuses_of(dialogue).end(was_ended=was_ended)
+
+
+def _courses(recording: Recording, name: str) -> list[Course]:
+    return [course_of(dialogue) for dialogue in recording.of(name)]

@@ -1,0 +1,204 @@
+"""Why an Offramp server may say otherwise than was recorded, and nobody is wrong."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from wiretool.protocols.offramp.connection import echoed
+from wiretool.protocols.offramp.messages import Close, MessageEvent, RebalanceEvent, RequestEvent
+from wiretool.records import Record
+from wiretool.replay.manners.manner import Difference, Excuse, Verdict
+from wiretool.replay.manners.offramp_course import Course, content_of
+
+#: Codes whose reasons are sentences of the server's.
+_WORDY = frozenset({1001, 1002, 1003, 1007, 1009})
+_UNREADABLE = ("Deflated", "Unknown")
+_LAX = "an event that only the original's lax decoder takes ends the connection (decision 25)"
+_MEMORY = "the original in memory assigns its one partition at the first REQUEST of any count (reference 3.9)"
+_SHARED = "the original in memory gives each consumer of a stream all messages (reference 3.9)"
+_CUT = "how a message is cut into frames is the server's affair"
+_OURS = "the beginning of the connection was not recorded"
+_HOLE = "bytes of the server are missing in the recording"
+_END = "the recording ends before it"
+_CLOCK = "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
+_UNTOLD = "what the road has at this place was not recorded"
+_AT_ONCE = "a server tells everybody at once who has which partitions (decision 16)"
+_LAST = "once both have sent a Close, either may end TCP first"
+_OTHER_REFUSAL = "refusals come in HTTP or after the upgrade (decision 6)"
+
+
+class Excuses:
+    """What is excused on one connection; `others` are all connections to its road."""
+
+    def __init__(self, course: Course, others: Sequence[Course]) -> None:
+        self._course = course
+        self._others = others
+
+    # -- another answer ------------------------------------------------------------------------------------------------
+
+    def difference(self, difference: Difference, recorded: Record, live: Record) -> Excuse | None:
+        """See Manner.excuse."""
+        name, steps = recorded.message, difference.steps
+        if name == "Close" and steps == ("reason",) and isinstance(live.fields, Close) and live.fields.code in _WORDY:
+            return Excuse(Verdict.NOISE, "reasons of such a Close are the server's own words")
+        if name == "Close" and self._is_lax(recorded.n):
+            return Excuse(Verdict.EXPLAINED, _LAX)
+        if name == "Fragment" or live.message == "Fragment":
+            return Excuse(Verdict.NOISE, _CUT)
+        if name in _UNREADABLE or live.message in _UNREADABLE:
+            return Excuse(Verdict.UNKNOWN, "it could not be read in the recording") if name in _UNREADABLE else None
+        if steps == ("correlationId",) and _is_echo(difference.expected, difference.live):
+            return Excuse(
+                Verdict.EXPLAINED, "the original turns half a surrogate pair into `?`; it comes back as it was"
+            )
+        if name == "HandshakeResponse" and steps == ("status",) and self._is_other_refusal(difference):
+            return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
+        if name == "HandshakeResponse" and self._is_refused_otherwise(live):
+            return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
+        return None
+
+    def _is_other_refusal(self, difference: Difference) -> bool:
+        """Whether both refuse, one of them after the upgrade; or with 500 what is the client's fault."""
+        statuses = {difference.expected, difference.live}
+        if 101 in statuses:
+            is_refused = not self._course.is_granted and self._course.close is not None
+            return is_refused if difference.expected == 101 else bool(statuses & {401, 403, 404})
+        return statuses == {500, 400}
+
+    def _is_refused_otherwise(self, live: Record) -> bool:
+        status = getattr(live.fields, "status", 0)
+        recorded = next((each for each in self._course.frames if each.message == "HandshakeResponse"), None)
+        was = getattr(recorded.fields, "status", 0) if recorded is not None else 0
+        return status != was and self._is_other_refusal(Difference((), was, status))
+
+    # -- no answer -----------------------------------------------------------------------------------------------------
+
+    def missing(self, recorded: Record, request: Record | None) -> Excuse | None:
+        """See Manner.excuse_missing."""
+        course = self._course
+        if recorded.message == "Fragment":
+            return Excuse(Verdict.NOISE, _CUT)
+        if recorded.message in _UNREADABLE:
+            return Excuse(Verdict.UNKNOWN, "it could not be read in the recording")
+        if recorded.message == "Ping" or (recorded.message == "Pong" and request is None):
+            return Excuse(Verdict.NOISE, "signs of life come when they come")
+        if self._is_lax(recorded.n):
+            return Excuse(Verdict.EXPLAINED, _LAX)
+        if course.failure is not None and recorded.message == "Close":
+            return Excuse(Verdict.EXPLAINED, course.failure[1])
+        if recorded.message == "Close" and recorded is course.close and not course.is_granted:
+            return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
+        if isinstance(recorded.fields, RebalanceEvent) and not self._is_asked(recorded.n):
+            return Excuse(Verdict.EXPLAINED, _MEMORY)
+        if isinstance(recorded.fields, MessageEvent) and course.is_memory and self._is_shared:
+            return Excuse(Verdict.EXPLAINED, _SHARED)
+        return None
+
+    def _is_lax(self, n: int) -> bool:
+        return self._course.lax_at is not None and n > self._course.lax_at
+
+    def _is_asked(self, n: int) -> bool:
+        """Whether any message was asked for by then."""
+        course = self._course
+        asked = (each.fields for each in course.taken if each.n < n and isinstance(each.fields, RequestEvent))
+        return course.is_greeted or course.is_lossy or any(fields.count > 0 for fields in asked)
+
+    # -- one answer too many -------------------------------------------------------------------------------------------
+
+    def extra(self, live: Record, request: Record | None) -> Excuse | None:
+        """See Manner.excuse_extra."""
+        course = self._course
+        if live.message == "Fragment":
+            return Excuse(Verdict.NOISE, _CUT)
+        if live.message in ("Ping", "Pong") and request is None:
+            return Excuse(Verdict.NOISE, "signs of life come when they come")
+        if live.message == "Close" and course.lax_at is not None:
+            return Excuse(Verdict.EXPLAINED, _LAX)
+        if isinstance(live.fields, MessageEvent):
+            return self._extra_message(live.fields)
+        if request is None and course.is_greeted and live.message in ("CONNECTION", "REBALANCE"):
+            return Excuse(Verdict.UNKNOWN, _OURS)
+        if isinstance(live.fields, RebalanceEvent) and self._is_shared:
+            return Excuse(Verdict.EXPLAINED, _AT_ONCE)
+        return self._extra_behind(0 if request is None else request.n)
+
+    def _extra_behind(self, n: int) -> Excuse | None:
+        """What was said to the request `n`, or unasked, and was not recorded."""
+        course = self._course
+        if course.is_lossy_behind(n):
+            return Excuse(Verdict.UNKNOWN, _HOLE)
+        if course.failure is not None:
+            return Excuse(Verdict.EXPLAINED, course.failure[1])
+        if n and course.is_silent_behind(n):
+            return Excuse(Verdict.UNKNOWN, _END)
+        return None
+
+    def _extra_message(self, event: MessageEvent) -> Excuse | None:
+        place = event.partition, event.offset
+        if self._is_known(event):
+            is_again = self._course.contents.get(place) == content_of(event)
+            if not is_again or self._is_shared or self._course.is_greeted:
+                return Excuse(Verdict.NOISE, _CLOCK)
+            return None
+        told = [offset for each in self._others for partition, offset in each.contents if partition == place[0]]
+        is_hole = any(each.is_lossy for each in self._others) and place[1] not in told
+        is_behind = self._has_demand and place[1] > max(told, default=-1)
+        return Excuse(Verdict.UNKNOWN, _UNTOLD) if is_hole or is_behind else None
+
+    def _is_known(self, event: MessageEvent) -> bool:
+        """Whether somebody was told of such a message on the road."""
+        content = content_of(event)
+        return any(
+            known == content and place[0] == event.partition
+            for course in self._others
+            for place, known in course.contents.items()
+        )
+
+    @cached_property
+    def _has_demand(self) -> bool:
+        """Whether the recorded client had asked for more than it was told."""
+        asked = sum(max(each.fields.count, 0) for each in self._course.taken if isinstance(each.fields, RequestEvent))
+        return asked > len(self._course.messages)
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        """Whether others read the same stream at the time."""
+        mine = _span(self._course)
+        return any(
+            other is not self._course
+            and other.stream == self._course.stream
+            and _span(other)[0] <= mine[1]
+            and mine[0] <= _span(other)[1]
+            for other in self._others
+        )
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def end(self, *, was_ended: bool) -> Excuse | None:
+        """See Manner.excuse_end."""
+        course = self._course
+        if course.lax_at is not None:
+            return Excuse(Verdict.EXPLAINED, _LAX)
+        if was_ended and course.failure is not None:
+            return Excuse(Verdict.EXPLAINED, course.failure[1])
+        if course.is_closed_by_both:
+            return Excuse(Verdict.NOISE, _LAST)
+        if was_ended and course.is_granted and course.close is None and not course.is_lossy:
+            return Excuse(Verdict.EXPLAINED, "the recorded server ended TCP without a Close, as it does where it fails")
+        if not was_ended and course.is_lossy:
+            return Excuse(Verdict.UNKNOWN, _HOLE)
+        return None
+
+
+def _span(course: Course) -> tuple[int, int]:
+    """When it began and ended, as far as its frames show."""
+    times = [record.time_ns for record in course.dialogue.records]
+    return (min(times), max(times)) if times else (0, 0)
+
+
+def _is_echo(expected: object, live: object) -> bool:
+    """Whether two ids are the same but for what the original does to half a surrogate pair."""
+    return (
+        isinstance(expected, str)
+        and isinstance(live, str)
+        and echoed(live) == echoed(expected) != live.encode("utf-8", "surrogatepass")
+    )

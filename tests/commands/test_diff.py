@@ -1,0 +1,139 @@
+"""`wiretool diff` as users run it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.helpers.captures import pcap_bytes
+from tests.helpers.servers import wiretool
+from tests.replay.talks import Says, alive, appending, packets, reading, setting_up, talk
+
+CAPTURES = Path(__file__).parent.parent.parent / "captures"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Captures: a, one like it, one with two differences, and one of other people's."""
+
+    def write(name: str, *talks: Says) -> None:
+        (tmp_path / f"{name}.pcap").write_bytes(pcap_bytes(packets(*talks)))
+
+    write("a", talk(setting_up(), appending(), reading(), alive()))
+    write("like_a", talk(setting_up(), appending(length=26), reading(), alive()))
+    write("b", talk(setting_up(), appending(length=39), reading(at_tail=False)))
+    write("strangers", [("client", b"GET / HTTP/1.0\r\n\r\n"), ("server", b"HTTP/1.0 200 OK\r\n\r\n")])
+    return tmp_path
+
+
+def diff(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; names of captures are those of the folder."""
+    paths = [str(folder / word) if (folder / word).exists() else word for word in arguments]
+    ended = wiretool("diff", *paths)
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def objects(folder: Path, *arguments: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in diff(folder, *arguments, "--format", "ndjson")[1].splitlines()]
+
+
+def differing(folder: Path, *arguments: str) -> list[str]:
+    """The fields that differ."""
+    found: list[str] = []
+    for each in objects(folder, *arguments):
+        differences = each["differences"]
+        assert isinstance(differences, list)
+        found += [f"{difference['message']}.{difference['path']}" for difference in differences]
+    return found
+
+
+def test_captures_that_say_the_same_are_the_same(folder: Path) -> None:
+    code, out, err = diff(folder, "a.pcap", "a.pcap")
+    assert (code, err) == (0, "")
+    assert out.startswith("5 exchanges on 1 connection: no finding\n")
+
+
+def test_what_differs_is_told_and_the_exit_code_is_1(folder: Path) -> None:
+    code, out, _ = diff(folder, "a.pcap", "b.pcap")
+    assert code == 1
+    assert "  SegmentRead.at_tail  A  true\n                       B  false\n" in out
+    assert f"A is {folder}/a.pcap, B is {folder}/b.pcap\n" in out
+    assert differing(folder, "a.pcap", "b.pcap") == [
+        "DataAppended.current_segment_write_offset",
+        "SegmentRead.at_tail",
+    ]
+
+
+def test_what_is_ignored_is_no_difference(folder: Path) -> None:
+    ignored = ("--ignore", "DataAppended.current_segment_write_offset")
+    assert differing(folder, "a.pcap", "b.pcap", *ignored) == ["SegmentRead.at_tail"]
+    assert diff(folder, "a.pcap", "b.pcap", *ignored, "--ignore", "SegmentRead")[0] == 0
+
+
+def test_what_another_capture_shows_to_vary_is_noise(folder: Path) -> None:
+    noise = ("--noise", "like_a.pcap")
+    assert differing(folder, "a.pcap", "b.pcap", *noise) == ["SegmentRead.at_tail"]
+    assert diff(folder, "a.pcap", "like_a.pcap", *noise)[0] == 0
+
+
+def test_differences_may_be_expected(folder: Path) -> None:
+    text = '[[accept]]\nmessage = "SegmentRead"\nfield = "at_tail"\nreason = "it has not seen the end"\n'
+    (folder / "expect.toml").write_text(text)
+    arguments = ("a.pcap", "b.pcap", "--expect", "expect.toml", "--ignore", "DataAppended")
+    code, out, _ = diff(folder, *arguments)
+    assert code == 0
+    assert "it has not seen the end" in out
+    assert "matches nothing" in diff(folder, "a.pcap", "a.pcap", "--expect", "expect.toml")[1]
+
+
+def test_the_whole_as_one_object(folder: Path) -> None:
+    target = folder / "report.json"
+    code, out, _ = diff(folder, "a.pcap", "b.pcap", "--format", "json", "-o", str(target))
+    assert (code, out) == (1, "")
+    report = json.loads(target.read_text())
+    assert report["counts"] == {"same": 2, "noise": 1, "different": 2}
+    assert len(report["outcomes"]) == 5
+
+
+@pytest.mark.parametrize("order", [("a.pcap", "strangers.pcap"), ("strangers.pcap", "a.pcap")])
+def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[str]) -> None:
+    code, out, err = diff(folder, *order)
+    assert (code, out) == (3, "")
+    assert "strangers.pcap" in err
+    assert "nothing of our protocols in it: 1 TCP connection of others" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("a.pcap",), "missing argument 'B'"),
+        (("a.pcap", "nowhere.pcap"), "no such file"),
+        (("a.pcap", "b.pcap", "--ignore", "SegmentRead.at_tial"), "did you mean at_tail?"),
+        (("a.pcap", "b.pcap", "--ignore", "SegmentReed"), "did you mean SegmentRead?"),
+        (("a.pcap", "b.pcap", "--ignore", ".x"), "wants MESSAGE.FIELD"),
+        (("a.pcap", "b.pcap", "--noise", "nowhere.pcap"), "no such file"),
+        (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "cannot read nowhere.toml"),
+        (("a.pcap", "b.pcap", "--protocol", "smtp"), "smtp"),
+        (("a.pcap", "b.pcap", "-o", "a.pcap"), "it cannot be written at the same time"),
+        (("-", "-"), "stdin can be read only once"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(folder: Path, arguments: Sequence[str], why: str) -> None:
+    code, out, err = diff(folder, *arguments)
+    assert (code, out) == (2, "")
+    assert why in err
+    assert err.count("\n") == 1
+
+
+def test_one_field_that_a_fault_changed_is_the_one_difference(tmp_path: Path) -> None:
+    """A mock is recorded twice, as it is and with a fault."""
+    fault = 'message == "DataAppended" and fields.event_number == 500: set current_segment_write_offset=77'
+    for name, more in (("plain", []), ("again", []), ("faulty", ["--fault", fault])):
+        path = str(tmp_path / f"{name}.pcapng")
+        wiretool("replay", str(CAPTURES / "pravega/write.pcap"), "--speed", "max", "--record", path, *more)
+    assert diff(tmp_path, "plain.pcapng", "again.pcapng")[0] == 0
+    found = [each for each in objects(tmp_path, "plain.pcapng", "faulty.pcapng") if each["differences"]]
+    assert [each["differences"] for each in found] == [
+        [{"message": "DataAppended", "path": "current_segment_write_offset", "recorded": 9500, "live": 77}]
+    ]
