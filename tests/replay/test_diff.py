@@ -3,6 +3,8 @@
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from tests.replay.talks import (
     PLAIN,
     WRITER,
@@ -86,6 +88,19 @@ def test_a_changed_field_of_a_request_is_found_in_the_request() -> None:
     other = recorded(talk(setting_up(), appending(event=b"jello")))
     (outcome,) = differing(one, other)
     assert [(difference.steps, difference.at) for difference in outcome.differences] == [(("data",), -1)]
+
+
+def test_what_grows_may_have_begun_elsewhere_and_one_place_does_not_say_where() -> None:
+    lengths = [13 * number for number in range(1, 9)]
+    elsewhere = [lengths[0], *(length + 1000 for length in lengths[1:])]
+    one, other = (
+        recorded(talk(setting_up(), *(appending(n, request_id=n, length=each) for n, each in enumerate(all_of, 1))))
+        for all_of in (lengths, elsewhere)
+    )
+    outcomes = compare(one, other, PLAIN)
+    assert [outcome.verdict for outcome in outcomes[3:]] == [Verdict.MAPPED] * 7
+    (wrong,) = [outcome for outcome in outcomes if outcome.verdict.is_finding]
+    assert wrong.differences == [Difference(("current_segment_write_offset",), 1013, 13)]
 
 
 def test_what_only_one_has_is_missing_or_extra_and_moves_nothing_else() -> None:
@@ -189,6 +204,20 @@ def test_every_capture_is_as_itself(own_capture: tuple[Path, object]) -> None:
     assert {outcome.verdict for outcome in outcomes} <= {Verdict.SAME, Verdict.NOISE}
     frames = [record for dialogue in recording.dialogues for record in dialogue.records if record.kind == "frame"]
     assert bool(outcomes) == bool(frames)
+
+
+@pytest.mark.parametrize("name", ["plain_ipv6.pcap", "plain_nano.pcap", "plain_any_sll2.pcap", "plain_dumpcap.pcapng"])
+def test_another_run_of_the_same_client_is_the_same(name: str) -> None:
+    """Each with a server, an address, a key and a time of its own."""
+    outcomes = compare(of_file(CAPTURES / "offramp/plain.pcap"), of_file(CAPTURES / "offramp" / name), EVERY)
+    assert [outcome for outcome in outcomes if outcome.verdict.is_finding] == []
+    assert sum(outcome.verdict is Verdict.SAME for outcome in outcomes) > 10
+
+
+@pytest.mark.parametrize("name", ["u2k_drop5.pcap", "u2k_snap96.pcap"])
+def test_what_is_lost_makes_no_finding(name: str) -> None:
+    outcomes = compare(of_file(CAPTURES / "offramp/u2k_gzip.pcap.gz"), of_file(CAPTURES / "offramp" / name), EVERY)
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.SAME, Verdict.UNKNOWN}
 
 
 def test_other_clients_say_other_things() -> None:

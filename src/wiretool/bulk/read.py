@@ -80,9 +80,10 @@ class BulkDissector:
         except CaptureError as err:
             failure = err
         self._numbers.at_packet(self._last_packet + 1)
-        for items in in_parts(self._streams.end(), self._pace.growth):
+        for at, items in enumerate(in_parts(self._streams.end(), self._pace.growth)):
+            if at:
+                yield self._batch()
             yield from self._take_each(items)
-            yield self._batch()
         self._connections.close()
         yield self._batch()
         if failure is not None:

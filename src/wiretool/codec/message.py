@@ -79,8 +79,15 @@ class Varies:
     """Another in each run, and nothing follows from it: a clock, a host, the text of a trace."""
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The client's own name for something: another client would take another."""
+
+    kind: str
+
+
 #: What a value is to a conversation that is spoken again; a field without a role is the protocol's or the client's own.
-Role = Issued | Position | Credential | Varies
+Role = Issued | Position | Credential | Varies | Named
 
 REQUIRED: Any = msgspec.NODEFAULT
 

@@ -55,6 +55,10 @@ def replay(
     timeout: Annotated[
         float, typer.Option(min=0.001, max=3600, metavar="S", help="how much longer than recorded an answer may take")
     ] = 5.0,
+    connections: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="N", help="play so many copies at once, each with other names")
+    ] = 1,
+    repeat: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="play it so often, with other names")] = 1,
     where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
     from_: Annotated[
         float, typer.Option("--from", min=0, metavar="S", help="begin so long after the first packet")
@@ -100,5 +104,7 @@ def replay(
         seed,
         learn_noise,
         targets_from(against, allow_remote or (), option="--against"),
+        connections,
+        repeat,
     )
     replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)

@@ -1,7 +1,8 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
+import itertools
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wiretool.replay.expect import Expectations
     from wiretool.replay.manners.manner import Manner
     from wiretool.replay.outcomes import Outcome
+    from wiretool.replay.player import Player
     from wiretool.replay.script import Script
     from wiretool.sessions.dialogues import Recording
 
@@ -54,6 +56,9 @@ class Playing:
     #: Whether it is played twice, to learn what is another in each run; and whom else it is played to.
     learns: bool = False
     against: "Mapping[str, Address]" = field(default_factory=dict)
+    #: How many copies of it play at once, and how often that is done.
+    connections: int = 1
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +119,13 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     if is_dry:
         told_plan(recording, script, known, playing, judging)
         return
-    played = play_on(recording, script, known, playing)
+    played = play_on(recording, script, known, reading, playing)
     is_whole = played.is_whole
     if playing.learns and is_whole:
-        again = play_on(recording, script, known, replace(playing, record=None))
+        again = play_on(recording, script, known, reading, replace(playing, record=None))
         played = Played(without_noise_of(played, again), again.is_whole)
     if playing.against and is_whole:
-        other = play_on(recording, script, known, replace(playing, targets=playing.against, record=None))
+        other = play_on(recording, script, known, reading, replace(playing, targets=playing.against, record=None))
         compared(played, other, playing, judging)
         return
     reported(recording, script, played, judging, expectations)
@@ -197,25 +202,66 @@ def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
 # -- playing it --------------------------------------------------------------------------------------------------------
 
 
-def play_on(recording: "Recording", script: "Script", known: "Mapping[str, Manner]", playing: Playing) -> Played:
+def play_on(
+    recording: "Recording", script: "Script", known: "Mapping[str, Manner]", reading: Reading, playing: Playing
+) -> Played:
     """Play it to the target or to mocks. PeerError where no connection could be made."""
     from wiretool.net.calling import call
+    from wiretool.replay.chorus import Chorus
+
+    numbers = itertools.count(1)
+    first = player_for(recording, script, known, playing, numbers)
+    others = (
+        copied(recording, known, number, reading, playing, numbers)
+        for number in range(1, playing.connections * playing.repeats)
+    )
+    players = [first, *others]
+    rounds = [players[at : at + playing.connections] for at in range(0, len(players), playing.connections)]
+    with ExitStack() as stack:
+        called = call(Chorus(rounds), stage_for(recording, known, playing, stack))
+    if not called.reached and called.why_unreached:
+        raise PeerError(called.why_unreached)
+    begun = [player for player in players if player.has_begun]
+    return Played([outcome for player in begun for outcome in player.outcomes()], called.is_whole)
+
+
+def player_for(
+    recording: "Recording",
+    script: "Script",
+    known: "Mapping[str, Manner]",
+    playing: Playing,
+    numbers: "Iterator[int]",
+) -> "Player":
+    """Who plays the script of a recording."""
     from wiretool.replay.player import Player
 
     is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
-    player = Player(
+    return Player(
         script,
         known,
         speed=playing.speed,
         seed=playing.seed,
         patience_ns=round(playing.timeout_s * NS_PER_S),
         prepare=recording if is_prepared else None,
+        numbers=numbers,
     )
-    with ExitStack() as stack:
-        called = call(player, stage_for(recording, known, playing, stack))
-    if not called.reached and called.why_unreached:
-        raise PeerError(called.why_unreached)
-    return Played(player.outcomes(), called.is_whole)
+
+
+def copied(
+    recording: "Recording",
+    known: "Mapping[str, Manner]",
+    number: int,
+    reading: Reading,
+    playing: Playing,
+    numbers: "Iterator[int]",
+) -> "Player":
+    """Who plays a copy of the recording, in which clients have other names."""
+    from wiretool.replay.copies import copy_of
+    from wiretool.replay.manners import manners
+
+    copy = copy_of(recording, known, number)
+    own = {name: manner for name, manner in manners().items() if name in known}
+    return player_for(copy, script_for(copy, own, reading), own, playing, numbers)
 
 
 def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing, stack: ExitStack) -> "Stage":

@@ -70,7 +70,8 @@ def _expected(
         if is_noise(role):
             noise.append(place.steps)
         elif isinstance(role, Issued | Position):
-            if place.steps in told and not values.knows(role, place.within, place.value):
+            is_known = not place.is_made and values.knows(role, place.within, place.value)
+            if place.steps in told and not is_known:
                 values.learn(role, place.within, place.value, told[place.steps])
             now = values.live_of(role, place.within, place.value)
             if now != place.value:

@@ -6,7 +6,7 @@ gives back, in their order.
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import inf
 
 from wiretool.faults.live import LiveWatch
@@ -37,8 +37,12 @@ class Player(Caller):
         seed: int = 0,
         patience_ns: int = PATIENCE_NS,
         prepare: Recording | None = None,
+        numbers: Iterator[int] | None = None,
     ) -> None:
-        """The server is first prepared for the recording that is given as `prepare`, if any."""
+        """The server is first prepared for the recording that is given as `prepare`, if any.
+
+        Connections have the next of `numbers`, which several players may share.
+        """
         self._steps = script.steps
         self._manners = manners
         is_timed = any(manners[dialogue.protocol].is_timed() for dialogue in script.dialogues)
@@ -50,7 +54,7 @@ class Player(Caller):
         self._acts: list[Act] = []
         self._lines: dict[int, Line] = {}
         self._number_of: dict[Dialogue, int] = {}
-        self._numbers = itertools.count(1)
+        self._numbers = numbers or itertools.count(1)
         self._record_numbers = itertools.count(1)
         #: Who is spoken to in words of our own, and with what.
         self._talks: list[tuple[int, Talk]] = []
@@ -63,6 +67,11 @@ class Player(Caller):
         #: Since when the step at hand is waited for, and when it is given up.
         self._since_ns: int | None = None
         self._start_ns = 0
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was said, or at least dialled."""
+        return bool(self._lines)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -84,6 +93,8 @@ class Player(Caller):
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
         """The server has sent bytes."""
+        if self.is_over:  # what a server says to our own going is no answer to anything
+            return []
         self._lines[connection].feed(data, now_ns)
         return self._go_on(now_ns)
 

@@ -6,6 +6,7 @@ from typing import Any
 from wiretool.capture.items import Connection, End, Item
 from wiretool.capture.packets import Packet
 from wiretool.dissect import Dissector
+from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.records import Record
 from wiretool.sessions.dialogues import Dialogue, Ended, Opened, Recording, Told
@@ -20,7 +21,10 @@ def recording_of(
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
 ) -> Recording:
-    """What the packets recorded; options as in `dissect.read_from`. CaptureError for damage."""
+    """What the packets recorded; options as in `dissect.read_from`.
+
+    Where the capture is damaged it is what is in front of that, and `notes` is told; CaptureError where that is nothing.
+    """
     recording = Recording()
 
     def listen(connection: Connection, **options: Any) -> Watch:
@@ -28,10 +32,16 @@ def recording_of(
 
     dissector = Dissector(kind=listen, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
     by_number: dict[int, Dialogue] = {}
-    for record in dissector.records(packets):
-        if len(by_number) < len(recording.dialogues):
-            by_number = {dialogue.number: dialogue for dialogue in recording.dialogues}
-        _tell(recording, by_number[record.connection], record)
+    try:
+        for record in dissector.records(packets):
+            if len(by_number) < len(recording.dialogues):
+                by_number = {dialogue.number: dialogue for dialogue in recording.dialogues}
+            _tell(recording, by_number[record.connection], record)
+    except CaptureError as err:
+        if not recording.events:
+            raise
+        if notes is not None:
+            notes(f"{err}; what is in front of that is read")
     recording.events.sort(key=lambda event: event.time_ns)
     return recording
 

@@ -103,6 +103,8 @@ class _Scribe:
         #: Whether bytes of the client are missing since its last frame, so that what is no frame may be half of one.
         self._is_torn = not dialogue.is_opened
         self._is_over = False
+        #: Where bytes of the client are missing, so that what ends there is half a frame.
+        self._holes = {each.offset for each in dialogue.records if each.kind == "gap" and each.side == "client"}
 
     def note(self, event: Event) -> None:
         """Something happened on the connection."""
@@ -132,6 +134,8 @@ class _Scribe:
         if record.kind == "gap":
             return record.why
         if record.kind != "frame":
+            if record.length and record.offset + record.length in self._holes:
+                return f"in front of a hole of the recording: {record.why}"
             return f"behind a hole of the recording: {record.why}" if record.length and self._is_torn else ""
         if not self._is_wanted(record):
             return "not asked for"

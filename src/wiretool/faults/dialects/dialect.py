@@ -121,6 +121,10 @@ class Dialect:
         """Whether a frame only serves to carry others, and says nothing that a caller asked or was told."""
         return False
 
+    def carriage_in(self, record: Record, form: Form) -> Sequence[tuple[str | int, ...]]:
+        """Where in a frame stands what belongs to its connection, and not to what is asked or told."""
+        return ()
+
     def form(self, record: Record) -> Form:
         """The fields of a frame in their JSON form."""
         fields = record.fields

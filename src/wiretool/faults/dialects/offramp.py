@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -20,6 +21,7 @@ from wiretool.records import Record
 _HANDSHAKE = ("HandshakeRequest", "HandshakeResponse")
 #: What a handshake says by its target and headers.
 _DERIVED = ("road", "stream", "defaultOffset", "grants", "extensions")
+_OF_CONNECTION = ("host", "sec-websocket-key")
 _CONTROL = ("Ping", "Pong", "Close")
 #: The lines of one header, those that continue it included.
 _EXTENSIONS = re.compile(rb"(?im)^Sec-WebSocket-Extensions[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*")
@@ -39,6 +41,12 @@ class OfframpDialect(Dialect):
     def check_length(self, kind: Kind) -> None:
         if kind[1] in _HANDSHAKE:
             raise EncodeError("is no frame and says nothing of its length", path=kind[1])
+
+    def carriage_in(self, record: Record, form: Form) -> Sequence[tuple[str | int, ...]]:
+        """The server's address and the key of a request, which is drawn by lot (RFC 6455 §4.1)."""
+        if not isinstance(record.fields, HandshakeRequest):
+            return ()
+        return [("headers", at, 1) for at, (name, _) in enumerate(form["headers"]) if name.lower() in _OF_CONNECTION]
 
     def form(self, record: Record) -> Form:
         form = super().form(record)

@@ -9,6 +9,7 @@ from wiretool.records import Record
 from wiretool.replay.diff.aligning import align
 from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
 from wiretool.replay.diff.matching import Matched, match
+from wiretool.replay.diff.shifting import Met, shift_positions
 from wiretool.replay.judge import ABSENT, judge, judge_number
 from wiretool.replay.line import covered
 from wiretool.replay.manners.manner import Difference, Manner, Verdict
@@ -42,6 +43,8 @@ class _Comparison:
         self._subjects, self._other_subjects = subjects_of(one), subjects_of(other)
         #: By the number of the record of the first recording with which it can be judged.
         self._judgements: list[tuple[int, Callable[[], None]]] = []
+        #: Frames of both that belong together.
+        self._met: list[Met] = []
         self._outcomes: list[Outcome] = []
         self._only_other: list[Outcome] = []
 
@@ -54,6 +57,7 @@ class _Comparison:
                 _Pair(self, eye, one, other).compare()
             self._outcomes += [self._alone(each, Verdict.MISSING) for each in matched.one]
             self._only_other += [self._alone(each, Verdict.EXTRA) for each in matched.other]
+        shift_positions(self._values, self._met)
         for _, judgement in sorted(self._judgements, key=lambda each: each[0]):
             judgement()
         return self._outcomes + self._only_other
@@ -86,6 +90,10 @@ class _Comparison:
     def add(self, outcome: Outcome, *, is_other: bool = False) -> None:
         """An outcome; of something that only the second recording has if `is_other`."""
         (self._only_other if is_other else self._outcomes).append(outcome)
+
+    def meet(self, met: Met) -> None:
+        """Two frames belong together."""
+        self._met.append(met)
 
     def judge_at(self, n: int, judgement: Callable[[], None]) -> None:
         """Judge when what came before that record of the first recording is judged."""
@@ -156,6 +164,7 @@ class _Pair:
         )
         self._whole.add(outcome)
         self._whole.judge_at(request.n, partial(self._judge_request, outcome, counterpart.request))
+        self._whole.meet(Met(self._eye, request, counterpart.request))
         self._plan_replies(outcome, self._meant(counterpart.replies))
 
     def _meant(self, replies: Sequence[Record]) -> list[Record]:
@@ -178,6 +187,7 @@ class _Pair:
         last = outcome.request.n if outcome.request else -1
         for recorded, live in zip(outcome.recorded, replies, strict=False):
             last = max(last, recorded.n)
+            self._whole.meet(Met(self._eye, recorded, live, outcome.request))
             self._whole.judge_at(last, partial(self._judge_reply, outcome, recorded, live))
         if len(replies) != len(outcome.recorded):
             self._whole.judge_at(last, partial(self._judge_number, outcome, replies))
@@ -272,7 +282,8 @@ class _Pair:
                 outcome = Outcome(self._one, None, recorded, live)
                 name, other = self._whole.names
                 told = f"{error} of the {side} ({why}): {len(recorded):,} in {name}, {len(live):,} in {other}"
-                outcome.note(Verdict.DIFFERENT, told)
+                is_torn = self._is_other_torn if len(live) > len(recorded) else self._is_torn
+                outcome.note(Verdict.UNKNOWN if is_torn else Verdict.DIFFERENT, told)
                 self._whole.add(outcome)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from wiretool.codec.message import Issued, Position, Role
+from wiretool.codec.message import Issued, Position, Role, Varies
 from wiretool.faults.dialects.dialect import Form, Kind
-from wiretool.faults.places import Pattern, changed_at, values_at
+from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, is_noise
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -30,7 +30,8 @@ class Eye(Manner):
         return [*self._manner.roles(record), *((pattern, CLIENT_ID) for pattern in self._ids(record))]
 
     def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
-        return [*self._manner.places(record, form, request), *self.ids(record, form)]
+        found = [*self._manner.places(record, form, request), *self.ids(record, form)]
+        return found + [Place(steps, None, Varies(), None) for steps in self.dialect.carriage_in(record, form)]
 
     def has_ids(self, record: Record) -> bool:
         """Whether ids of clients may stand in such a frame."""
@@ -52,7 +53,7 @@ class Eye(Manner):
         made: Any = self.form(record)
         for place in self.places(record, made):
             if is_noise(place.role) or isinstance(place.role, Issued | Position):
-                made = changed_at(made, place.steps, lambda _: None)
+                made = with_value(made, place.steps, None)
         return record.message, repr(made)
 
     # -- what the protocol's own manner knows --------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from wiretool.sessions.dialogues import Dialogue
 LIKENESS_MIN = 0.25
 #: Pairs whose likeness is looked at; of more, all that are left belong together in their order.
 PAIRS_MAX = 40_000
-#: What the same port, and the same number of frames, are worth beside what is said.
-_HINT = 0.01
+#: What it is worth beside what is said that the server's port is the same, and the addresses and ports of both.
+_SAME_PORT = 0.01
+_SAME_ENDS = LIKENESS_MIN
 Subject = Callable[[Record], Hashable]
 
 
@@ -88,7 +89,7 @@ def _take_alike(matched: Matched, subject: Subject, other_subject: Subject) -> N
 class _Profile(NamedTuple):
     """What is said on a connection, in numbers."""
 
-    port: str
+    ends: tuple[str, str]
     messages: Mapping[Hashable, int]
     words: Mapping[Hashable, int]
 
@@ -96,12 +97,15 @@ class _Profile(NamedTuple):
     def of(cls, dialogue: Dialogue, subject: Subject) -> "_Profile":
         said = asked(dialogue)
         words = Counter[Hashable]((record.message, subject(record)) for record in said)
-        return cls(dialogue.server.rpartition(":")[2], Counter[Hashable](record.message for record in said), words)
+        return cls((dialogue.client, dialogue.server), Counter[Hashable](record.message for record in said), words)
 
 
 def _likeness(one: _Profile, other: _Profile) -> float:
-    shared = (_shared(one.messages, other.messages) + _shared(one.words, other.words)) / 2
-    return shared + _HINT * (one.port == other.port) if shared else 0.0
+    if one.ends == other.ends:
+        hint = _SAME_ENDS
+    else:
+        hint = _SAME_PORT * (one.ends[1].rpartition(":")[2] == other.ends[1].rpartition(":")[2])
+    return (_shared(one.messages, other.messages) + _shared(one.words, other.words)) / 2 + hint
 
 
 def _shared(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> float:

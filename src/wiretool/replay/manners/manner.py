@@ -6,7 +6,9 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from wiretool.codec.message import Credential, Issued, Message, Position, Role, Varies
+import msgspec
+
+from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, Varies
 from wiretool.faults.dialects import dialect_of
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import Pattern, roles_in, values_at, with_value
@@ -70,6 +72,8 @@ class Place(NamedTuple):
     role: Role
     #: What a value counts within.
     within: Hashable
+    #: The server makes it up here, whatever it was said of before.
+    is_made: bool = False
 
 
 class Manner:
@@ -133,6 +137,24 @@ class Manner:
                 if live != place.value:
                     made = with_value(made, place.steps, live)
         return record.raw if made is form else self.dialect.frame(record, made, record.raw, conversation, rng)
+
+    def alias(self, record: Record, number: int) -> Record:
+        """The frame as another client, of that number, says or hears it: with names of its own."""
+        form = self.form(record) if record.kind == "frame" and self.roles(record) else {}
+        made: Any = form
+        for place in self.places(record, form) if form else ():
+            name = self.other_name(place.role, place.value, number)
+            if name != place.value:
+                made = with_value(made, place.steps, name)
+        if made is form:
+            return record
+        fields = self.protocol.from_json(record.message, record.side, made)
+        raw = self.dialect.frame(record, made, record.raw, self.protocol.open(True), random.Random(number))
+        return msgspec.structs.replace(record, fields=fields, raw=raw)
+
+    def other_name(self, role: Role, name: Any, number: int) -> Any:
+        """What the client of that number calls something, where names are the clients'."""
+        return f"{name}-{number}" if isinstance(role, Named) and isinstance(name, str) else name
 
     def door(self, dialogue: Dialogue) -> str:
         """Which of the addresses of a server a connection goes to: the name of a mock's door, empty for its first."""

@@ -189,7 +189,7 @@ class OfframpManner(Manner):
         if not isinstance(live.fields, MessageEvent):
             return super().match(live, unheard, values, dialogue)
         within = self._partition(dialogue.number, live.fields.partition)
-        return Matcher(_OFFSET_ROLE, within, values).match(live.fields, unheard)
+        return Matcher(_OFFSET_ROLE, within, values, self._excuses_of(dialogue).is_known).match(live.fields, unheard)
 
     def is_expected(self, reply: Record) -> bool:
         if not isinstance(reply.fields, Message) or isinstance(reply.fields, Ping | Pong):
@@ -197,7 +197,7 @@ class OfframpManner(Manner):
         excuses = self._excuses.get(reply.connection)
         if excuses is None or not isinstance(reply.fields, Close | RebalanceEvent):
             return True
-        return excuses.missing(reply, None) is None
+        return excuses.is_expected(reply)
 
     def _of(self, record: Record) -> Excuses | None:
         return self._excuses.get(record.connection)

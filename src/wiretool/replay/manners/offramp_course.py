@@ -97,6 +97,11 @@ class Course:
         """Whether either side has sent its Close."""
         return {record.side for record in self.frames if record.message == "Close"} == {"client", "server"}
 
+    @cached_property
+    def is_torn(self) -> bool:
+        """Whether bytes of the client are missing, so that its frames may stand in the wrong place."""
+        return any(each.side == "client" and each.kind == "gap" for each in self.dialogue.records)
+
     def is_silent_behind(self, n: int) -> bool:
         """Whether nothing of the server was recorded behind record `n`."""
         return not any(each.side == "server" and each.n > n for each in self.frames)
@@ -110,6 +115,17 @@ class Course:
             (r for r in self.frames if r.side == "server" and r.message == "Close" and r.reply_to is None),
             None,
         )
+
+    @cached_property
+    def is_opened_whole(self) -> bool:
+        """Whether all that was said from the beginning on was recorded."""
+        return not (self.is_greeted or self.is_lossy or self.is_torn)
+
+    @cached_property
+    def is_cut_short(self) -> bool:
+        """Whether the server ended it for what the client said, and has assigned nothing before."""
+        code = getattr(self.close.fields, "code", 0) if self.close is not None else 0
+        return code in _FAILURES and not any(isinstance(each.fields, RebalanceEvent) for each in self.frames)
 
     @cached_property
     def lax_at(self) -> int | None:
@@ -154,7 +170,7 @@ class Course:
     def owed(self) -> int:
         """How many messages were asked for before the recording begins, as far as they came."""
         asked = owed = 0
-        for record in self.frames:
+        for at, record in enumerate(self.frames):
             fields = record.fields
             if isinstance(fields, MessageEvent):
                 owed += asked == 0
@@ -162,7 +178,7 @@ class Course:
             elif isinstance(fields, RequestEvent):
                 asked += max(fields.count, 0)
             elif isinstance(fields, CancelEvent):
-                break
+                return owed + (self._under_way(at) if asked == 0 else 0)
         return owed
 
     def heard_after(self) -> Iterator[tuple[int, MessageEvent]]:

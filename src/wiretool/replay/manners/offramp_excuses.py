@@ -14,6 +14,7 @@ _WORDY = frozenset({1001, 1002, 1003, 1007, 1009})
 _UNREADABLE = ("Deflated", "Unknown")
 _LAX = "an event that only the original's lax decoder takes ends the connection (decision 25)"
 _MEMORY = "the original in memory assigns its one partition at the first REQUEST of any count (reference 3.9)"
+_EARLY = "a COMMIT before anything was asked for has no success (decision 15)"
 _SHARED = "the original in memory gives each consumer of a stream all messages (reference 3.9)"
 _CUT = "how a message is cut into frames is the server's affair"
 _OURS = "the beginning of the connection was not recorded"
@@ -21,6 +22,7 @@ _HOLE = "bytes of the server are missing in the recording"
 _END = "the recording ends before it"
 _CLOCK = "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
 _UNTOLD = "what the road has at this place was not recorded"
+_UNSERVED = "the recorded server ended the connection for a later event before it had served the REQUEST"
 _AT_ONCE = "a server tells everybody at once who has which partitions (decision 16)"
 _LAST = "once both have sent a Close, either may end TCP first"
 _OTHER_REFUSAL = "refusals come in HTTP or after the upgrade (decision 6)"
@@ -50,11 +52,19 @@ class Excuses:
             return Excuse(
                 Verdict.EXPLAINED, "the original turns half a surrogate pair into `?`; it comes back as it was"
             )
+        if name == "COMMIT_RESPONSE" and steps == ("success",) and self._is_early(recorded):
+            return Excuse(Verdict.EXPLAINED, _EARLY)
         if name == "HandshakeResponse" and steps == ("status",) and self._is_other_refusal(difference):
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         if name == "HandshakeResponse" and self._is_refused_otherwise(live):
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         return None
+
+    def _is_early(self, recorded: Record) -> bool:
+        """Whether a COMMIT was answered before anything was asked for."""
+        return self._course.is_opened_whole and not any(
+            isinstance(each.fields, RequestEvent) and each.n < (recorded.reply_to or 0) for each in self._course.taken
+        )
 
     def _is_other_refusal(self, difference: Difference) -> bool:
         """Whether both refuse, one of them after the upgrade; or with 500 what is the client's fault."""
@@ -69,6 +79,12 @@ class Excuses:
         recorded = next((each for each in self._course.frames if each.message == "HandshakeResponse"), None)
         was = getattr(recorded.fields, "status", 0) if recorded is not None else 0
         return status != was and self._is_other_refusal(Difference((), was, status))
+
+    def is_expected(self, recorded: Record) -> bool:
+        """Whether a Close or a REBALANCE of the server will come."""
+        if isinstance(recorded.fields, RebalanceEvent):
+            return self._is_asked(recorded.n)
+        return self._course.failure is None
 
     # -- no answer -----------------------------------------------------------------------------------------------------
 
@@ -85,7 +101,9 @@ class Excuses:
             return Excuse(Verdict.EXPLAINED, _LAX)
         if course.failure is not None and recorded.message == "Close":
             return Excuse(Verdict.EXPLAINED, course.failure[1])
-        if recorded.message == "Close" and recorded is course.close and not course.is_granted:
+        if recorded is course.close and course.is_torn and course.is_closed_by_both:
+            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who sent the first Close")
+        if recorded is course.close and not course.is_granted:
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         if isinstance(recorded.fields, RebalanceEvent) and not self._is_asked(recorded.n):
             return Excuse(Verdict.EXPLAINED, _MEMORY)
@@ -117,6 +135,8 @@ class Excuses:
             return self._extra_message(live.fields)
         if request is None and course.is_greeted and live.message in ("CONNECTION", "REBALANCE"):
             return Excuse(Verdict.UNKNOWN, _OURS)
+        if isinstance(live.fields, RebalanceEvent) and course.is_cut_short:
+            return Excuse(Verdict.EXPLAINED, _UNSERVED)
         if isinstance(live.fields, RebalanceEvent) and self._is_shared:
             return Excuse(Verdict.EXPLAINED, _AT_ONCE)
         return self._extra_behind(0 if request is None else request.n)
@@ -134,7 +154,7 @@ class Excuses:
 
     def _extra_message(self, event: MessageEvent) -> Excuse | None:
         place = event.partition, event.offset
-        if self._is_known(event):
+        if self.is_known(event):
             is_again = self._course.contents.get(place) == content_of(event)
             if not is_again or self._is_shared or self._course.is_greeted:
                 return Excuse(Verdict.NOISE, _CLOCK)
@@ -144,9 +164,11 @@ class Excuses:
         is_behind = self._has_demand and place[1] > max(told, default=-1)
         return Excuse(Verdict.UNKNOWN, _UNTOLD) if is_hole or is_behind else None
 
-    def _is_known(self, event: MessageEvent) -> bool:
-        """Whether somebody was told of such a message on the road."""
+    def is_known(self, event: MessageEvent, offset: int | None = None) -> bool:
+        """Whether somebody was told of such a message on the road, at that place if one is given."""
         content = content_of(event)
+        if offset is not None:
+            return any(course.contents.get((event.partition, offset)) == content for course in self._others)
         return any(
             known == content and place[0] == event.partition
             for course in self._others

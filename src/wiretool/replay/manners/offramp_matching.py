@@ -1,6 +1,6 @@
 """Which recorded MESSAGE a live one is: they come when they come, and partitions take turns as they like."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from wiretool.codec.message import Issued, Position
 from wiretool.protocols.offramp.messages import MessageEvent
@@ -8,6 +8,7 @@ from wiretool.records import Record
 from wiretool.replay.manners.offramp_course import content_of
 from wiretool.replay.values import Values
 
+IsKnown = Callable[[MessageEvent, int], bool]
 #: What is noted of a shift of offsets: that a second message had it as well, or which one a message spoke for instead.
 _SURE, _DOUBTED = Issued("offsets are sure"), Issued("offsets may be")
 
@@ -19,17 +20,19 @@ class Matcher:
     message that speaks against it is not as recorded; the next one, if the two agree, sets it right.
     """
 
-    def __init__(self, role: Position, within: Hashable, values: Values) -> None:
+    def __init__(self, role: Position, within: Hashable, values: Values, is_known: IsKnown) -> None:
+        """`is_known`: whether there is such a message at that place of the recorded road."""
         self._role = role
         self._within = within
         self._values = values
+        self._is_known = is_known
 
     def match(self, live: MessageEvent, unheard: Mapping[int, Record]) -> int | None:
         """The number of the recorded one, None where there is none."""
         same = ((number, event) for number, event in _messages(unheard) if event.partition == live.partition)
         if not self._values.knows(self._role, self._within, 0):
             return self._match_first(live, same) or self._elsewhere(live, unheard)
-        self._set_right()
+        self._set_right(live)
         return self._match_known(live, same) or self._elsewhere(live, unheard)
 
     @property
@@ -75,15 +78,20 @@ class Matcher:
         if not self._values.knows(_SURE, self._within, None):
             self._values.bind(_DOUBTED.kind, self._within, None, shift)
 
-    def _set_right(self) -> None:
-        """What the last message spoke for is believed."""
+    def _set_right(self, live: MessageEvent) -> None:
+        """What the last message spoke for is believed where this one speaks for it, and not for what was known."""
         shift = self._values.live_of(_DOUBTED, self._within, None)
-        if shift is not None and not self._values.knows(_SURE, self._within, None):
+        if shift is None or self._values.knows(_SURE, self._within, None):
+            return
+        is_old = self._is_known(live, live.offset - self._shift)
+        if not is_old and self._is_known(live, live.offset - shift):
             self._values.shift(self._role.kind, self._within, shift)
-            self._values.bind(_SURE.kind, self._within, None, True)
+        self._values.bind(_SURE.kind, self._within, None, True)
 
     def _elsewhere(self, live: MessageEvent, unheard: Mapping[int, Record]) -> int | None:
         """The next one of another partition that says the same."""
+        if self._is_known(live, live.offset - self._shift):
+            return None
         seen: set[int] = set()
         for number, event in _messages(unheard):
             if event.partition not in seen and event.partition != live.partition:

@@ -305,8 +305,9 @@ class Excuses:
 def _is_of_another(reply: Any, request: Record | None) -> bool:
     """Whether what was read is not what was asked for: an earlier read with the same id was not recorded."""
     asked = None if request is None else request.fields
-    is_read = isinstance(reply, messages.SegmentRead) and isinstance(asked, messages.ReadSegment)
-    return is_read and (reply.segment, reply.offset) != (asked.segment, asked.offset)
+    if not (isinstance(reply, messages.SegmentRead) and isinstance(asked, messages.ReadSegment)):
+        return False
+    return (reply.segment, reply.offset) != (asked.segment, asked.offset)
 
 
 def is_unloading(reply: Any) -> bool:

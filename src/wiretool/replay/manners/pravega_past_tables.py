@@ -102,6 +102,9 @@ class TablesPast:
             self._there(table, request.n)
             is_missing = isinstance(reply, failures.TableKeyDoesNotExist)
             self._refused(table, keys_of(request.fields), is_missing=is_missing)
+        elif isinstance(reply, failures.TableSegmentNotEmpty):
+            self._there(table, request.n)
+            self._holds_something(table)
         elif _has_fixed_keys(request.fields, reply):
             self._fix_keys(table)
         return True
@@ -164,15 +167,20 @@ class TablesPast:
         """All is heard: where nothing else tells why a change of several keys was refused, it was the first."""
         for table, unknown, is_missing in self._refusals:
             before = table.before
-            if before is None or any(
-                _first_version(before, key.data) not in (None, key.key_version) for key in unknown
-            ):
+            assert before is not None, "all is known of a table that was made"
+            if any(_first_version(before, key.data) not in (None, key.key_version) for key in unknown):
                 continue
             blamed = next((key.data for key in unknown if _first_version(before, key.data) is None), None)
             if blamed is not None and is_missing:
                 before.absent.add(blamed)
             elif blamed is not None:
                 before.entries[blamed] = Held(None, b"?")
+
+    def _holds_something(self, table: _Table) -> None:
+        """There is an entry in a table; one is made up where none is known."""
+        is_known = any(versions[-1] != _NOT_THERE for versions in table.versions.values())
+        if table.before is not None and not is_known and not table.before.entries:
+            table.before.entries[b"?"] = Held(None, b"?")
 
     def _fix_keys(self, table: _Table) -> None:
         """All keys of the table have one length."""

@@ -61,7 +61,8 @@ Saying = Generator[Sequence[Message], Sequence[Record], T]
 def prepared(past: Past, values: Values) -> Talk:
     """Make what was there before the recording; where it lies otherwise now, `values` learns it."""
     yield [HELLO]
-    names = [name for name in past.segments if name not in past.before or not past.before[name].is_table]
+    named = dict.fromkeys((*past.segments, *past.before))
+    names = [name for name in named if name not in past.before or not past.before[name].is_table]
     found = yield from _infos([name for name in names if name not in past.made_up])
     for name in names:
         info = found.get(name)

@@ -19,10 +19,10 @@ from wiretool.protocols.sbp_0_1.session import BatchConversation
 from wiretool.records import Record
 from wiretool.replay.manners import sbp_excuses
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
-from wiretool.replay.manners.sbp_grounds import Grounds, grounds_in
+from wiretool.replay.manners.sbp_grounds import OK, Grounds, grounds_in, made_in
 from wiretool.replay.manners.sbp_prepare import preparations
 from wiretool.replay.manners.sbp_prepare_batches import batch_preparations
-from wiretool.replay.manners.sbp_servers import Servers, servers_in
+from wiretool.replay.manners.sbp_servers import Servers, code_of, servers_in
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -89,7 +89,11 @@ class SbpManner(Manner):
 
     def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
         found = list(super().places(record, form, request))
+        if record.side == "server" and record.message == "ALLOCATE_ID" and code_of(record) != OK:
+            found = []  # the number 0 of a refusal is that of nobody
         if record.side == "server":
+            made = set(made_in(record))
+            found = [place._replace(is_made=(_kind(place), place.value) in made) for place in found]
             found += _numbers_in(form.get("header"), ("header",))
         return found
 
@@ -102,9 +106,6 @@ class SbpManner(Manner):
         return door
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
-        header = record.fields.get("header") if isinstance(record.fields, Mapping) else None
-        if isinstance(header, Mapping) and "raw_hex" in header:
-            return record.raw  # whatever it is, it is not what it should be
         assert isinstance(conversation, SbpConversation)
         dialogue = self.grounds.dialogue_of.get(record.n)
         if isinstance(conversation, BatchConversation) and dialogue in self._schema_of:
@@ -172,6 +173,10 @@ class SbpManner(Manner):
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         return sbp_excuses.excuse_end(self.grounds, dialogue, was_ended=was_ended)
+
+
+def _kind(place: Place) -> str:
+    return place.role.kind if isinstance(place.role, Issued) else ""
 
 
 def _schemas_in(dialogues: Iterable[Dialogue]) -> dict[Dialogue, Schema]:

@@ -34,6 +34,7 @@ FOREIGN = "a header format that nobody defined is refused (sbp.md §5, 11), the 
 MALFORMED = "behind bytes that are no frame ours says GOAWAY and ends (sbp.md §5, 4), the recorded one falls silent"
 TOO_LARGE = "the recorded range server never says anything again behind an answer beyond 16 MiB (sbp.md §4.3)"
 RACED = "an append was on its way in the recorded server, and is durable at once here (sbp.md §4.5, APPEND 3)"
+RESIZED = "batches of a stream with another number take other room, and a FETCH is cut by bytes (sbp.md §4.5, FETCH)"
 DEALT = "the placement driver deals ranges out in turn, from where it had come to (sbp.md §4.5, REPORT_METRICS)"
 FILLED = "data nodes told of records that nobody was recorded to append; ours has what it was given (sbp.md §4.6)"
 SILENT = "the recorded placement driver took range servers for dead that had been silent for a while (sbp.md §4.2)"
@@ -80,6 +81,19 @@ def _shapes(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
         (entry["meta"].get("base_offset"), entry["meta"].get("last_offset_delta"), entry["payload"])
         for entry in entries
     ]
+
+
+def _resized(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+    """A FETCH that is cut by bytes has fewer or more of the same batches, since these are not as long as they were."""
+    if recorded.message != "FETCH" or difference.steps != ("payload", "entries"):
+        return None
+    if not all(isinstance(each, list) for each in (difference.expected, difference.live)):
+        return None
+    before, now = _shapes(difference.expected), _shapes(difference.live)
+    shorter = min(len(before), len(now))
+    lengths = [[entry["length"] for entry in entries_of(each)[:shorter]] for each in (recorded, live)]
+    is_cut = shorter > 0 and fields_in(request).get("max_wait_ms", 0) > 0 and before[:shorter] == now[:shorter]
+    return explained(RESIZED) if is_cut and lengths[0] != lengths[1] else None
 
 
 def _entry_code(record: Record, at: Any) -> int:
@@ -187,7 +201,18 @@ def _leads_in(detail: Any) -> list[bool] | None:
     return sorted(node.is_leader for node in cluster.nodes or ())
 
 
-_CASES: Sequence[Case] = (_raced, _restarted, _foreign, _dealt, _dealt_nodes, _filled, _silent, _timed_out, _named)
+_CASES: Sequence[Case] = (
+    _raced,
+    _resized,
+    _restarted,
+    _foreign,
+    _dealt,
+    _dealt_nodes,
+    _filled,
+    _silent,
+    _timed_out,
+    _named,
+)
 
 
 # -- an answer that does not come, or comes too much -------------------------------------------------------------------

@@ -25,6 +25,8 @@ class DriverPast:
     living: set[int] = field(default_factory=set)
     #: Streams that were gone by then, though their ranges were not.
     deleted: set[int] = field(default_factory=set)
+    #: Numbers of streams that were asked for and were none then.
+    strange: set[int] = field(default_factory=set)
 
 
 class DriverSeen:
@@ -41,6 +43,7 @@ class DriverSeen:
     def look(self, exchange: Exchange) -> None:
         """One request and its answer."""
         asked, name = fields_in(exchange.request), exchange.request.message
+        self.past.strange |= _streams_in(asked) - self._streams
         server = asked.get("range_server") or {}
         if name in ("HEARTBEAT", "REPORT_METRICS") and "server_id" in server:
             self._heard.add(server["server_id"])
@@ -110,6 +113,12 @@ class DriverSeen:
     def _server(self, server: Fields) -> None:
         if server["server_id"] not in self._heard and server["server_id"] not in self.past.servers:
             self.past.servers[server["server_id"]] = server.get("advertise_addr") or ""
+
+
+def _streams_in(asked: Fields) -> set[int]:
+    """The streams that a request to a placement driver is about."""
+    tables = (asked, *(asked.get(name) or {} for name in ("stream", "range", "criteria")))
+    return {table["stream_id"] for table in tables if table.get("stream_id", -1) >= 0}
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """What servers of the newest schema are told before a recording is spoken again, so that they are where it begins."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wiretool.codec import reference
@@ -14,6 +14,7 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Talk
 from wiretool.replay.manners.sbp_grounds import ADDRESS, exchanges_with
 from wiretool.replay.manners.sbp_past import (
+    NOT_FOUND,
     RANGE_NOT_FOUND,
     DriverPast,
     DriverSeen,
@@ -28,7 +29,8 @@ from wiretool.sessions.dialogues import Recording
 if TYPE_CHECKING:
     from wiretool.replay.manners.sbp import SbpManner
 
-HEARTBEAT, REPORT_METRICS, CREATE_RANGE, CREATE_STREAM, DELETE_STREAM = 0x0003, 0x4001, 0x2004, 0x3001, 0x3002
+HEARTBEAT, REPORT_METRICS, CREATE_RANGE, CREATE_STREAM = 0x0003, 0x4001, 0x2004, 0x3001
+DELETE_STREAM, DESCRIBE_STREAM = 0x3002, 0x3004
 ROLE_RANGE_SERVER, SEAL_AT_SERVER, SEAL_AT_DRIVER = 2, 1, 2
 _STREAM = Issued("stream", besides=(-1,))
 #: How far off the number of a stream is put where a range server has ranges of one with its number; how often.
@@ -72,6 +74,12 @@ def _prepare_driver(manner: "SbpManner", past: DriverPast, values: Values) -> Ta
         values.bind("range server", None, number, number)
         values.bind(ADDRESS, None, address, address)
         manner.grounds.told |= {("range server", number), (ADDRESS, address)}
+
+    def question(number: int) -> list[SbpFrame]:
+        return [asking.frame(DESCRIBE_STREAM, tables.DescribeStreamRequest(stream_id=number))]
+
+    for number in sorted(past.strange - past.streams.keys()):
+        yield from _set_aside(values, number, question, (0, NOT_FOUND))
     if past.servers:
         yield [asking.frame(HEARTBEAT, _beat(number, address)) for number, address in past.servers.items()]
     if past.streams:
@@ -163,14 +171,23 @@ def _move_aside(manner: "SbpManner", asking: _Asking, seen: ServerSeen, values: 
         if stream_id >= 0 and not is_given:
             streams.setdefault(stream_id, set()).add(index)
     for stream_id, indexes in streams.items():
-        now = stream_id
-        for _ in range(ASIDE_MAX):
-            replies = yield [asking.frame(FETCH, _glance(now, index)) for index in sorted(indexes)]
-            if all(code_of(reply) in (0, RANGE_NOT_FOUND) for reply in replies):
-                break
-            now += ASIDE
-        if now != stream_id:
-            values.bind("stream", None, stream_id, now)
+
+        def glances(now: int, indexes: Iterable[int] = indexes) -> list[SbpFrame]:
+            return [asking.frame(FETCH, _glance(now, index)) for index in sorted(indexes)]
+
+        yield from _set_aside(values, stream_id, glances, (0, RANGE_NOT_FOUND))
+
+
+def _set_aside(values: Values, number: int, ask: Callable[[int], list[SbpFrame]], free: Collection[int]) -> Talk:
+    """Call a stream by another number where the server has one of that number, as its answers to `ask` tell."""
+    now = number
+    for _ in range(ASIDE_MAX):
+        replies = yield ask(now)
+        if all(code_of(reply) in free for reply in replies):
+            break
+        now += ASIDE
+    if now != number:
+        values.bind("stream", None, number, now)
 
 
 def _glance(stream_id: int, index: int) -> Table:

@@ -1,0 +1,68 @@
+"""Several players as one caller: copies of a recording at once, or one after the other."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from wiretool.net.caller import Act, Caller, Dial
+from wiretool.replay.player import Player
+
+
+class Chorus(Caller):
+    """Players that share a server. Rounds follow each other; those of one round play at the same time."""
+
+    def __init__(self, rounds: Iterable[Sequence[Player]]) -> None:
+        self._rounds = list(rounds)
+        self._at = 0
+        self._player_of: dict[int, Player] = {}
+
+    @property
+    def players(self) -> list[Player]:
+        """All of them."""
+        return [player for each in self._rounds for player in each]
+
+    def start(self, now_ns: int) -> list[Act]:
+        return self._begin(now_ns)
+
+    def opened(self, connection: int, now_ns: int) -> list[Act]:
+        return self._tell(connection, lambda player: player.opened(connection, now_ns), now_ns)
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
+        return self._tell(connection, lambda player: player.received(connection, data, now_ns), now_ns)
+
+    def ended(self, connection: int, now_ns: int) -> list[Act]:
+        return self._tell(connection, lambda player: player.ended(connection, now_ns), now_ns)
+
+    def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        return self._tell(connection, lambda player: player.lost(connection, why, now_ns), now_ns)
+
+    def woken(self, now_ns: int) -> list[Act]:
+        acts: list[Act] = []
+        for player in self._rounds[self._at]:
+            if player.wake_ns is not None and player.wake_ns <= now_ns:
+                acts += self._noted(player, player.woken(now_ns))
+        return acts + self._go_on(now_ns)
+
+    def _begin(self, now_ns: int) -> list[Act]:
+        acts = [act for player in self._rounds[self._at] for act in self._noted(player, player.start(now_ns))]
+        return acts + self._go_on(now_ns)
+
+    def _tell(self, connection: int, what: Callable[[Player], list[Act]], now_ns: int) -> list[Act]:
+        player = self._player_of[connection]
+        return self._noted(player, what(player)) + self._go_on(now_ns)
+
+    def _noted(self, player: Player, acts: list[Act]) -> list[Act]:
+        for act in acts:
+            if isinstance(act, Dial):
+                self._player_of[act.connection] = player
+        return acts
+
+    def _go_on(self, now_ns: int) -> list[Act]:
+        """See when to be woken; when all of a round are over, the next one begins."""
+        playing = self._rounds[self._at]
+        self.wake_ns = min((each.wake_ns for each in playing if each.wake_ns is not None), default=None)
+        if not all(player.is_over for player in playing):
+            return []
+        if self._at + 1 == len(self._rounds):
+            self.is_over = True
+            return []
+        self._at += 1
+        return self._begin(now_ns)

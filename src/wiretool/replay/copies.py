@@ -1,0 +1,27 @@
+"""Copies of a recording in which clients have other names, so that they do not get in each other's way."""
+
+from collections.abc import Mapping
+
+from wiretool.records import Record
+from wiretool.replay.manners.manner import Manner
+from wiretool.sessions.dialogues import Dialogue, Recording, Told
+
+
+def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) -> Recording:
+    """The recording under other names; copy 0 is the recording itself."""
+    if not number:
+        return recording
+    others: dict[Dialogue, Dialogue] = {}
+    renamed: dict[int, Record] = {}
+    for dialogue in recording.dialogues:
+        manner = manners.get(dialogue.protocol)
+        other = others[dialogue] = Dialogue(
+            dialogue.number, dialogue.client, dialogue.server, dialogue.protocol, dialogue.is_opened
+        )
+        other.records = [record if manner is None else manner.alias(record, number) for record in dialogue.records]
+        renamed |= {record.n: record for record in other.records}
+    copy = Recording(list(others.values()))
+    for event in recording.events:
+        moved = event._replace(dialogue=others[event.dialogue])
+        copy.events.append(moved._replace(record=renamed[moved.record.n]) if isinstance(moved, Told) else moved)
+    return copy

@@ -1,0 +1,227 @@
+"""Recorded Offramp conversations are spoken again to a mock that is such a server, or one that is otherwise."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SHARED
+from tests.replay.stage import Replayed, replay
+from wiretool.capture.files import read_packets
+from wiretool.protocols.registry import PROTOCOLS
+from wiretool.replay.manners import manners
+from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.manners.offramp import OfframpManner
+from wiretool.replay.recording import recording_of
+from wiretool.servers.choose import mock_for
+from wiretool.servers.mock import Mock, Outbox
+from wiretool.servers.offramp.roads import RoadStart
+from wiretool.servers.options import MockOptions
+
+OWN = Path(__file__).parent.parent.parent / "captures" / "offramp"
+#: TLS without its keys: nothing in them is known to be ours.
+SEALED = ("java_tls13.pcap", "java_tls13_dsb.pcapng")
+
+
+def captures() -> list[Path]:
+    """Every capture of Offramp that is at hand, each name once."""
+    found: dict[str, Path] = {}
+    for folder in (OWN, SHARED / "captures" / "offramp"):
+        found |= {path.name: path for path in sorted(folder.glob("*.pcap*")) if path.name not in SEALED}
+    return [found[name] for name in sorted(found)]
+
+
+def capture(name: str) -> Path:
+    return next(path for path in captures() if path.name.startswith(f"{name}.pcap"))
+
+
+def mock_of(path: Path, options: MockOptions | None = None) -> tuple[Mock, MockOptions]:
+    """A mock that is such a server as was recorded, and its options."""
+    made = options or manners()["offramp"].mock_options(recording_of(read_packets([path])), MockOptions())
+    return mock_for("offramp", made), made
+
+
+def counts(replayed: Replayed) -> Counter[Verdict]:
+    return Counter(outcome.verdict for outcome in replayed.outcomes)
+
+
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+def test_a_capture_replays_without_a_finding(path: Path) -> None:
+    replayed = replay(path)
+    assert replayed.outcomes
+    assert not replayed.findings
+    for outcome in replayed.outcomes:
+        assert outcome.reasons or outcome.verdict not in (Verdict.EXPLAINED, Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ["plain", "plain_resume", "deflate_context_takeover", "framing"])
+def test_what_is_regular_needs_no_excuse(name: str) -> None:
+    seen = counts(replay(capture(name)))
+    assert seen.keys() <= {Verdict.SAME, Verdict.MAPPED, Verdict.NOISE}
+    assert seen[Verdict.SAME] > 10
+
+
+def test_consumers_of_one_stream_share_it_as_they_did() -> None:
+    replayed = replay(capture("rebalance3"))
+    assert counts(replayed)[Verdict.SAME] > 890
+    assert {reason for each in replayed.outcomes for reason in each.reasons} == {
+        "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
+    }
+
+
+# -- a server that is elsewhere ----------------------------------------------------------------------------------------
+
+
+def later(start: RoadStart, by: int) -> RoadStart:
+    """A road on which so many messages more have come and gone."""
+    return replace(
+        start,
+        first={partition: first + by for partition, first in start.first.items()},
+        committed={
+            stream: {partition: offset + by for partition, offset in offsets.items()}
+            for stream, offsets in start.committed.items()
+        },
+        paces={
+            name: [{partition: end + by for partition, end in ends.items()} for ends in pace]
+            for name, pace in start.paces.items()
+        },
+    )
+
+
+@pytest.mark.parametrize("name", ["plain", "plain_resume", "rebalance3", "deflate_context_takeover", "framing"])
+def test_offsets_that_begin_elsewhere_are_mapped_both_ways(name: str) -> None:
+    path = capture(name)
+    _, options = mock_of(path)
+    assert options.road_starts
+    starts = {road: later(start, 1_000) for road, start in options.road_starts.items()}
+    mock, _ = mock_of(path, replace(options, road_starts=starts, seed=7))
+    replayed = replay(path, mocks={"offramp": mock})
+    assert not replayed.findings
+    assert counts(replayed)[Verdict.MAPPED] > 8
+    told, _ = mock.operate("roads", {}, 0)
+    commits = [offset for road in told["roads"] for each in road["streams"] for offset in each["committed"].values()]
+    assert all(offset >= 1_000 for offset in commits)
+
+
+# -- a server that says something else ---------------------------------------------------------------------------------
+
+
+class Twisting(Outbox):
+    """Says `new` where the server says `old`, once, the `nth` time."""
+
+    def __init__(self, old: bytes, new: bytes, nth: int = 1) -> None:
+        super().__init__()
+        self._old, self._new, self._left = re.compile(re.escape(old)), new, nth
+
+    def send(self, connection: int, data: bytes) -> None:
+        found = list(self._old.finditer(data))
+        if 0 < self._left <= len(found):
+            at = found[self._left - 1]
+            data = data[: at.start()] + self._new + data[at.end() :]
+        self._left -= len(found)
+        super().send(connection, data)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "field"),
+    [
+        (b'"offset":0,', b'"offset":7,', "MESSAGE", "offset"),
+        (b'"offset":1,', b'"offset":2,', "MESSAGE", "offset"),
+        (b'"offset":5,', b'"offset":6,', "MESSAGE", "offset"),
+        (b'"offset":9,', b'"offset":3,', "MESSAGE", "offset"),
+        (b'"partition":0,"offset":4', b'"partition":3,"offset":4', "MESSAGE", "partition"),
+        (b'"offset":4,"schema":1', b'"offset":4,"schema":2', "MESSAGE", "schema"),
+        (b'"city":"', b'"city":!', "", ""),
+        (b'"hotel":"', b'"motel":"', "MESSAGE", "payload"),
+        (b'"success":true', b'"success":null', "", ""),
+        (b'"assignment":[0]', b'"assignment":[1]', "REBALANCE", "assignment"),
+        (b"\x88\x02\x03\xe8", b"\x88\x02\x03\xe9", "Close", "code"),
+        (b"HTTP/1.1 101", b"HTTP/1.1 201", "", ""),
+        (b"Accept: ", b"Accept: A", "HandshakeResponse", "headers"),
+    ],
+    ids=lambda value: value.decode("latin-1") if isinstance(value, bytes) else value,
+)
+def test_one_thing_said_otherwise_is_found_there(old: bytes, new: bytes, message: str, field: str) -> None:
+    path = capture("plain")
+    mock, _ = mock_of(path)
+    mock.outbox = Twisting(old, new)
+    findings = replay(path, mocks={"offramp": mock}).findings
+    assert findings
+    if message:
+        (finding,) = (each for each in findings if each.verdict is Verdict.DIFFERENT)
+        assert finding.live[0].message == message
+        assert {difference.steps[0] for difference in finding.differences} == {field}
+    if message in ("MESSAGE", "REBALANCE"):
+        assert len(findings) == 1
+
+
+def test_a_success_that_is_none_is_found() -> None:
+    path = capture("plain")
+    mock, _ = mock_of(path)
+    mock.outbox = Twisting(b'"success":true}', b'"success":false', 1)
+    assert replay(path, mocks={"offramp": mock}).findings
+
+
+def test_a_message_too_many_and_one_too_few_are_found() -> None:
+    path = capture("plain")
+    _, options = mock_of(path)
+    mock, _ = mock_of(path, replace(options, feed=[*list(options.feed)[:4], *list(options.feed)[5:]]))
+    verdicts = {each.verdict for each in replay(path, mocks={"offramp": mock}).findings}
+    assert verdicts & {Verdict.MISSING, Verdict.DIFFERENT}
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def test_keys_and_masks_are_new_and_lengths_are_as_they_were() -> None:
+    path = capture("framing")
+    recording = recording_of(read_packets([path]))
+    told: dict[int, bytearray] = {}
+    mock, _ = mock_of(path)
+    received = mock.received
+
+    def hear(connection: int, data: bytes, now_ns: int) -> object:
+        told.setdefault(connection, bytearray()).extend(data)
+        return received(connection, data, now_ns)
+
+    mock.received = hear  # type: ignore[method-assign, assignment]
+    assert not replay(path, mocks={"offramp": mock}).findings
+    for dialogue, now in zip(recording.dialogues, told.values(), strict=True):
+        then = b"".join(record.raw for record in dialogue.records if record.side == "client" and record.kind == "frame")
+        assert abs(len(then) - len(now)) <= 20  # pongs that answer pings are said when those come
+        assert bytes(now) != then
+        head, head_now = then.split(b"\r\n\r\n")[0], bytes(now).split(b"\r\n\r\n")[0]
+        assert [line.split(b":")[0] for line in head.split(b"\r\n")] == [
+            line.split(b":")[0] for line in head_now.split(b"\r\n")
+        ]
+        assert re.findall(rb"Sec-WebSocket-Key: (.*)", head) != re.findall(rb"Sec-WebSocket-Key: (.*)", head_now)
+
+
+def test_the_host_is_that_of_the_server_that_is_asked() -> None:
+    path = capture("plain")
+    manner = OfframpManner(PROTOCOLS["offramp"])
+    manner.host = "example.test:81"
+    mock, _ = mock_of(path)
+    heads: list[bytes] = []
+    received = mock.received
+
+    def hear(connection: int, data: bytes, now_ns: int) -> object:
+        heads.append(data)
+        return received(connection, data, now_ns)
+
+    mock.received = hear  # type: ignore[method-assign, assignment]
+    assert not replay(path, mocks={"offramp": mock}, every={**manners(), "offramp": manner}).findings
+    assert re.findall(rb"(?m)^Host: (.*)\r$", heads[0]) == [b"example.test:81"]
+
+
+def test_where_compression_is_declined_it_is_said_without() -> None:
+    path = capture("deflate_context_takeover")
+    mock, _ = mock_of(path)
+    mock._deflates = False  # type: ignore[attr-defined]
+    replayed = replay(path, mocks={"offramp": mock})
+    assert {each.live[0].message for each in replayed.findings} == {"HandshakeResponse"}
+    said = [each for each in replayed.outcomes if each.request is not None and each.request.message == "COMMIT"]
+    assert said
+    assert all(each.verdict is Verdict.SAME for each in said)
