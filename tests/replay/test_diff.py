@@ -1,5 +1,6 @@
 """Two recordings compared: what is the same whatever ids stand in it, and what is not."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -19,6 +20,8 @@ from tests.replay.talks import (
     talk,
 )
 from wiretool.capture.files import read_packets
+from wiretool.capture.packets import Packet
+from wiretool.errors import CaptureError
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.varying import without_varying
@@ -150,6 +153,23 @@ def test_nobody_can_say_what_was_in_a_hole() -> None:
     reasons = [outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.UNKNOWN]
     assert reasons == [["bytes of this conversation are missing in B"]] * len(reasons) != []
     assert not [outcome for outcome in outcomes if outcome.verdict.is_finding]
+
+
+def test_nobody_can_say_what_came_behind_the_end_of_a_damaged_capture() -> None:
+    says = talk(setting_up(), *(appending(n, request_id=n) for n in range(1, 9)))
+    whole = packets(says, talk(reading()))
+
+    def broken() -> Iterator[Packet]:
+        yield from whole[:20]
+        raise CaptureError("b.pcap", "the record of packet 21 ends early", offset=1000)
+
+    told: list[str] = []
+    cut = recording_of(broken(), notes=told.append)
+    assert len(told) == 1
+    outcomes = compare(recording_of(whole), cut, PLAIN)
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.SAME, Verdict.UNKNOWN}
+    outcomes = compare(cut, recording_of(whole), PLAIN)
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.SAME, Verdict.UNKNOWN}
 
 
 def test_broken_frames_are_a_difference() -> None:

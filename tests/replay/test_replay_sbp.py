@@ -1,7 +1,7 @@
-"""Recorded conversations of the Streaming Batch Protocol are spoken again to a mock: nothing differs, or it is found."""
+"""Recorded SBP conversations are spoken again to a mock: nothing differs, or what does is found."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
 from wiretool.protocols.sbp.messages import Schema
 from wiretool.protocols.sbp.schema import LATEST
-from wiretool.protocols.sbp_0_1 import tables_s2
-from wiretool.protocols.sbp_0_1.messages import S2
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.manners.sbp_servers import servers_in
@@ -98,7 +96,7 @@ def use(mock: Mock) -> None:
     for _ in range(7):
         mock.placement.create_stream(wanted, 0)
         mock.placement.allocate_id(tables.IdAllocationRequest(), 0)
-    for stream_id in range(12):
+    for stream_id in (*range(7), 10, 1000):
         mock.range_server.create_range(
             tables.CreateRangeRequest(range=tables.Range(stream_id=stream_id, index=0, start=17)), 0
         )
@@ -111,15 +109,94 @@ def test_a_server_that_others_have_used_will_do(path: Path) -> None:
     assert not replay(path, mocks={protocol_of(path): mock}).findings
 
 
-@pytest.mark.parametrize("name", ["sdk_main", "pd_ranges", "rs_fetch", "pm_s2_batch"])
+@pytest.mark.parametrize("name", ["sdk_main", "pd_ranges", "mixed_noise"])
 def test_numbers_that_others_have_are_exchanged(name: str) -> None:
-    if not any(path.name == f"{name}.pcap" for path in captures()):
-        pytest.skip(f"the capture {name} is not here")
-    path = capture(name)
-    mock = mock_of(path)
+    mock = mock_of(capture(name))
     use(mock)
-    replayed = replay(path, mocks={protocol_of(path): mock})
+    assert isinstance(mock, SbpMock)
+    before = set(mock.placement.streams)
+    replayed = replay(capture(name), mocks={"sbp": mock})
     assert not replayed.findings
-    streams = {live for (kind, _), found in replayed.player.values._live.items() if kind == "stream" for live in found.values()}
-    assert streams
-    assert min(streams) >= 7
+    assert counts(replayed)[Verdict.MAPPED] > 20
+    assert mock.placement.streams.keys() > before
+    assert all(mock.placement.streams[number].replica == 1 for number in before)
+
+
+# -- a server that says something else ---------------------------------------------------------------------------------
+
+Change = Callable[[Any], Any]
+
+
+class Twisting(Outbox):
+    """Says the header of the first answer of a kind otherwise, where `change` makes another of it."""
+
+    def __init__(self, schema: Schema, operation: str, change: Change, *, behind: int) -> None:
+        super().__init__()
+        self._schema, self._operation, self._change, self._behind = schema, operation, change, behind
+        self.is_done = False
+
+    def send(self, connection: int, data: bytes) -> None:
+        reading = read_frame(self._schema, data, 0, len(data))
+        is_it = reading.operation is not None and reading.operation.name == self._operation
+        if is_it and not self.is_done and connection > self._behind and isinstance(reading.frame.header, Table):
+            header = self._change(reading.frame.header)
+            self.is_done = header != reading.frame.header
+            data = encode_frame(msgspec.structs.replace(reading.frame, header=header), "server")
+        super().send(connection, data)
+
+
+def at(*steps: str | int, value: Any) -> Change:
+    """Puts a value there, if there is such a place."""
+
+    def change(table: Any) -> Any:
+        return _with(table, steps, value)
+
+    return change
+
+
+def _with(table: Any, steps: tuple[str | int, ...], value: Any) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        return (*table[:step], _with(table[step], rest, value), *table[step + 1 :]) if table else table
+    return (
+        table if table is None else msgspec.structs.replace(table, **{step: _with(getattr(table, step), rest, value)})
+    )
+
+
+def prepared_on(replayed: Replayed) -> int:
+    """How many connections were made to prepare the servers."""
+    return sum(line.dialogue.number < 0 for line in replayed.player._lines.values())
+
+
+CHANGES = [
+    ("sdk_main", "CREATE_RANGE", at("range", "start", value=3)),
+    ("sdk_main", "SEAL_RANGE", at("range", "end", value=7)),
+    ("sdk_main", "APPEND", at("entries", 0, "status", "code", value=1464)),
+    ("sdk_main", "APPEND", at("entries", value=None)),
+    ("sdk_main", "FETCH", at("throttle_time_ms", value=9)),
+    ("sdk_main", "LIST_RANGE", at("ranges", 0, "servers", 0, "advertise_addr", value="10.9.9.9:1")),
+    ("sdk_main", "LIST_RANGE", at("ranges", 0, "stream_id", value=31)),
+    ("pd_ranges", "SEAL_RANGE", at("status", "message", value="no range in stream 99: range not found")),
+    ("pd_ranges", "CREATE_RANGE", at("status", "code", value=1500)),
+    ("pd_heartbeat", "HEARTBEAT", at("client_id", value="another")),
+    ("rs_fetch", "FETCH", at("status", "code", value=1204)),
+    ("rs_append", "APPEND", at("entries", 0, "status", "message", value="no")),
+    ("s1_streams", "GET_STREAMS", at("describe_responses", 0, "error_code", value=2)),
+]
+
+
+@pytest.mark.parametrize(("name", "operation", "change"), CHANGES, ids=range(len(CHANGES)))
+def test_one_field_said_otherwise_is_the_one_finding(name: str, operation: str, change: Change) -> None:
+    path = capture(name)
+    behind = prepared_on(replay(path))
+    mock = mock_of(path)
+    schema = mock.schema if isinstance(mock, Sbp01Mock) else LATEST
+    assert schema is not None
+    twisting = mock.outbox = Twisting(schema, operation, change, behind=behind)
+    replayed = replay(path, mocks={protocol_of(path): mock})
+    assert twisting.is_done
+    (finding,) = replayed.findings
+    assert finding.verdict is Verdict.DIFFERENT
+    assert finding.live[0].message == operation

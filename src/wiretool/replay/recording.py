@@ -23,7 +23,7 @@ def recording_of(
 ) -> Recording:
     """What the packets recorded; options as in `dissect.read_from`.
 
-    Where the capture is damaged it is what is in front of that, and `notes` is told; CaptureError where that is nothing.
+    Where the capture is damaged it is what is in front of that, and `notes` is told; CaptureError if that is nothing.
     """
     recording = Recording()
 
@@ -40,6 +40,7 @@ def recording_of(
     except CaptureError as err:
         if not recording.events:
             raise
+        recording.is_cut = True
         if notes is not None:
             notes(f"{err}; what is in front of that is read")
     recording.events.sort(key=lambda event: event.time_ns)

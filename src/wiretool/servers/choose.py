@@ -33,7 +33,7 @@ def _pravega(options: MockOptions) -> Mock:
 def _pravega_draft(options: MockOptions) -> Mock:
     from wiretool.servers.pravega_draft.mock import DraftMock
 
-    return DraftMock(retain_bytes=options.retain_bytes)
+    return DraftMock(segments=options.segments, starts=options.segment_starts, retain_bytes=options.retain_bytes)
 
 
 def _sbp(options: MockOptions) -> Mock:

@@ -10,6 +10,7 @@ from wiretool.errors import UsageError
 if TYPE_CHECKING:
     from wiretool.servers.offramp.feed import FeedMessage
     from wiretool.servers.offramp.roads import RoadStart
+    from wiretool.servers.pravega_draft.mock import SegmentStart
 
 #: Options that only some protocols' mocks have, and how the command line spells them where that differs.
 BELONG = {
@@ -22,6 +23,8 @@ BELONG = {
     "feed": ("offramp",),
     "rate": ("offramp",),
     "road_starts": ("offramp",),
+    "segments": ("pravega-draft",),
+    "segment_starts": ("pravega-draft",),
     "range_servers": ("sbp", "sbp-0.1"),
     "followers": ("sbp",),
     "schema": ("sbp-0.1",),
@@ -52,6 +55,9 @@ class MockOptions:
     rate: float = 0.0
     #: Offramp: roads that do not begin as new ones do.
     road_starts: "Mapping[str, RoadStart] | None" = None
+    #: Pravega's draft: the segments there are, None: any; and those that do not begin empty.
+    segments: Sequence[str] | None = None
+    segment_starts: "Mapping[str, SegmentStart] | None" = None
     #: SBP: range servers (data nodes) that have doors of their own, as the placement driver has then; 0 for one door.
     range_servers: int = 0
     #: SBP: nodes of the placement driver that do not lead, with such doors.

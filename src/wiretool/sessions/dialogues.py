@@ -63,6 +63,8 @@ class Recording:
 
     dialogues: list[Dialogue] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    #: The capture is damaged: what came behind that is not here.
+    is_cut: bool = False
 
     def of(self, protocol: str) -> list[Dialogue]:
         """The connections on which a protocol is spoken."""

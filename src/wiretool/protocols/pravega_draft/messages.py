@@ -7,7 +7,7 @@ S19 in SOURCES.md.
 from typing import Annotated
 
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.message import Doc, Message, Unit, message
+from wiretool.codec.message import Doc, Message, Position, Unit, message
 from wiretool.codec.types import I32, I64, Bool, NamedByte, Rest, Text, UuidText
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega.structures import Zeros
@@ -16,7 +16,7 @@ _SPEC = "Streaming Service Wire Protocol (2017), "
 
 _ConnectionId = Annotated[UuidText, Doc("names the appender; several may share one TCP connection")]
 _Segment = Annotated[Text, Doc("name of the segment")]
-_ConnectionOffset = Annotated[I64, Unit("bytes")]
+_ConnectionOffset = Annotated[I64, Unit("bytes"), Position("connection offset", "connection_id", besides=())]
 
 _AT_TAIL = 0x80
 _END_OF_SEGMENT = 0x40
@@ -140,7 +140,7 @@ class ReadSegment(Message, frozen=True, kw_only=True):
     """Asks for bytes of a segment."""
 
     segment: _Segment
-    offset: Annotated[I64, Unit("bytes"), Doc("where to read from")]
+    offset: Annotated[I64, Unit("bytes"), Position("offset", "segment", besides=()), Doc("where to read from")]
     suggested_length: Annotated[I32, Unit("bytes"), Doc("how much is wanted; more or less may come")]
 
 
@@ -149,7 +149,7 @@ class SegmentRead(Message, frozen=True, kw_only=True):
     """Bytes of a segment; several may answer one request."""
 
     segment: _Segment
-    offset: Annotated[I64, Unit("bytes"), Doc("where the data begins")]
+    offset: Annotated[I64, Unit("bytes"), Position("offset", "segment", besides=()), Doc("where the data begins")]
     at_tail: Annotated[bool, HighBit(), Doc("the data reaches the end that the segment has now")]
     end_of_segment: Annotated[bool, NextBit(), Doc("the segment is sealed and ends here")]
     data: Rest

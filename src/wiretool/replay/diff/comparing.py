@@ -15,7 +15,7 @@ from wiretool.replay.line import covered
 from wiretool.replay.manners.manner import Difference, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue, Exchange, Recording, exchanges_of
+from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of
 from wiretool.sessions.subjects import Subject
 
 #: Messages of a connection without a counterpart that are named.
@@ -43,6 +43,7 @@ class _Comparison:
         self._subjects, self._other_subjects = subjects_of(one), subjects_of(other)
         #: By the number of the record of the first recording with which it can be judged.
         self._judgements: list[tuple[int, Callable[[], None]]] = []
+        self._cut = _cut(one) | _cut(other)
         #: Frames of both that belong together.
         self._met: list[Met] = []
         self._outcomes: list[Outcome] = []
@@ -82,6 +83,8 @@ class _Comparison:
         more = ", ..." if len(counts) > NAMED_MAX else ""
         where, lacking = self._names if verdict is Verdict.MISSING else self._names[::-1]
         outcome = Outcome(dialogue, None)
+        is_cut = (self._other if verdict is Verdict.MISSING else self._one).is_cut
+        verdict = Verdict.UNKNOWN if is_cut else verdict
         outcome.note(verdict, f"only in {where}; no conversation of {lacking} is like it: {said or 'replies'}{more}")
         return outcome
 
@@ -90,6 +93,11 @@ class _Comparison:
     def add(self, outcome: Outcome, *, is_other: bool = False) -> None:
         """An outcome; of something that only the second recording has if `is_other`."""
         (self._only_other if is_other else self._outcomes).append(outcome)
+
+    def is_torn(self, dialogue: Dialogue) -> bool:
+        """Whether some of a conversation was not captured."""
+        has_holes = not dialogue.is_opened or any(record.kind == "gap" for record in dialogue.records)
+        return has_holes or dialogue in self._cut
 
     def meet(self, met: Met) -> None:
         """Two frames belong together."""
@@ -118,7 +126,7 @@ class _Pair:
         self._eye = eye
         self._one = one
         self._other = other
-        self._is_torn, self._is_other_torn = _is_torn(one), _is_torn(other)
+        self._is_torn, self._is_other_torn = whole.is_torn(one), whole.is_torn(other)
         self._covered, self._other_covered = covered(one, eye), covered(other, eye)
 
     def compare(self) -> None:
@@ -287,9 +295,12 @@ class _Pair:
                 self._whole.add(outcome)
 
 
-def _is_torn(dialogue: Dialogue) -> bool:
-    """Whether some of it was not captured."""
-    return not dialogue.is_opened or any(record.kind == "gap" for record in dialogue.records)
+def _cut(recording: Recording) -> set[Dialogue]:
+    """The conversations that had not ended where a recording breaks off."""
+    if not recording.is_cut:
+        return set()
+    ended = {event.dialogue for event in recording.events if isinstance(event, Ended)}
+    return {dialogue for dialogue in recording.dialogues if dialogue not in ended}
 
 
 def _problems(dialogue: Dialogue) -> dict[tuple[str, str, str], list[Record]]:

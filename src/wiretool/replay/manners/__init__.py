@@ -8,13 +8,14 @@ from wiretool.replay.manners.manner import Manner
 
 def manners() -> Mapping[str, Manner]:
     """By protocol, those that can be spoken again."""
+    from wiretool.replay.manners.draft import DraftManner
     from wiretool.replay.manners.offramp import OfframpManner
     from wiretool.replay.manners.pravega import PravegaManner
     from wiretool.replay.manners.sbp import SbpManner
 
     return {
         "pravega": PravegaManner(PROTOCOLS["pravega"]),
-        "pravega-draft": Manner(PROTOCOLS["pravega-draft"]),
+        "pravega-draft": DraftManner(PROTOCOLS["pravega-draft"]),
         "sbp": SbpManner(PROTOCOLS["sbp"]),
         "sbp-0.1": SbpManner(PROTOCOLS["sbp-0.1"]),
         "offramp": OfframpManner(PROTOCOLS["offramp"]),

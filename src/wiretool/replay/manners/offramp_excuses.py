@@ -206,6 +206,8 @@ class Excuses:
             return Excuse(Verdict.NOISE, _LAST)
         if was_ended and course.is_granted and course.close is None and not course.is_lossy:
             return Excuse(Verdict.EXPLAINED, "the recorded server ended TCP without a Close, as it does where it fails")
+        if course.is_torn:
+            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who was the first to go")
         if not was_ended and course.is_lossy:
             return Excuse(Verdict.UNKNOWN, _HOLE)
         return None

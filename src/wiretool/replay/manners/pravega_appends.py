@@ -49,6 +49,8 @@ class Append:
     number: int
     #: None where not all of it was recorded.
     data: bytes | None
+    #: Its SetupAppend was recorded, or may have been before the recording, but not in a hole.
+    is_bound: bool
     fate: Fate = Fate.OPEN
     #: Length of the segment behind it.
     end: int | None = None
@@ -97,6 +99,7 @@ class _Reader:
     def __init__(self) -> None:
         self.log = AppendLog()
         self._decoders: dict[Dialogue, Appends] = {}
+        self._bound: set[tuple[Dialogue, str]] = set()
         #: The block that is open on a connection.
         self._blocks: dict[Dialogue, int] = {}
         #: Writer -> its appends that wait for an ack, on all connections.
@@ -110,6 +113,7 @@ class _Reader:
             decoder = self._decoders[dialogue] = Appends(is_whole=dialogue.is_opened)
         if record.kind == "gap" and record.side == "client":
             decoder.lose()
+            self._blocks.pop(dialogue, None)
         elif record.kind == "frame" and isinstance(record.fields, Message):
             try:
                 self._hear(event) if record.side == "server" else self._say(event, decoder)
@@ -120,6 +124,7 @@ class _Reader:
         message = event.record.fields
         if isinstance(message, SetupAppend):
             decoder.set_up(message)
+            self._bound.add((event.dialogue, message.writer_id))
         elif isinstance(message, AppendBlock):
             decoder.begin(message)
             decoder.phase = "block"
@@ -135,7 +140,8 @@ class _Reader:
             self._note(event, writer.segment, message.writer_id, message.event_number, data)
 
     def _note(self, event: Told, segment: str | None, writer: str, number: int, data: bytes | None) -> None:
-        append = Append(event.record, event.dialogue, segment, writer, number, data)
+        is_bound = not event.dialogue.is_opened or (event.dialogue, writer) in self._bound
+        append = Append(event.record, event.dialogue, segment, writer, number, data, is_bound)
         self.log.of[event.record.n] = append
         if (block := self._blocks.pop(event.dialogue, None)) is not None:
             self.log.of_block[block] = append
@@ -157,6 +163,7 @@ class _Reader:
             self._waiting[append.writer] = [each for each in self._waiting[append.writer] if each is not append]
 
     def _ack(self, event: Told, ack: DataAppended) -> None:
+        self.log.numbers[ack.writer_id].add(ack.previous_event_number)
         waiting = self._waiting[ack.writer_id]
         mine = [each for each in waiting if each.dialogue is event.dialogue and each.number <= ack.event_number]
         end = ack.current_segment_write_offset

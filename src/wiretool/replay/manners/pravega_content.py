@@ -47,17 +47,6 @@ class Contents:
                 made[first - start : last - start] = piece[first - begin : last - begin]
         return bytes(made)
 
-    def is_other(self, segment: str, offset: int, data: bytes) -> bool:
-        """Whether bytes at that place are known to be others."""
-        stop = offset + len(data)
-        read = self._near(self._read.get(segment, []), segment, offset, stop)
-        sent = [] if read else self._near(self._sent.get(segment, []), segment, offset, stop)
-        for begin, piece in (*read, *sent):
-            first, last = max(begin, offset), min(begin + len(piece), stop)
-            if piece[first - begin : last - begin] != data[first - offset : last - offset]:
-                return True
-        return False
-
     def _near(self, pieces: list[tuple[int, bytes]], segment: str, start: int, stop: int) -> list[tuple[int, bytes]]:
         """The pieces that reach into `start` to `stop`."""
         first = bisect_left(pieces, (start - self._longest[segment], b""))

@@ -9,6 +9,7 @@ from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
 from wiretool.replay.manners.pravega_appends import Append, Fate
+from wiretool.replay.manners.pravega_left_out import segments_of
 from wiretool.replay.manners.pravega_state import Past
 from wiretool.servers.pravega.mock import NEWEST_VERSION, OLDEST_SERVED_VERSION
 from wiretool.sessions.dialogues import Dialogue, Ended, Recording
@@ -72,8 +73,14 @@ ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "it was asked before the recording begins
 UNPAIRED = Excuse(
     Verdict.UNKNOWN, "the recording begins in the middle: of its first replies it is not known what they answer"
 )
+TORN = Excuse(Verdict.UNKNOWN, "bytes of the connection are missing in the recording: what they did is not known")
+CUT_SHORT = Excuse(
+    Verdict.UNKNOWN, "the recorded server ended the connection instead of an answer, the recording does not show why"
+)
 NOT_RECORDED = Excuse(Verdict.UNKNOWN, "what the recorded server said to it, if it did, is not in the recording")
 MORE_ENTRIES = Excuse(Verdict.UNKNOWN, "the table was there before the recording, which does not show all of it")
+#: Replies to what was said so shortly before the end of a recording may be behind it.
+_MOMENT_NS = 1_000_000_000
 _CONDITIONAL = (messages.ConditionalAppend, messages.ConditionalBlockEnd)
 
 
@@ -103,6 +110,8 @@ class Excuses:
         for append in past.log.of.values():
             self._appends[append.dialogue].append(append)
         self._last_said: dict[Dialogue, int] = {}
+        #: Connections of which bytes are missing.
+        self._deaf = {each for each in recording.dialogues if any(record.kind == "gap" for record in each.records)}
         #: Names of what a server was recorded to say for no reason that was.
         self._unasked: dict[Dialogue, set[str]] = {}
         for dialogue in recording.dialogues:
@@ -130,6 +139,8 @@ class Excuses:
             return UNLOADED
         if _is_of_another(was, request):
             return ASKED_BEFORE
+        if request is not None and not self._past.torn.isdisjoint(segments_of(request) | segments_of(recorded)):
+            return TORN
         if isinstance(was, messages.SegmentRead) and isinstance(now, messages.SegmentRead):
             return self._read(was, now, request)
         if isinstance(was, messages.DataAppended) and isinstance(now, messages.DataAppended):
@@ -138,7 +149,8 @@ class Excuses:
             return None if OLDEST_SERVED_VERSION <= was.high_version <= NEWEST_VERSION else VERSION
         if isinstance(was, tables.TableEntriesDeltaRead) and isinstance(now, tables.TableEntriesDeltaRead):
             is_empty = not was.entries.entries and not now.entries.entries
-            return EMPTY_PAGE if is_empty and difference.steps == ("last_position",) else None
+            is_told = difference.steps == ("last_position",) and 0 in (was.last_position, now.last_position)
+            return EMPTY_PAGE if is_empty and is_told else None
         if isinstance(was, tables.TableSegmentInfo) and difference.steps == ("entry_count",):
             return MORE_ENTRIES if was.segment_name in self._past.before else None
         if isinstance(was, failures.SegmentIsSealed) and isinstance(now, failures.SegmentIsSealed):
@@ -158,7 +170,8 @@ class Excuses:
         if len(was.data) == len(now.data) or was.data[:common] != now.data[:common] or not now.data:
             return None
         more = now.data[common:]
-        return None if self._past.contents.is_other(was.segment, was.offset + common, more) else CUT
+        is_there = self._past.contents.bytes_of(was.segment, was.offset + common, was.offset + len(now.data)) == more
+        return CUT if is_there else None
 
     def _flags(self, was: messages.SegmentRead, now: messages.SegmentRead) -> Excuse | None:
         """The same bytes, that may be told otherwise where they end."""
@@ -218,7 +231,9 @@ class Excuses:
         """Why a recorded reply does not come."""
         if (request is None and not dialogue.is_opened) or _is_of_another(recorded.fields, request):
             return ASKED_BEFORE
-        return UNLOADED if is_unloading(recorded.fields) else None
+        if is_unloading(recorded.fields):
+            return UNLOADED
+        return TORN if dialogue in self._deaf else None
 
     def extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         """Why a reply comes that was not recorded."""
@@ -229,7 +244,7 @@ class Excuses:
         append = self._past.log.of.get(request.n)
         if append is not None and self._was_refused(dialogue, append):
             return REFUSED_AGAIN
-        if request.n > self._last_said[dialogue]:
+        if dialogue in self._deaf or self._is_late(request, dialogue):
             return NOT_RECORDED
         if not dialogue.is_opened and live.message in self._unasked[dialogue]:
             return UNPAIRED
@@ -241,6 +256,10 @@ class Excuses:
         return any(each.fate is Fate.REFUSED for each in mine) or (
             len(mine) > 1 and any(each.record.n in self._past.vain for each in mine)
         )
+
+    def _is_late(self, request: Record, dialogue: Dialogue) -> bool:
+        """Whether nothing later was answered on the connection, or it was recorded only for a moment longer."""
+        return request.n > self._last_said[dialogue] or dialogue.records[-1].time_ns - request.time_ns < _MOMENT_NS
 
     def _is_broken(self, request: Record | None) -> bool:
         """Whether a request is about a table that was appended to."""
@@ -272,6 +291,8 @@ class Excuses:
 
     def end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         """Why a connection that the recorded server ended stays open."""
+        if dialogue in self._deaf:
+            return TORN
         if not was_ended:
             return None
         if any(self._was_refused(dialogue, each) for each in self._appends[dialogue]):
@@ -285,9 +306,11 @@ class Excuses:
         ended = self._ended.get(dialogue)
         if said and isinstance(said[-1].fields, messages.SetupAppend) and said[-1].fields.delegation_token:
             return EXPIRED
+        frames = [record for record in said if record.kind == "frame"]
         if (ended is not None and ended.how == "rst") or not self._is_unanswered(dialogue, said):
             return DIED
-        return None
+        last = self._appends[dialogue][-1:]
+        return CUT_SHORT if last and last[0].fate is Fate.OPEN and last[0].record is frames[-1] else None
 
     def _is_unanswered(self, dialogue: Dialogue, said: list[Record]) -> bool:
         """Whether the last request that was said had no answer, so that the end may be one."""

@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wiretool.codec.message import Message
-from wiretool.protocols.pravega import failures, messages, segments, tables
+from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.structures import NONE_I64
 from wiretool.records import Record
 from wiretool.replay.manners.pravega_appends import Append, Fate, append_log, frames_of
+from wiretool.replay.manners.pravega_left_out import leave_out
 from wiretool.replay.manners.pravega_lengths import first_lengths
-from wiretool.replay.manners.pravega_past_tables import MUTE, TABLE_REQUESTS, TablesPast
+from wiretool.replay.manners.pravega_past_tables import TABLE_REQUESTS, TablesPast
 from wiretool.replay.manners.pravega_state import (
     Before,
     Change,
@@ -27,24 +28,6 @@ from wiretool.replay.manners.pravega_state import (
     Truncate,
 )
 from wiretool.sessions.dialogues import Recording
-
-#: Requests that change something, if they are done.
-CHANGES = (
-    segments.CreateSegment,
-    segments.CreateTransientSegment,
-    segments.SealSegment,
-    segments.DeleteSegment,
-    segments.UpdateSegmentPolicy,
-    segments.UpdateSegmentAttribute,
-    segments.TruncateSegment,
-    segments.MergeSegments,
-    segments.MergeSegmentsBatch,
-    tables.CreateTableSegment,
-    tables.DeleteTableSegment,
-    tables.UpdateTableEntries,
-    tables.RemoveTableKeys,
-)
-_TO_TABLE = "it is an append to a table segment, which breaks the real store for good (§5.2)"
 
 
 class Plain:
@@ -68,7 +51,7 @@ def past_of(recording: Recording) -> Past:
     historian = _Historian(recording)
     for event in frames_of(recording):
         historian.take(event.record)
-    historian.leave_out()
+    historian.settle()
     return historian.past
 
 
@@ -76,6 +59,7 @@ class _Historian:
     """Does what was recorded to a model."""
 
     def __init__(self, recording: Recording) -> None:
+        self._recording = recording
         self.past = Past(log=append_log(recording))
         self._requests: dict[int, Record] = {}
         self._replies: dict[int, Record] = {}
@@ -101,30 +85,10 @@ class _Historian:
         elif (request := self._requests.get(record.reply_to or 0)) and not self._tables.hear(record, request):
             self._hear(record, request)
 
-    def leave_out(self) -> None:
-        """What is not said again: what was not done, and would be now."""
+    def settle(self) -> None:
+        """All is heard."""
         self._tables.settle()
-        unsaid = self.past.unsaid
-        for n, record in self._requests.items():
-            reply = self._replies.get(n)
-            if isinstance(record.fields, CHANGES) and reply is not None and isinstance(reply.fields, MUTE):
-                unsaid[n] = f"the recorded server refused it ({reply.message}), this one would do it"
-            elif isinstance(record.fields, messages.SetupAppend) and self._tables.has(record.fields.segment):
-                unsaid[n] = _TO_TABLE
-                self.past.broken.add(record.fields.segment)
-        blocks = {append.record.n: block for block, append in self.past.log.of_block.items()}
-        for n, append in self.past.log.of.items():
-            why = self._why_not(append)
-            if why:
-                unsaid |= dict.fromkeys((n, blocks.get(n, n)), why)
-
-    def _why_not(self, append: Append) -> str:
-        """Why an append is not made again; empty where it is."""
-        if append.fate is Fate.LOST:
-            return "the recorded server ended before it took this append; the writer appends it again later"
-        if append.segment is None:
-            return "its writer was set up before the recording, nothing tells for which segment"
-        return _TO_TABLE if self._tables.has(append.segment) else ""
+        leave_out(self.past, self._recording, self._replies, self._tables.has)
 
     def _note_names(self, record: Record, message: Any) -> None:
         name = getattr(message, SEGMENT_FIELD.get(type(message), ""), None)
@@ -225,6 +189,8 @@ class _Historian:
         reply = self._replies.get(record.n)
         if reply is None and isinstance(record.fields, messages.ReadSegment):
             self._wait(record.fields, record.n)
+        if reply is None and isinstance(record.fields, segments.CreateSegment):
+            self._try(record.fields.segment)
         act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
         if reply is None or act is None or not isinstance(reply.fields, Message):
             return
@@ -235,6 +201,12 @@ class _Historian:
         """A read that was not answered waits at the end of a segment."""
         if self._of(read.segment).exists is None:
             self._there(read.segment, n).was_open = True
+
+    def _try(self, name: str) -> None:
+        """It was not recorded what was said to who made a segment: it is there now, by him or before."""
+        if not self._of(name).exists:
+            self._plain[name] = Plain(name)
+            self._plain[name].exists = self._plain[name].was_open = True
 
     def _append(self, append: Append) -> None:
         if append.segment is None or self._tables.has(append.segment):
@@ -383,6 +355,8 @@ class _Historian:
         into, taken = self._of(target), self._of(source)
         more = length - into.length
         if more > 0 and taken.before is not None and source not in self._lengths:
+            old = self.past.contents.bytes_of(target, into.length, length)
+            self.past.contents.add(source, taken.before.length, old, is_sure=False)
             taken.before.length += more
             into.length = length
         self._reaches(into, length, request.n)

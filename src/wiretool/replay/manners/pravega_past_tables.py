@@ -42,6 +42,8 @@ class _Table:
         self.before: Before | None = None
         #: Every version that a key had, the last of them at the end; -1 stands for none.
         self.versions: dict[bytes, list[int]] = {}
+        #: Keys that somebody tried to change.
+        self.unsure: set[bytes] = set()
         #: Places in the log that replies told of.
         self.positions: set[int] = {0}
 
@@ -79,12 +81,20 @@ class TablesPast:
             return False
         reply = self._replies.get(record.n)
         act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
-        if reply is not None and isinstance(reply.fields, Message) and not reply.fields.declaration.is_failure:
+        if reply is None:
+            self._try(table, record.fields)
+        elif isinstance(reply.fields, Message) and not reply.fields.declaration.is_failure:
             if not isinstance(record.fields, tables.CreateTableSegment):
                 self._there(table, record.n)
             if act is not None:
                 act(self, table, record, reply.fields)
         return True
+
+    def _try(self, table: _Table, request: Any) -> None:
+        """It was not recorded what was said to a change: it is not known which versions keys have by now."""
+        if isinstance(request, tables.CreateTableSegment) and table.exists is None:
+            table.exists = True
+        table.unsure |= {key.data for key in keys_of(request)}
 
     def hear(self, record: Record, request: Record) -> bool:
         """A reply; whether it is about a table."""
@@ -129,6 +139,10 @@ class TablesPast:
     def _has(self, table: _Table, n: int, key: bytes, version: int, value: bytes | None) -> None:
         """A key has this version by now, or had it a moment ago."""
         known = table.versions.get(key)
+        if key in table.unsure:
+            table.unsure.discard(key)
+            table.versions.setdefault(key, []).append(version)
+            return
         if known is None and table.before is not None:
             self._had(table, key, version, value)
             return

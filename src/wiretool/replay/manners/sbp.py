@@ -3,7 +3,7 @@
 import random
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +93,7 @@ class SbpManner(Manner):
             found = []  # the number 0 of a refusal is that of nobody
         if record.side == "server":
             made = set(made_in(record))
-            found = [place._replace(is_made=(_kind(place), place.value) in made) for place in found]
+            found = [place._replace(is_made=_is_made(place, made)) for place in found]
             found += _numbers_in(form.get("header"), ("header",))
         return found
 
@@ -175,8 +175,10 @@ class SbpManner(Manner):
         return sbp_excuses.excuse_end(self.grounds, dialogue, was_ended=was_ended)
 
 
-def _kind(place: Place) -> str:
-    return place.role.kind if isinstance(place.role, Issued) else ""
+def _is_made(place: Place, made: Collection[tuple[str, Hashable]]) -> bool:
+    """Whether a server gives a number out here, and does not only name it."""
+    is_there = place.steps[-2:] in (("stream", "stream_id"), ("fields", "id"))
+    return is_there and isinstance(place.role, Issued) and (place.role.kind, place.value) in made
 
 
 def _schemas_in(dialogues: Iterable[Dialogue]) -> dict[Dialogue, Schema]:

@@ -21,6 +21,8 @@ from wiretool.replay.manners.sbp_servers import code_of, fields_in, flags_of
 from wiretool.sessions.dialogues import Dialogue
 
 PENDING, COMMITTED, NO_NEW_RECORD, BAD_REQUEST, INTERNAL = 1465, 1464, 1204, 1400, 1500
+#: What a range server says of a range by what it has of it (sbp.md §4.5).
+RANGE_CODES = frozenset((OK, NO_NEW_RECORD, 1460, 1462, COMMITTED, PENDING, 1466))
 
 DIED = "the recorded server's process ended there (sbp.md §1.7 and §4.3); this one goes on"
 STOPPED = "the recorded server was told to stop there (sbp.md §4.2)"
@@ -106,7 +108,18 @@ def _restarted(g: Grounds, difference: Difference, recorded: Record, live: Recor
     if request.message not in ("APPEND", "FETCH", "SEAL_RANGE") or not g.is_restarted(request):
         return None
     known = ranges_in(request)
-    return explained(RESTARTED) if known and known <= g.ranges_before[request.server] else None
+    is_other = (
+        _codes_in(recorded) != _codes_in(live) or "payload" in difference.steps or difference.steps[-1:] == ("end",)
+    )
+    is_its = known <= g.ranges_before[request.server] and _codes_in(live) <= RANGE_CODES
+    return explained(RESTARTED) if known and is_other and is_its else None
+
+
+def _codes_in(record: Record) -> set[int]:
+    """The codes of an answer and of its entries."""
+    fields = fields_in(record)
+    statuses = [fields.get("status") or {}, *(each.get("status") or {} for each in fields.get("entries") or ())]
+    return {status.get("code", 0) for status in statuses}
 
 
 def _foreign(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
@@ -122,7 +135,7 @@ def is_foreign(request: Record) -> bool:
 def _dealt(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
     """Other servers, but as many, and such as have reported; so other ranges are on one of them."""
     before, now = _ranges_in(recorded), _ranges_in(live)
-    if "servers" in difference.steps:
+    if "servers" in difference.steps and difference.steps[-1] in ("server_id", "advertise_addr"):
         numbers = [[len(each.get("servers") or ()) for each in ranges] for ranges in (before, now)]
         servers = [server for each in now for server in each.get("servers") or ()]
         g.is_dealt = numbers[0] == numbers[1] and bool(servers) and all(g.has_told(server) for server in servers)
@@ -138,11 +151,9 @@ def _dealt_nodes(g: Grounds, difference: Difference, recorded: Record, live: Rec
         result = fields_in(recorded)["list_responses"][difference.steps[3]]
         is_of_node = (result.get("range_criteria") or {}).get("data_node") is not None
         return explained(DEALT) if is_of_node and g.is_dealt else None
-    if "replica_nodes" not in difference.steps:
+    if "replica_nodes" not in difference.steps or difference.steps[-1] not in ("node_id", "advertise_addr"):
         return None
-    told = [list(_nodes_in(fields_in(each))) for each in (recorded, live)]
-    is_known = all(g.has_told({"server_id": each.get("node_id"), **each}) for each in told[1])
-    g.is_dealt = is_known and (len(told[0]) == len(told[1]) or g.is_dealt)
+    g.is_dealt = all(g.has_told({"server_id": each.get("node_id"), **each}) for each in _nodes_in(fields_in(live)))
     return explained(DEALT) if g.is_dealt else None
 
 
@@ -161,7 +172,7 @@ def _nodes_in(form: Any) -> Iterator[Mapping[str, Any]]:
 def _filled(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
     """Where a range ends that data nodes had something of already."""
     is_offset = difference.steps[-1:] in (("start_offset",), ("end_offset",), ("next_offset",))
-    return explained(FILLED) if is_offset and difference.expected in g.ends_told else None
+    return explained(FILLED) if is_offset and difference.expected in g.ends_told and difference.live == 0 else None
 
 
 def _ranges_in(record: Record) -> list[Mapping[str, Any]]:

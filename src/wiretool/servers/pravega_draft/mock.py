@@ -1,6 +1,7 @@
 """The mock of a store as the 2017 draft describes it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from wiretool import limits
@@ -10,18 +11,36 @@ from wiretool.servers.pravega.segments import Refusal, Segment, Segments
 from wiretool.servers.pravega_draft.link import DraftLink
 
 
+@dataclass(frozen=True, slots=True)
+class SegmentStart:
+    """A segment as it is at the start."""
+
+    data: bytes = b""
+    #: How far each appender has come.
+    levels: Mapping[str, int] = field(default_factory=dict)
+    is_sealed: bool = False
+
+
 class DraftMock(Mock):
     """A store with one door.
 
     The draft has no word for making a segment: the first SetupAppend makes it. With `segments`, just those are there.
-    The attributes of a segment are its appenders, and how far each has come.
+    `starts`: segments that are there besides, with what is in them. The attributes of a segment are its appenders, and
+    how far each has come.
     """
 
     doors = (Door("store", 12345, "pravega-draft"),)
     operations = ("create", "seal", "delete", "info")
 
-    def __init__(self, *, segments: Iterable[str] | None = None, retain_bytes: int = limits.MOCK_RETAIN_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        segments: Iterable[str] | None = None,
+        starts: Mapping[str, SegmentStart] | None = None,
+        retain_bytes: int = limits.MOCK_RETAIN_BYTES,
+    ) -> None:
         super().__init__()
+        self._starts = starts or {}
         self._names = None if segments is None else tuple(dict.fromkeys(segments))
         self._retain_bytes = retain_bytes
         self.forget()
@@ -31,6 +50,11 @@ class DraftMock(Mock):
         self._count = 0
         for name in self._names or ():
             self._create(name, 0)
+        for name, start in self._starts.items():
+            segment = self.segments.find(name) or self._create(name, 0)
+            self.segments.append(segment, start.data, 0)
+            segment.attributes.update(start.levels)
+            segment.is_sealed = start.is_sealed
 
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
         return DraftLink(connection, self.segments, self._to_append, self.outbox, self.timers)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from wiretool.protocols.sbp.messages import APPEND, FETCH
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
 from wiretool.protocols.sbp_0_1.messages import S2
@@ -108,11 +110,11 @@ def _fetch_one(ask: Ask, info: s2.FetchInfo, room: int) -> tuple[s2.FetchResult,
 
 
 def create_streams(ask: Ask) -> Reply:
-    """All of them, each with its first range, or none."""
+    """All of them, each with its first range, or none; a range on no data node does not list any, like the real one."""
     wanted = ask.request.streams or ()
     made = ask.store.create_streams([(each.replica_num, each.retention_period_ms) for each in wanted], ask.now_ns)
     results = tuple(
-        s2.CreateStreamResult(stream=_stream(stream), range=_range(ask.store, first), status=_OK)
+        s2.CreateStreamResult(stream=_stream(stream), range=_made(ask.store, first), status=_OK)
         for stream, first in made
     )
     return Reply(s2.CreateStreamsResponse(create_responses=results, status=_OK))
@@ -226,6 +228,11 @@ def _range(store: Store, told: Range) -> s2.Range:
         next_offset=told.next,
         replica_nodes=replicas,
     )
+
+
+def _made(store: Store, made: Range) -> s2.Range:
+    told = _range(store, made)
+    return msgspec.structs.replace(told, replica_nodes=told.replica_nodes or None)
 
 
 def refused(opcode: int, why: Refusal) -> Any:

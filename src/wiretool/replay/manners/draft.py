@@ -1,0 +1,227 @@
+"""How the 2017 draft of Pravega's protocol is spoken again: appenders go on where they are now."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wiretool.codec.message import Issued, Position, Role
+from wiretool.faults.dialects.dialect import Form
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.pravega_draft.messages import (
+    DataAppended,
+    EndAppendBlock,
+    KeepAlive,
+    NoSuchSegment,
+    PartialMessage,
+    ReadSegment,
+    SegmentIsSealed,
+    SegmentRead,
+    SetupAppend,
+)
+from wiretool.records import Record
+from wiretool.replay.manners.draft_blocks import Past, content_before
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Steps, Talk, Verdict
+from wiretool.servers.options import MockOptions
+from wiretool.servers.pravega_draft.mock import SegmentStart
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+_MERGED = "a later acknowledgement is for this block too"
+_ALIVE = "signs of life come when they come"
+_SIZE = "how much of a segment one reply brings is the server's choice (S18)"
+_ELSEWHERE = "one store has all segments, and the draft has no word for making, sealing or removing one"
+_HIDDEN = "a hole of the recording hides what it answers"
+_HOLE = "bytes of the server are missing in the recording"
+_LEFT_OUT = "blocks that are not whole in the recording were left out"
+
+
+class DraftManner(Manner):
+    """The draft of 2017."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self._pasts: dict[int, Past] = {}
+
+    def study(self, recording: Recording) -> None:
+        self._pasts = {dialogue.number: Past(dialogue) for dialogue in recording.of(self.protocol.name)}
+
+    def _past(self, dialogue: Dialogue) -> Past:
+        return self._pasts.get(dialogue.number) or Past(dialogue)
+
+    # -- what a frame says ---------------------------------------------------------------------------------------------
+
+    def within(self, role: Role, steps: Steps, form: Form, record: Record, request: Record | None) -> Hashable:
+        within = super().within(role, steps, form, record, request)
+        if not isinstance(role, Issued | Position) or role.within != "connection_id":
+            return within
+        past = self._pasts.get(record.connection)
+        return past.segments.get(record.n) if past is not None else None, within
+
+    # -- what is said again --------------------------------------------------------------------------------------------
+
+    def is_said(self, record: Record) -> bool:
+        past = self._pasts.get(record.connection)
+        return past is None or record.n not in past.left_out
+
+    def is_greeted(self, dialogue: Dialogue) -> bool:
+        return bool(self._past(dialogue).unbound)
+
+    def greeting(self, dialogue: Dialogue) -> Talk:
+        """The appenders that were set up before the recording, each with a segment of its own."""
+        yield [
+            SetupAppend(connection_id=connection_id, segment=segment)
+            for connection_id, segment in self._past(dialogue).unbound.items()
+        ]
+
+    # -- the server before the recording -------------------------------------------------------------------------------
+
+    def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
+        pasts = [Past(dialogue) for dialogue in recording.of(self.protocol.name)]
+        starts = _starts(pasts)
+        refused = {name for past in pasts for name in _named(past, NoSuchSegment)}
+        names = options.segments
+        if names is None and refused:
+            names = sorted(_bound_in(pasts) - refused)
+        return replace(options, segments=names, segment_starts={**starts, **(options.segment_starts or {})})
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def wants_answer(self, request: Record) -> bool:
+        if isinstance(request.fields, EndAppendBlock | PartialMessage):
+            return request.append is not None
+        return isinstance(request.fields, SetupAppend | ReadSegment | KeepAlive)
+
+    def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
+        if not isinstance(reply.fields, DataAppended):
+            return ()
+        ack = reply.fields
+        return [
+            number
+            for number, request in waiting.items()
+            if request.append is not None
+            and request.append["connection_id"] == ack.connection_id
+            and request.append["connection_offset"] + request.append["length"] <= ack.connection_offset_ack_level
+        ]
+
+    def is_expected(self, reply: Record) -> bool:
+        past = self._pasts.get(reply.connection)
+        return not isinstance(reply.fields, KeepAlive) and not (past is not None and past.has_hole("client"))
+
+    def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
+        was, now = recorded.fields, live.fields
+        if isinstance(was, SegmentRead) and isinstance(now, SegmentRead):
+            past = self._pasts.get(recorded.connection)
+            if difference.steps[:1] != ("offset",) and past is not None and self._is_left_out(was.segment):
+                return Excuse(Verdict.UNKNOWN, _LEFT_OUT)
+            is_cut = was.data.startswith(now.data) or now.data.startswith(was.data)
+            if difference.steps[:1] in (("data",), ("at_tail",)) and is_cut and was.data != now.data and now.data:
+                return Excuse(Verdict.NOISE, _SIZE)
+            return None
+        if not difference.steps and self._is_elsewhere(recorded):
+            return Excuse(Verdict.EXPLAINED, _ELSEWHERE)
+        return None
+
+    def _is_left_out(self, segment: str) -> bool:
+        return any(past.left_out and segment in past.segments.values() for past in self._pasts.values())
+
+    def _is_elsewhere(self, recorded: Record) -> bool:
+        """Whether a segment was refused that a client cannot have made so: elsewhere, or sealed or removed later."""
+        name = getattr(recorded.fields, "segment", None)
+        if recorded.message in ("WrongHost", "SegmentAlreadyExists"):
+            return True
+        if not isinstance(recorded.fields, SegmentIsSealed | NoSuchSegment):
+            return False
+        return any(
+            getattr(record.fields, "segment", None) == name and record.message in ("AppendSetup", "SegmentRead")
+            for past in self._pasts.values()
+            for record in past.dialogue.records
+            if record.n < recorded.n
+        )
+
+    def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        if isinstance(recorded.fields, KeepAlive) and request is None:
+            return Excuse(Verdict.NOISE, _ALIVE)
+        past = self._past(dialogue)
+        if request is None and past.has_hole("client"):
+            return Excuse(Verdict.UNKNOWN, _HIDDEN)
+        if isinstance(recorded.fields, DataAppended) and past.has_hole("server"):
+            return Excuse(Verdict.UNKNOWN, _HOLE)
+        if isinstance(recorded.fields, DataAppended) and _is_acked_later(recorded, dialogue, recorded.n):
+            return Excuse(Verdict.NOISE, _MERGED)
+        return Excuse(Verdict.EXPLAINED, _ELSEWHERE) if self._is_elsewhere(recorded) else None
+
+    def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        if isinstance(live.fields, KeepAlive) and request is None:
+            return Excuse(Verdict.NOISE, _ALIVE)
+        past = self._past(dialogue)
+        if past.has_hole("server"):
+            return Excuse(Verdict.UNKNOWN, _HOLE)
+        if request is None:
+            return None
+        if past.has_hole("client"):
+            return Excuse(Verdict.UNKNOWN, _HIDDEN)
+        if isinstance(live.fields, DataAppended) and _is_acked_later(live, dialogue, request.n):
+            return Excuse(Verdict.NOISE, _MERGED)
+        behind = [each for each in dialogue.records if each.side == "server" and each.n > request.n]
+        if any(self._is_elsewhere(each) for each in behind):
+            return Excuse(Verdict.EXPLAINED, _ELSEWHERE)
+        return None if behind else Excuse(Verdict.UNKNOWN, "the recording ends before it")
+
+    def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+        if self._past(dialogue).has_hole("client"):
+            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who was the first to go")
+        return None
+
+
+def _is_acked_later(ack: Record, dialogue: Dialogue, n: int) -> bool:
+    """Whether the appender of an acknowledgement was recorded to be acknowledged more, behind record `n`."""
+    connection_id = getattr(ack.fields, "connection_id", None)
+    return any(
+        isinstance(each.fields, DataAppended) and each.fields.connection_id == connection_id and each.n > n
+        for each in dialogue.records
+    )
+
+
+def _named(past: Past, cls: type[Any]) -> Iterable[str]:
+    """The segments that messages of the server of this class name."""
+    return (record.fields.segment for record in past.dialogue.records if isinstance(record.fields, cls))
+
+
+def _bound_in(pasts: Sequence[Past]) -> set[str]:
+    """Every segment that somebody appended to, read, or was told of."""
+    return {
+        name
+        for past in pasts
+        for record in past.dialogue.records
+        if isinstance(name := getattr(record.fields, "segment", None), str)
+    } | {name for past in pasts for name in past.unbound.values()}
+
+
+def _starts(pasts: Sequence[Past]) -> Mapping[str, SegmentStart]:
+    """The segments that were there before the recording, with what is known to have been in them."""
+    appended: dict[str, bytearray] = defaultdict(bytearray)
+    for block in sorted((block for past in pasts for block in past.stored), key=lambda block: block.numbers[-1]):
+        appended[block.segment] += block.stored
+    reads: dict[str, dict[int, bytes]] = defaultdict(dict)
+    ended: set[str] = set()
+    for past in pasts:
+        ended.update(_named(past, SegmentIsSealed))
+        for record in past.dialogue.records:
+            if isinstance(record.fields, SegmentRead):
+                read = record.fields
+                ended |= {read.segment} if read.end_of_segment else set()
+                known = reads[read.segment].get(read.offset, b"")
+                reads[read.segment][read.offset] = max(known, read.data, key=len)
+    acked = {past.segments[r.n] for past in pasts for r in past.dialogue.records if isinstance(r.fields, DataAppended)}
+    levels: dict[str, dict[str, int]] = defaultdict(dict)
+    for past in pasts:
+        for (segment, connection_id), level in past.levels.items():
+            levels[segment].setdefault(connection_id, level)
+    return {
+        name: SegmentStart(
+            data=content_before(bytes(appended[name]), reads[name]),
+            levels={connection_id: level for connection_id, level in levels[name].items() if level},
+            is_sealed=name in ended and name not in acked,
+        )
+        for name in sorted({*reads, *levels, *ended})
+    }

@@ -1,0 +1,85 @@
+"""What of a recording is not said again: it was not done then and would be now, or not all of it was recorded."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wiretool.protocols.pravega import messages, segments, tables
+from wiretool.protocols.pravega.session import SEGMENT_FIELD
+from wiretool.records import Record
+from wiretool.replay.manners.pravega_appends import Append, Fate, frames_of
+from wiretool.replay.manners.pravega_past_tables import MUTE
+from wiretool.replay.manners.pravega_state import Past
+from wiretool.sessions.dialogues import Dialogue, Recording
+
+#: Requests that change something, if they are done.
+CHANGES = (
+    segments.CreateSegment,
+    segments.CreateTransientSegment,
+    segments.SealSegment,
+    segments.DeleteSegment,
+    segments.UpdateSegmentPolicy,
+    segments.UpdateSegmentAttribute,
+    segments.TruncateSegment,
+    segments.MergeSegments,
+    segments.MergeSegmentsBatch,
+    tables.CreateTableSegment,
+    tables.DeleteTableSegment,
+    tables.UpdateTableEntries,
+    tables.RemoveTableKeys,
+)
+_TO_TABLE = "it is an append to a table segment, which breaks the real store for good (§5.2)"
+
+
+def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], is_table: Callable[[str], bool]) -> None:
+    """Note in `past` which frames are not said again, and why."""
+    for event in frames_of(recording):
+        why = _why_not_asked(event.record, replies, is_table) if event.record.side == "client" else ""
+        if why:
+            past.unsaid[event.record.n] = why
+        if why is _TO_TABLE and isinstance(event.record.fields, messages.SetupAppend):
+            past.broken.add(event.record.fields.segment)
+    blocks = {append.record.n: block for block, append in past.log.of_block.items()}
+    for n, append in past.log.of.items():
+        why = _why_not_appended(append, is_table)
+        if why:
+            past.unsaid |= dict.fromkeys((n, blocks.get(n, n)), why)
+    for dialogue in torn_in(recording):
+        for record in dialogue.records:
+            past.torn |= segments_of(record)
+            if isinstance(record.fields, messages.AppendBlock) and record.n not in past.log.of_block:
+                past.unsaid[record.n] = "the end of the block is in a hole of the recording"
+
+
+def _why_not_asked(record: Record, replies: Mapping[int, Record], is_table: Callable[[str], bool]) -> str:
+    """Why a request is not said again; empty where it is."""
+    reply = replies.get(record.n)
+    if isinstance(record.fields, CHANGES) and reply is not None and isinstance(reply.fields, MUTE):
+        return f"the recorded server refused it ({reply.message}), this one would do it"
+    is_to_table = isinstance(record.fields, messages.SetupAppend) and is_table(record.fields.segment)
+    return _TO_TABLE if is_to_table else ""
+
+
+def _why_not_appended(append: Append, is_table: Callable[[str], bool]) -> str:
+    """Why an append is not made again; empty where it is."""
+    if append.fate is Fate.LOST:
+        return "the recorded server ended before it took this append; the writer appends it again later"
+    if append.data is None or not append.is_bound:
+        return "a part of it, or the SetupAppend of its writer, is in a hole of the recording"
+    if append.segment is None:
+        return "its writer was set up before the recording, nothing tells for which segment"
+    return _TO_TABLE if is_table(append.segment) else ""
+
+
+def torn_in(recording: Recording) -> Iterator[Dialogue]:
+    """The connections of which bytes of the client are missing behind the beginning."""
+    for dialogue in recording.of("pravega"):
+        if any(record.kind == "gap" and record.side == "client" for record in dialogue.records):
+            yield dialogue
+
+
+def segments_of(record: Record) -> set[str]:
+    """The segments that a frame names."""
+    message: Any = record.fields
+    names = {getattr(message, SEGMENT_FIELD[type(message)])} if type(message) in SEGMENT_FIELD else set()
+    names |= set(getattr(message, "source_segment_ids", ()))
+    return names | ({record.append["segment"]} if record.append and record.append["segment"] else set())

@@ -1,0 +1,43 @@
+"""Stores that say one thing otherwise than they should."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.servers.pravega.recorded import messages_in
+from wiretool.codec.message import Message
+from wiretool.protocols.pravega.framing import encode
+from wiretool.servers.mock import Action, Send
+from wiretool.servers.pravega.mock import PravegaMock
+
+#: The message as it should be -> as it is said, or None for nothing at all.
+Lie = Callable[[Message], Message | None]
+
+
+class Liar(PravegaMock):
+    """Lies once: in the reply `name` that comes after `skip` others like it."""
+
+    def __init__(self, name: str, lie: Lie, *, skip: int = 0, **options: Any) -> None:
+        super().__init__(**options)
+        self._name = name
+        self._lie = lie
+        self._skip = skip
+        self.has_lied = False
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+        return list(self._told(super().received(connection, data, now_ns)))
+
+    def _told(self, actions: Iterable[Action]) -> Iterable[Action]:
+        for action in actions:
+            if isinstance(action, Send) and not self.has_lied:
+                said = b"".join(map(self._frame, messages_in(action.data)))
+                yield Send(action.connection, said)
+            else:
+                yield action
+
+    def _frame(self, message: Message) -> bytes:
+        told: Message | None = message
+        if message.declaration.name == self._name and not self.has_lied:
+            self.has_lied = self._skip == 0
+            self._skip -= 1
+            told = self._lie(message) if self.has_lied else message
+        return b"" if told is None else encode(told, "server")
