@@ -7,24 +7,34 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.conftest import HERE, SHARED
-from tests.replay.stage import Replayed, replay
+from tests.helpers.captures import tcp_packets
+from tests.replay.stage import START_NS, Replayed, Stage, replay
 from wiretool.capture.files import read_packets
 from wiretool.codec.flatbuffers import Table
+from wiretool.codec.message import Side
+from wiretool.codec.reference import encode
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.framing import encode_frame, read_frame
-from wiretool.protocols.sbp.messages import Schema
+from wiretool.protocols.sbp.messages import SbpFrame, Schema
+from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
 from wiretool.protocols.sbp.schema import LATEST
+from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.manners.sbp_servers import servers_in
+from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
+from wiretool.replay.script import script_of
 from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Mock, Outbox
+from wiretool.servers.mock import Mock, Outbox, Send
 from wiretool.servers.options import MockOptions
 from wiretool.servers.sbp.mock import SbpMock
 from wiretool.servers.sbp_0_1.mock import Sbp01Mock
+from wiretool.sessions.dialogues import Recording
 
 OWN = HERE.parent / "captures"
 #: Of the batch style, by how their names begin; all others are of the newest schema.
@@ -200,3 +210,123 @@ def test_one_field_said_otherwise_is_the_one_finding(name: str, operation: str, 
     (finding,) = replayed.findings
     assert finding.verdict is Verdict.DIFFERENT
     assert finding.live[0].message == operation
+
+
+# -- holes -------------------------------------------------------------------------------------------------------------
+
+
+def part_of(path: Path, first: float, last: float) -> Replayed:
+    """The replay of a part of a capture: from and to which share of its packets."""
+    packets = list(read_packets([path]))
+    recording = recording_of(packets[int(first * len(packets)) : int(last * len(packets))])
+    known = manners()
+    script = script_of(recording, known)
+    spoken = {dialogue.protocol for dialogue in script.dialogues}
+    mocks = {name: mock_for(name, known[name].mock_options(recording, MockOptions())) for name in spoken}
+    player = Player(script, known, prepare=recording)
+    Stage(player, mocks).play()
+    return Replayed(recording, script, player.outcomes(), player)
+
+
+@pytest.mark.parametrize("name", ["sdk_main", "pd_ranges", "rs_append", "rs_fetch", "mixed_noise"])
+@pytest.mark.parametrize(("first", "last"), [(0, 0.5), (0, 0.8), (0.3, 1)])
+def test_what_is_in_front_of_a_part_is_made_and_what_is_behind_it_is_unknown(
+    name: str, first: float, last: float
+) -> None:
+    replayed = part_of(capture(name), first, last)
+    assert not replayed.findings
+    assert sum(counts(replayed)[verdict] for verdict in WELL) > 4
+
+
+@given(lost=st.integers(8, 100))
+@settings(max_examples=12)
+def test_a_lost_packet_makes_no_finding(lost: int) -> None:
+    packets = list(read_packets([capture("sdk_main")]))
+    del packets[lost % len(packets)]
+    recording = recording_of(packets)
+    known = manners()
+    script = script_of(recording, known)
+    player = Player(script, known, prepare=recording)
+    Stage(player, {"sbp": mock_for("sbp", known["sbp"].mock_options(recording, MockOptions()))}).play()
+    assert not [each for each in player.outcomes() if each.verdict.is_finding]
+
+
+# -- recordings of our own mock ----------------------------------------------------------------------------------------
+
+
+def told_by(mock: Mock, requests: list[SbpFrame], port: int) -> Recording:
+    """What a client says to a mock and hears, each request once the one before is answered."""
+    says: list[tuple[Side, bytes]] = []
+    mock.opened(1, mock.doors[0].name, START_NS)
+    for request in requests:
+        data = encode_frame(request, "client")
+        says.append(("client", data))
+        for action in mock.received(1, data, START_NS):
+            assert isinstance(action, Send)
+            says.append(("server", action.data))
+    return recording_of(tcp_packets(says, server=("10.0.0.2", port)))
+
+
+def on_another(recording: Recording, name: str) -> Replayed:
+    """The replay on a second mock that others have used."""
+    known = manners()
+    script = script_of(recording, known)
+    mock = mock_for(name, known[name].mock_options(recording, MockOptions()))
+    use(mock)
+    player = Player(script, known, prepare=recording)
+    Stage(player, {name: mock}).play()
+    return Replayed(recording, script, player.outcomes(), player)
+
+
+def batch_of(stream_id: int, base: int, count: int) -> bytes:
+    meta = RecordBatchMeta(stream_id=stream_id, range_index=0, base_offset=base, last_offset_delta=count)
+    return encode(AppendEntry(meta=meta, payload=b"records"))
+
+
+def test_a_recording_of_one_mock_replays_on_another() -> None:
+    mock = mock_for("sbp", MockOptions())
+    place = tables.Range(stream_id=0, epoch=0, index=0, start=0, end=-1)
+    servers = (tables.RangeServer(server_id=0, advertise_addr="127.0.0.1:10911"),)
+    kept = msgspec.structs.replace(place, servers=servers, replica_count=1, ack_count=1)
+    headers: list[tuple[int, Table, bytes]] = [
+        (0x3001, tables.CreateStreamRequest(stream=tables.Stream(replica=1, ack_count=1)), b""),
+        (0x2004, tables.CreateRangeRequest(range=place), b""),
+        (0x2004, tables.CreateRangeRequest(range=kept), b""),
+        (0x1001, tables.AppendRequest(), batch_of(0, 0, 4) + batch_of(0, 4, 3)),
+        (0x1002, tables.FetchRequest(range=place, offset=0, limit=-1, max_wait_ms=-1), b""),
+        (0x2002, tables.SealRangeRequest(kind=1, range=place), b""),
+        (0x0004, tables.IdAllocationRequest(host="h"), b""),
+        (0x3004, tables.DescribeStreamRequest(stream_id=0), b""),
+        (0x3004, tables.DescribeStreamRequest(stream_id=3), b""),
+    ]
+    requests = [
+        SbpFrame(opcode=opcode, stream_id=number, header=header, payload=payload)
+        for number, (opcode, header, payload) in enumerate(headers, start=1)
+    ]
+    replayed = on_another(told_by(mock, requests, 10911), "sbp")
+    assert len(replayed.outcomes) == len(requests)
+    assert not replayed.findings
+    assert counts(replayed).keys() <= WELL
+    assert counts(replayed)[Verdict.MAPPED] >= 5
+
+
+@pytest.mark.parametrize("schema", ["S1", "S2"])
+def test_a_recording_of_one_mock_of_the_batch_style_replays_on_another(schema: str) -> None:
+    mock = mock_for("sbp-0.1", MockOptions(schema=schema))
+    tables: Any = tables_s1 if schema == "S1" else tables_s2
+    streams = {"stremas" if schema == "S1" else "streams": (tables.Stream(),)}
+    wanted = tables.RangeId(stream_id=0, range_index=0)
+    owner = {"range_owners": (tables_s1.RangeOwner(stream_id=0),)}
+    listed = owner if schema == "S1" else {"range_criteria": (tables_s2.RangeCriteria(stream_id=0),)}
+    headers = [
+        (0x3001, tables.CreateStreamsRequest(**streams)),
+        (0x3004, tables.DescribeStreamsRequest(stream_ids=(0,))),
+        (0x2001, tables.ListRangesRequest(**listed)),
+        (0x2002, tables.SealRangesRequest(ranges=(wanted,))),
+        (0x3002, tables.DeleteStreamsRequest(streams=(tables.Stream(stream_id=0),))),
+    ]
+    requests = [SbpFrame(opcode=opcode, stream_id=at, header=header) for at, (opcode, header) in enumerate(headers, 1)]
+    replayed = on_another(told_by(mock, requests, 10911), "sbp-0.1")
+    assert not replayed.findings
+    assert counts(replayed).keys() <= WELL
+    assert counts(replayed)[Verdict.MAPPED] >= 4

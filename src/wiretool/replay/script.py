@@ -1,6 +1,6 @@
 """A recording as a script: what is done, in what order, and what is waited for in between."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -100,9 +100,8 @@ class _Scribe:
         self._dialogue = dialogue
         self._manner = manner
         self._is_wanted = is_wanted
-        #: Whether bytes of the client are missing since its last frame, so that what is no frame may be half of one.
-        self._is_torn = not dialogue.is_opened
         self._is_over = False
+        self._behind_holes = set(_behind_holes(dialogue))
         #: Where bytes of the client are missing, so that what ends there is half a frame.
         self._holes = {each.offset for each in dialogue.records if each.kind == "gap" and each.side == "client"}
 
@@ -120,10 +119,6 @@ class _Scribe:
     def _client(self, event: Told) -> None:
         record = event.record
         why = self._why_not(record)
-        if record.kind == "frame":
-            self._is_torn = False
-        elif record.kind == "gap":
-            self._is_torn = True
         if why:
             self._script.left_out.append(LeftOut(self._dialogue, record, why))
         elif record.raw:
@@ -136,7 +131,7 @@ class _Scribe:
         if record.kind != "frame":
             if record.length and record.offset + record.length in self._holes:
                 return f"in front of a hole of the recording: {record.why}"
-            return f"behind a hole of the recording: {record.why}" if record.length and self._is_torn else ""
+            return f"behind a hole of the recording: {record.why}" if record.n in self._behind_holes else ""
         if not self._is_wanted(record):
             return "not asked for"
         return "" if self._manner.is_said(record) else "none of the client's own"
@@ -149,6 +144,20 @@ class _Scribe:
             self._script.steps.append(Leave(event.time_ns, self._dialogue, event.how))
         else:
             self._script.steps.append(Part(event.time_ns, self._dialogue))
+
+
+def _behind_holes(dialogue: Dialogue) -> Iterator[int]:
+    """What of the client is no frame, and may be half of one: bytes are missing between it and the frame before it."""
+    is_torn = not dialogue.is_opened
+    for record in sorted(dialogue.records, key=lambda record: record.offset):
+        if record.side != "client":
+            continue
+        if record.kind == "gap":
+            is_torn = True
+        elif record.kind == "frame":
+            is_torn = False
+        elif is_torn and record.length:
+            yield record.n
 
 
 def span_ns(steps: Sequence[Step]) -> int:

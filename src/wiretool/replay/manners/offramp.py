@@ -25,7 +25,7 @@ from wiretool.protocols.offramp.messages import (
 )
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
-from wiretool.replay.manners.offramp_course import Course, course_of
+from wiretool.replay.manners.offramp_course import Course, course_of, courses_of
 from wiretool.replay.manners.offramp_excuses import Excuses
 from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head
 from wiretool.replay.manners.offramp_matching import Matcher
@@ -64,11 +64,11 @@ class OfframpManner(Manner):
         self._excuses: dict[int, Excuses] = {}
 
     def study(self, recording: Recording) -> None:
-        courses = _courses(recording, self.protocol.name)
+        courses = courses_of(recording, self.protocol.name)
         self._courses = {course.dialogue.number: course for course in courses}
         self._excuses = {}
         for course in courses:
-            same = [other for other in courses if other.road == course.road]
+            same = [other for other in courses if other.road == course.road or other.is_greeted]
             self._excuses[course.dialogue.number] = Excuses(course, same)
 
     def _course(self, dialogue: Dialogue) -> Course:
@@ -93,23 +93,26 @@ class OfframpManner(Manner):
         if isinstance(record.fields, HandshakeResponse) and _ACCEPT in form["headers"]:
             steps = ("headers", _ACCEPT)
             found.append(Place(steps, form["headers"][_ACCEPT], _ACCEPT_ROLE, record.connection))
-        if isinstance(record.fields, CommitEvent):  # no offset is below 0: such a value is no place
-            found = [place for place in found if place.value >= 0]
+        if record.message == "COMMIT":  # no offset is below 0: such a value is no place
+            found = [place for place in found if type(place.value) is int and place.value >= 0]
         return found
 
     def within(self, role: Role, steps: Steps, form: Form, record: Record, request: Record | None) -> Hashable:
         if not isinstance(role, Position):
             return super().within(role, steps, form, record, request)
-        partition = form["partition"] if "partition" in form else int(steps[-1])
-        return self._partition(record.connection, partition)
+        partition = str(form["partition"] if "partition" in form else steps[-1])
+        return self._partition(record.connection, int(partition) if partition.isdecimal() else partition)
 
-    def _partition(self, number: int, partition: int) -> Hashable:
+    def _partition(self, number: int, partition: int | str) -> Hashable:
         course = self._courses.get(number)
         return course.road if course is not None else number, partition
 
     # -- what is said again --------------------------------------------------------------------------------------------
 
     def is_said(self, record: Record) -> bool:
+        course = self._courses.get(record.connection)
+        if course is not None and record.n in course.halves:
+            return False
         return not (record.message == "Pong" and record.reply_to is not None)
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
@@ -166,7 +169,7 @@ class OfframpManner(Manner):
     # -- the server before the recording -------------------------------------------------------------------------------
 
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
-        courses = _courses(recording, self.protocol.name)
+        courses = courses_of(recording, self.protocol.name)
         roads = roads_of(courses)
         is_every = all(course.road in roads for course in courses)
         return replace(
@@ -214,7 +217,3 @@ class OfframpManner(Manner):
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         return self._excuses_of(dialogue).end(was_ended=was_ended)
-
-
-def _courses(recording: Recording, name: str) -> list[Course]:
-    return [course_of(dialogue) for dialogue in recording.of(name)]

@@ -1,7 +1,7 @@
 """What one recorded Offramp connection was: which stream it read, what it heard when, and how the server failed it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ from wiretool.protocols.offramp.messages import (
 )
 from wiretool.records import Record
 from wiretool.servers.offramp.upgrade_real import path_of
-from wiretool.sessions.dialogues import Dialogue
+from wiretool.sessions.dialogues import Dialogue, Ended, Recording
 
 #: Codes with which a server says that something went wrong with what the client sent, or with itself.
 _FAILURES = frozenset({1001, 1002, 1003, 1007, 1009, 1011})
@@ -58,15 +58,32 @@ class Course:
     is_greeted: bool
     #: Whether the server has upgraded it, and gone on to events.
     is_granted: bool
-    #: By the number of the record.
+    #: Whether its end was recorded, and that the client ended its side.
+    is_ended: bool = True
+    is_left: bool = True
+    #: By the number of the record; and those that are parts of a message that was not recorded whole.
     parts: Mapping[int, Part] = field(default_factory=dict)
+    halves: Set[int] = frozenset()
 
     # -- its frames ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def frames(self) -> list[Record]:
-        """All frames of both sides, in their order."""
-        return [record for record in self.dialogue.records if record.kind == "frame"]
+        """All frames of both sides, in the order in which they were captured."""
+        return [record for record in self._records if record.kind == "frame"]
+
+    @cached_property
+    def _records(self) -> list[Record]:
+        """What is behind a hole is told late: its time says where it belongs."""
+        return sorted(self.dialogue.records, key=lambda record: record.time_ns)
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        return {record.n: place for place, record in enumerate(self._records)}
+
+    def is_behind(self, n: int, other: int) -> bool:
+        """Whether record `n` was captured behind another; 0 stands for the beginning."""
+        return self._places.get(n, -1) > self._places.get(other, -1)
 
     @cached_property
     def messages(self) -> list[Record]:
@@ -85,7 +102,10 @@ class Course:
 
     def is_lossy_behind(self, n: int) -> bool:
         """Whether bytes of the server are missing in the recording, behind record `n`."""
-        return any(each.side == "server" and each.kind != "frame" and each.n > n for each in self.dialogue.records)
+        return any(
+            each.side == "server" and each.kind != "frame" and self.is_behind(each.n, n)
+            for each in self.dialogue.records
+        )
 
     @property
     def is_lossy(self) -> bool:
@@ -104,7 +124,12 @@ class Course:
 
     def is_silent_behind(self, n: int) -> bool:
         """Whether nothing of the server was recorded behind record `n`."""
-        return not any(each.side == "server" and each.n > n for each in self.frames)
+        return not any(each.side == "server" and self.is_behind(each.n, n) for each in self.frames)
+
+    def is_cut_behind(self, n: int, message: str) -> bool:
+        """Whether the recording ends before the answer to request `n`, or, without one, before the connection does."""
+        answers = (each for each in self.frames if each.message == message and each.reply_to is not None)
+        return not self.is_ended and not (n and any(self.is_behind(each.reply_to or 0, n) for each in answers))
 
     # -- its end -------------------------------------------------------------------------------------------------------
 
@@ -115,6 +140,11 @@ class Course:
             (r for r in self.frames if r.side == "server" and r.message == "Close" and r.reply_to is None),
             None,
         )
+
+    @property
+    def is_all_said(self) -> bool:
+        """Whether all that the client said was recorded."""
+        return not (self.is_greeted or self.is_torn)
 
     @cached_property
     def is_opened_whole(self) -> bool:
@@ -144,7 +174,7 @@ class Course:
             return None
         if close.fields.code == 1001:
             return close.n, "the recorded server was stopped there"
-        before = [record for record in self.frames if record.side == "client" and record.n < close.n]
+        before = [record for record in self.frames if record.side == "client" and self.is_behind(close.n, record.n)]
         said = [record for record in before if record.message in BY_NAME or record.message in _UNNAMED]
         if any(_is_odd(record) for record in said) or not self.is_granted:
             return None
@@ -160,7 +190,9 @@ class Course:
         if first is None:
             return False
         counts = [
-            each.fields.count for each in self.taken if isinstance(each.fields, RequestEvent) and each.n < first.n
+            each.fields.count
+            for each in self.taken
+            if isinstance(each.fields, RequestEvent) and self.is_behind(first.n, each.n)
         ]
         return all(count <= 0 for count in counts) and not self.is_greeted and not self.is_lossy_behind(0)
 
@@ -211,7 +243,17 @@ class Course:
         return max(came - asked, 0)
 
 
-def course_of(dialogue: Dialogue) -> Course:
+def courses_of(recording: Recording, protocol: str) -> list[Course]:
+    """All connections of a recording."""
+    ends = [event for event in recording.events if isinstance(event, Ended)]
+    ended = {event.dialogue for event in ends}
+    left = {event.dialogue for event in ends if event.side == "client" or event.how == "rst"}
+    return [
+        course_of(dialogue, is_ended=dialogue in ended, is_left=dialogue in left) for dialogue in recording.of(protocol)
+    ]
+
+
+def course_of(dialogue: Dialogue, *, is_ended: bool = True, is_left: bool = True) -> Course:
     """What a recorded connection was."""
     frames = [record for record in dialogue.records if record.kind == "frame"]
     heads = [record for record in frames if isinstance(record.fields, HandshakeRequest)]
@@ -219,6 +261,7 @@ def course_of(dialogue: Dialogue) -> Course:
     is_upgraded = any(isinstance(each.fields, HandshakeResponse) and each.fields.status == 101 for each in frames)
     is_event = any(isinstance(each.fields, ConnectionEvent | MessageEvent) for each in frames)
     is_greeted = not heads
+    cuts = Cuts(dialogue, is_torn=is_greeted)
     return Course(
         dialogue,
         path.road if path else f"road-of-{dialogue.number}",
@@ -226,7 +269,10 @@ def course_of(dialogue: Dialogue) -> Course:
         path.default_offset if path else "EARLIEST",
         is_greeted,
         is_event or (is_greeted and not is_upgraded),
-        dict(_parts(frames)),
+        is_ended,
+        is_left,
+        cuts.parts,
+        cuts.halves,
     )
 
 
@@ -235,22 +281,39 @@ def _path(record: Record) -> StreamPath | None:
     return stream_path(record.fields.target) or path_of(record.fields.target)
 
 
-def _parts(frames: Sequence[Record]) -> Iterator[tuple[int, Part]]:
-    """The client's messages in several frames."""
-    parts: list[Record] = []
-    for record in frames:
-        if record.side != "client" or not record.raw or framing.is_http("client", record.raw, 0, len(record.raw)):
-            continue
+class Cuts:
+    """The client's messages in several frames; `halves` are the frames of messages of which some are missing."""
+
+    def __init__(self, dialogue: Dialogue, *, is_torn: bool) -> None:
+        self.parts: dict[int, Part] = {}
+        self.halves: set[int] = set()
+        self._open: list[Record] = []
+        self._is_torn = is_torn
+        for record in dialogue.records:
+            if record.side == "client" and record.kind == "gap":
+                self._lose()
+            elif record.side == "client" and record.kind == "frame" and record.raw:
+                self._take(record)
+
+    def _lose(self) -> None:
+        self._is_torn = True
+        self.halves.update(record.n for record in self._open)
+        self._open = []
+
+    def _take(self, record: Record) -> None:
         first = record.raw[0]
-        if first & 8:
-            continue
+        if framing.is_http("client", record.raw, 0, len(record.raw)) or first & 8:
+            return
         if first & framing.OPCODE:
-            parts = []
-        parts.append(record)
+            self._open = []
+        elif not self._open and self._is_torn:
+            self.halves.add(record.n)
+            return
+        self._open.append(record)
         if first & framing.FIN:
-            if len(parts) > 1:
-                yield from ((part.n, Part(parts, at)) for at, part in enumerate(parts))
-            parts = []
+            if len(self._open) > 1:
+                self.parts.update({part.n: Part(self._open, at) for at, part in enumerate(self._open)})
+            self._open = []
 
 
 def content_of(event: MessageEvent) -> str:

@@ -19,6 +19,9 @@ _SHARED = "the original in memory gives each consumer of a stream all messages (
 _CUT = "how a message is cut into frames is the server's affair"
 _OURS = "the beginning of the connection was not recorded"
 _HOLE = "bytes of the server are missing in the recording"
+_TORN = "what the client had said before it is not all in the recording"
+_ANSWERS = ("HandshakeResponse", "COMMIT_RESPONSE", "Pong", "ERROR")
+_CROWDED = "who else read the stream, and until when, was not recorded"
 _END = "the recording ends before it"
 _CLOCK = "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
 _UNTOLD = "what the road has at this place was not recorded"
@@ -42,6 +45,8 @@ class Excuses:
         name, steps = recorded.message, difference.steps
         if name == "Close" and steps == ("reason",) and isinstance(live.fields, Close) and live.fields.code in _WORDY:
             return Excuse(Verdict.NOISE, "reasons of such a Close are the server's own words")
+        if name == "REBALANCE" and self._is_crowded:
+            return Excuse(Verdict.UNKNOWN, _CROWDED)
         if name == "Close" and self._is_lax(recorded.n):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if name == "Fragment" or live.message == "Fragment":
@@ -53,7 +58,10 @@ class Excuses:
                 Verdict.EXPLAINED, "the original turns half a surrogate pair into `?`; it comes back as it was"
             )
         if name == "COMMIT_RESPONSE" and steps == ("success",) and self._is_early(recorded):
-            return Excuse(Verdict.EXPLAINED, _EARLY)
+            is_known = self._course.is_opened_whole
+            return Excuse(Verdict.EXPLAINED, _EARLY) if is_known else Excuse(Verdict.UNKNOWN, _TORN)
+        if recorded is self._course.close and not self._course.is_all_said:
+            return Excuse(Verdict.UNKNOWN, _TORN)
         if name == "HandshakeResponse" and steps == ("status",) and self._is_other_refusal(difference):
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         if name == "HandshakeResponse" and self._is_refused_otherwise(live):
@@ -62,8 +70,9 @@ class Excuses:
 
     def _is_early(self, recorded: Record) -> bool:
         """Whether a COMMIT was answered before anything was asked for."""
-        return self._course.is_opened_whole and not any(
-            isinstance(each.fields, RequestEvent) and each.n < (recorded.reply_to or 0) for each in self._course.taken
+        return not any(
+            isinstance(each.fields, RequestEvent) and self._course.is_behind(recorded.reply_to or 0, each.n)
+            for each in self._course.taken
         )
 
     def _is_other_refusal(self, difference: Difference) -> bool:
@@ -83,8 +92,9 @@ class Excuses:
     def is_expected(self, recorded: Record) -> bool:
         """Whether a Close or a REBALANCE of the server will come."""
         if isinstance(recorded.fields, RebalanceEvent):
-            return self._is_asked(recorded.n)
-        return self._course.failure is None
+            return self._is_asked(recorded.n) and not self._is_crowded
+        course = self._course
+        return course.failure is None and (recorded is not course.close or course.is_all_said)
 
     # -- no answer -----------------------------------------------------------------------------------------------------
 
@@ -101,10 +111,16 @@ class Excuses:
             return Excuse(Verdict.EXPLAINED, _LAX)
         if course.failure is not None and recorded.message == "Close":
             return Excuse(Verdict.EXPLAINED, course.failure[1])
-        if recorded is course.close and course.is_torn and course.is_closed_by_both:
-            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who sent the first Close")
+        if request is None and recorded.message in _ANSWERS:
+            return Excuse(Verdict.UNKNOWN, _TORN)
+        if recorded is course.close and not course.is_all_said:
+            return Excuse(Verdict.UNKNOWN, _TORN)
+        if course.is_torn and isinstance(recorded.fields, MessageEvent | RebalanceEvent):
+            return Excuse(Verdict.UNKNOWN, _TORN)
         if recorded is course.close and not course.is_granted:
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
+        if isinstance(recorded.fields, MessageEvent | RebalanceEvent) and self._is_crowded:
+            return Excuse(Verdict.UNKNOWN, _CROWDED)
         if isinstance(recorded.fields, RebalanceEvent) and not self._is_asked(recorded.n):
             return Excuse(Verdict.EXPLAINED, _MEMORY)
         if isinstance(recorded.fields, MessageEvent) and course.is_memory and self._is_shared:
@@ -112,12 +128,16 @@ class Excuses:
         return None
 
     def _is_lax(self, n: int) -> bool:
-        return self._course.lax_at is not None and n > self._course.lax_at
+        return self._course.lax_at is not None and self._course.is_behind(n, self._course.lax_at)
 
     def _is_asked(self, n: int) -> bool:
         """Whether any message was asked for by then."""
         course = self._course
-        asked = (each.fields for each in course.taken if each.n < n and isinstance(each.fields, RequestEvent))
+        asked = (
+            each.fields
+            for each in course.taken
+            if course.is_behind(n, each.n) and isinstance(each.fields, RequestEvent)
+        )
         return course.is_greeted or course.is_lossy or any(fields.count > 0 for fields in asked)
 
     # -- one answer too many -------------------------------------------------------------------------------------------
@@ -139,21 +159,23 @@ class Excuses:
             return Excuse(Verdict.EXPLAINED, _UNSERVED)
         if isinstance(live.fields, RebalanceEvent) and self._is_shared:
             return Excuse(Verdict.EXPLAINED, _AT_ONCE)
-        return self._extra_behind(0 if request is None else request.n)
+        return self._extra_behind(0 if request is None else request.n, live.message)
 
-    def _extra_behind(self, n: int) -> Excuse | None:
+    def _extra_behind(self, n: int, message: str) -> Excuse | None:
         """What was said to the request `n`, or unasked, and was not recorded."""
         course = self._course
         if course.is_lossy_behind(n):
             return Excuse(Verdict.UNKNOWN, _HOLE)
         if course.failure is not None:
             return Excuse(Verdict.EXPLAINED, course.failure[1])
-        if n and course.is_silent_behind(n):
+        if course.is_cut_behind(n, message) or (n and course.is_silent_behind(n)):
             return Excuse(Verdict.UNKNOWN, _END)
-        return None
+        return None if course.is_all_said else Excuse(Verdict.UNKNOWN, _TORN)
 
     def _extra_message(self, event: MessageEvent) -> Excuse | None:
         place = event.partition, event.offset
+        if self._is_crowded:
+            return Excuse(Verdict.UNKNOWN, _CROWDED)
         if self.is_known(event):
             is_again = self._course.contents.get(place) == content_of(event)
             if not is_again or self._is_shared or self._course.is_greeted:
@@ -182,6 +204,18 @@ class Excuses:
         return asked > len(self._course.messages)
 
     @cached_property
+    def _is_crowded(self) -> bool:
+        """Whether there may be others on the stream of whom it was not recorded that they came, or went."""
+        course = self._course
+        if course.is_greeted:
+            return any(isinstance(record.fields, RebalanceEvent) for record in course.frames)
+        return any(
+            (other.stream == course.stream and not (other.is_ended and other.is_all_said)) or other.is_greeted
+            for other in self._others
+            if _span(other)[0] < _span(course)[0]
+        )
+
+    @cached_property
     def _is_shared(self) -> bool:
         """Whether others read the same stream at the time."""
         mine = _span(self._course)
@@ -206,8 +240,10 @@ class Excuses:
             return Excuse(Verdict.NOISE, _LAST)
         if was_ended and course.is_granted and course.close is None and not course.is_lossy:
             return Excuse(Verdict.EXPLAINED, "the recorded server ended TCP without a Close, as it does where it fails")
-        if course.is_torn:
-            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who was the first to go")
+        if not course.is_all_said or not course.is_left:
+            return Excuse(Verdict.UNKNOWN, _TORN)
+        if not was_ended and not course.is_ended:
+            return Excuse(Verdict.UNKNOWN, _END)
         if not was_ended and course.is_lossy:
             return Excuse(Verdict.UNKNOWN, _HOLE)
         return None

@@ -124,12 +124,12 @@ def roads_of(courses: Iterable[Course]) -> Mapping[str, RoadPast]:
     found: dict[str, list[Course]] = defaultdict(list)
     for course in courses:
         found[course.road].append(course)
-    return {name: RoadPast(name, at) for name, at in found.items() if any(_is_road(course) for course in at)}
+    return {name: RoadPast(name, at) for name, at in found.items() if _is_road(at)}
 
 
-def _is_road(course: Course) -> bool:
-    """Whether somebody got to the road, or was sent away for something else."""
-    return course.is_granted or not is_unknown(course)
+def _is_road(courses: Sequence[Course]) -> bool:
+    """Whether somebody got to the road, or nobody was told that there is none."""
+    return any(course.is_granted for course in courses) or not any(is_unknown(course) for course in courses)
 
 
 def is_unknown(course: Course) -> bool:

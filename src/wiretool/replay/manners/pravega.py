@@ -174,8 +174,12 @@ class PravegaManner(Manner):
         return [n for n, record in waiting.items() if _number(record, ack.writer_id) <= ack.event_number]
 
     def is_expected(self, reply: Record) -> bool:
+        """Not what was asked before the recording, or in a hole of it."""
+        return reply.n not in self._past.orphans
+
+    def is_awaited(self, reply: Record) -> bool:
         """Not the end of a read in a segment that the store unloads, which it does when it likes."""
-        return not is_unloading(reply.fields)
+        return not (is_unloading(reply.fields) or reply.n in self._past.orphans)
 
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
         """Why a difference is none of the server's."""

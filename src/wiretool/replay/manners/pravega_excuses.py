@@ -9,7 +9,7 @@ from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
 from wiretool.replay.manners.pravega_appends import Append, Fate
-from wiretool.replay.manners.pravega_left_out import segments_of
+from wiretool.replay.manners.pravega_left_out import is_of_another, segments_of
 from wiretool.replay.manners.pravega_state import Past
 from wiretool.servers.pravega.mock import NEWEST_VERSION, OLDEST_SERVED_VERSION
 from wiretool.sessions.dialogues import Dialogue, Ended, Recording
@@ -137,7 +137,7 @@ class Excuses:
             return PIPELINED
         if is_unloading(was) or is_unloading(now):
             return UNLOADED
-        if _is_of_another(was, request):
+        if is_of_another(was, request):
             return ASKED_BEFORE
         if request is not None and not self._past.torn.isdisjoint(segments_of(request) | segments_of(recorded)):
             return TORN
@@ -229,7 +229,7 @@ class Excuses:
 
     def missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         """Why a recorded reply does not come."""
-        if (request is None and not dialogue.is_opened) or _is_of_another(recorded.fields, request):
+        if (request is None and not dialogue.is_opened) or is_of_another(recorded.fields, request):
             return ASKED_BEFORE
         if is_unloading(recorded.fields):
             return UNLOADED
@@ -323,14 +323,6 @@ class Excuses:
         is_taken = append is not None and append.fate in (Fate.LOST, Fate.STORED)
         is_waiting = isinstance(record.fields, messages.ReadSegment | messages.Padding)
         return not (record.n in answered or is_taken or is_waiting)
-
-
-def _is_of_another(reply: Any, request: Record | None) -> bool:
-    """Whether what was read is not what was asked for: an earlier read with the same id was not recorded."""
-    asked = None if request is None else request.fields
-    if not (isinstance(reply, messages.SegmentRead) and isinstance(asked, messages.ReadSegment)):
-        return False
-    return (reply.segment, reply.offset) != (asked.segment, asked.offset)
 
 
 def is_unloading(reply: Any) -> bool:

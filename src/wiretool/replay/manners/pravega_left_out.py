@@ -38,6 +38,7 @@ def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], i
             past.unsaid[event.record.n] = why
         if why is _TO_TABLE and isinstance(event.record.fields, messages.SetupAppend):
             past.broken.add(event.record.fields.segment)
+    past.orphans |= set(orphans_in(recording))
     blocks = {append.record.n: block for block, append in past.log.of_block.items()}
     for n, append in past.log.of.items():
         why = _why_not_appended(append, is_table)
@@ -48,6 +49,26 @@ def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], i
             past.torn |= segments_of(record)
             if isinstance(record.fields, messages.AppendBlock) and record.n not in past.log.of_block:
                 past.unsaid[record.n] = "the end of the block is in a hole of the recording"
+
+
+def orphans_in(recording: Recording) -> Iterator[int]:
+    """The numbers of replies whose requests were before the recording, or are in a hole of it."""
+    torn = set(torn_in(recording))
+    for dialogue in recording.of("pravega"):
+        requests = {record.n: record for record in dialogue.records if record.side == "client"}
+        for record in dialogue.records:
+            is_alone = record.reply_to is None and (not dialogue.is_opened or dialogue in torn)
+            request = requests.get(record.reply_to or 0)
+            if record.side == "server" and (is_alone or is_of_another(record.fields, request)):
+                yield record.n
+
+
+def is_of_another(reply: Any, request: Record | None) -> bool:
+    """Whether what was read is not what was asked for: an earlier read with the same id was not recorded."""
+    asked = None if request is None else request.fields
+    if not (isinstance(reply, messages.SegmentRead) and isinstance(asked, messages.ReadSegment)):
+        return False
+    return (reply.segment, reply.offset) != (asked.segment, asked.offset)
 
 
 def _why_not_asked(record: Record, replies: Mapping[int, Record], is_table: Callable[[str], bool]) -> str:

@@ -107,6 +107,8 @@ class Past:
     unsaid: dict[int, str] = field(default_factory=dict)
     #: Numbers of appends to segments that took none any more.
     vain: set[int] = field(default_factory=set)
+    #: Numbers of replies to what was not recorded.
+    orphans: set[int] = field(default_factory=set)
     #: Segments of connections of which bytes of the client are missing.
     torn: set[str] = field(default_factory=set)
     #: Tables that were appended to, after which the real store does not answer for them.

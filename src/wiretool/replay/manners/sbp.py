@@ -12,7 +12,7 @@ from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.dialects.sbp import SbpDialect
 from wiretool.faults.places import Pattern, roles_in
 from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, Schema
+from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END, Schema
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.protocols.sbp_0_1.framing import only_fit
 from wiretool.protocols.sbp_0_1.session import BatchConversation
@@ -22,7 +22,7 @@ from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, St
 from wiretool.replay.manners.sbp_grounds import OK, Grounds, grounds_in, made_in
 from wiretool.replay.manners.sbp_prepare import preparations
 from wiretool.replay.manners.sbp_prepare_batches import batch_preparations
-from wiretool.replay.manners.sbp_servers import Servers, code_of, servers_in
+from wiretool.replay.manners.sbp_servers import Servers, code_of, flags_of, servers_in, stream_id_of
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -126,7 +126,7 @@ class SbpManner(Manner):
         if values.knows(role, place.within, place.value) or self.grounds.is_made(role.kind, place.value):
             return
         now = place.value
-        while values.is_taken(role, place.within, now):
+        while type(now) is int and values.is_taken(role, place.within, now):
             now += _ASIDE
         values.bind(role.kind, place.within, place.value, now)
 
@@ -145,7 +145,7 @@ class SbpManner(Manner):
             return options if self.schema is None else replace(options, schema=self.schema.name)
         if self.protocol.name == "sbp":
             count = max(len(known.range_servers), 1)
-            return replace(options, range_servers=count, followers=len(known.followers))
+            return replace(options, range_servers=count, followers=max(len(known.followers), known.nodes - 1))
         return replace(options, range_servers=1, schema=self.schema.name if self.schema else "")
 
     def is_timed(self) -> bool:
@@ -154,8 +154,17 @@ class SbpManner(Manner):
 
     # -- what is answered ----------------------------------------------------------------------------------------------
 
+    def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
+        """An answer without its request is to that with its identifier."""
+        if flags_of(live) & RESPONSE_END and isinstance(live.fields, Mapping):
+            own = live.fields["stream_id"]
+            unheard = {number: each for number, each in unheard.items() if stream_id_of(each) == own}
+        return super().match(live, unheard, values, dialogue)
+
     def is_expected(self, reply: Record) -> bool:
-        """Not so the goodbye of a server that somebody stopped."""
+        """Not so the goodbye of a server that somebody stopped, nor an answer whose request was in a hole."""
+        if flags_of(reply) & RESPONSE_END:
+            return False
         return self.grounds.dialogue_of.get(reply.n) not in self.grounds.stops
 
     def is_awaited(self, reply: Record) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.errors import DecodeError
-from wiretool.protocols.sbp.messages import FLATBUFFERS, RESPONSE
+from wiretool.protocols.sbp.messages import FLATBUFFERS, RESPONSE, RESPONSE_END
 from wiretool.protocols.sbp.tables import PlacementDriverCluster
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
@@ -43,6 +43,16 @@ SILENT = "the recorded placement driver took range servers for dead that had bee
 NAMED = "the nodes of a placement driver have their own names and addresses"
 
 
+CUT_OFF = "what was answered is in a hole of the recording, or behind its end"
+UNHEARD = "what was asked is in a hole of the recording, or in front of its beginning"
+BLIND = "what was said before it is in a hole of the recording, so what it came upon is not known"
+
+
+def unknown(why: str) -> Excuse:
+    """Nothing can be said of it."""
+    return Excuse(Verdict.UNKNOWN, why)
+
+
 def explained(why: str) -> Excuse:
     """A difference with a reason that is known."""
     return Excuse(Verdict.EXPLAINED, why)
@@ -58,9 +68,13 @@ def excuse(
 ) -> Excuse | None:
     """Why a difference in an answer is no finding."""
     if request is None:
-        return None
+        is_count = recorded.message == "GOAWAY" and difference.steps == ("stream_id",)
+        dialogue = grounds.dialogue_of.get(recorded.n)
+        is_torn = dialogue is not None and (not dialogue.is_opened or dialogue in grounds.lost)
+        return unknown(UNHEARD) if is_count and is_torn else None
     found = (case(grounds, difference, recorded, live, request) for case in _CASES)
-    return next((each for each in found if each is not None), None)
+    known = next((each for each in found if each is not None), None)
+    return unknown(BLIND) if known is None and grounds.is_blind(request) else known
 
 
 def _raced(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
@@ -231,6 +245,8 @@ _CASES: Sequence[Case] = (
 
 def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
     """Why a recorded answer need not come."""
+    if request is None and flags_of(recorded) & RESPONSE_END:
+        return unknown(UNHEARD)
     if recorded.message == "GOAWAY" and request is None and dialogue.server in grounds.stopped:
         return explained(STOPPED)
     if request is not None and flags_of(request) & RESPONSE and grounds.is_range_server(dialogue):
@@ -243,6 +259,8 @@ def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, d
 def excuse_extra(grounds: Grounds, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
     """Why an answer may come that was not recorded."""
     why = _why_unasked(grounds, dialogue) if request is None else _why_silent(grounds, request, dialogue)
+    if not why and (dialogue in grounds.lost if request is None else grounds.is_cut_off(request, dialogue)):
+        return unknown(BLIND if request is None else CUT_OFF)
     return explained(why) if why else None
 
 
@@ -311,6 +329,10 @@ def excuse_end(grounds: Grounds, dialogue: Dialogue, *, was_ended: bool) -> Excu
     if was_ended:
         if dialogue.server in grounds.died:
             return explained(DIED)
-        return explained(STOPPED) if dialogue.server in grounds.stopped else None
+        if dialogue.server in grounds.stopped:
+            return explained(STOPPED)
+        return unknown(BLIND) if dialogue in grounds.lost else None
     why = _why_unasked(grounds, dialogue)
+    if not why and dialogue in grounds.lost:
+        return unknown(BLIND)
     return explained(why) if why else None

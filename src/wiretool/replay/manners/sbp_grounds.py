@@ -47,6 +47,9 @@ class Grounds:
     left: dict[Dialogue, int] = field(default_factory=dict)
     #: Connections on which a client said what is no frame.
     malformed: set[Dialogue] = field(default_factory=set)
+    #: The first record behind bytes of a client that were lost, and the last in front of such of a server.
+    lost: dict[Dialogue, Record] = field(default_factory=dict)
+    torn: dict[Dialogue, Record] = field(default_factory=dict)
     #: Requests that were not answered, and from which on nothing was on a connection.
     unanswered: set[int] = field(default_factory=set)
     mute_from: dict[Dialogue, int] = field(default_factory=dict)
@@ -97,6 +100,26 @@ class Grounds:
         times = [each.time_ns for each in self.beats if each.time_ns < request.time_ns]
         return max(times, default=None)
 
+    def is_cut_off(self, request: Record, dialogue: Dialogue) -> bool:
+        """Whether the answer to a request may have been in a hole, or behind the end of the recording.
+
+        What a client said behind a hole is told when it can be trusted, which may be behind the answer.
+        """
+        if dialogue in self.lost and self.is_blind(request):
+            return True
+        torn = self.torn.get(dialogue)
+        if torn is not None and (torn.n > request.n or torn.time_ns >= request.time_ns):
+            return True
+        is_over = dialogue in self.ended or dialogue in self.left
+        return not is_over and self.last_ns - request.time_ns < SECOND
+
+    def is_blind(self, request: Record) -> bool:
+        """Whether something that was said before a request was in a hole."""
+        own = self.lost.get(self.dialogue_of[request.n])
+        if own is not None and own.n < request.n:
+            return True
+        return any(lost.time_ns <= request.time_ns for lost in self.lost.values())
+
     def is_restarted(self, record: Record) -> bool:
         """Whether the server was stopped before this was said to it."""
         return self.stopped.get(record.server, record.time_ns) < record.time_ns
@@ -130,6 +153,10 @@ def _look_at(grounds: Grounds, dialogue: Dialogue) -> None:
     open_ids: dict[int, int] = {}
     for record in dialogue.records:
         grounds.dialogue_of[record.n] = dialogue
+        if record.kind == "gap" and record.side == "server":
+            grounds.torn[dialogue] = record
+        elif record.kind == "gap":
+            grounds.lost.setdefault(dialogue, record)
         if record.kind == "problem" and record.side == "client" and not record.message:
             grounds.malformed.add(dialogue)
         if record.kind != "frame" or not isinstance(record.fields, Mapping):
@@ -147,8 +174,16 @@ def _look_at(grounds: Grounds, dialogue: Dialogue) -> None:
                 grounds.responses.add(record.n)
             if record.message in ("HEARTBEAT", "REPORT_METRICS") and not grounds.is_range_server(dialogue):
                 grounds.beats.append(record)
+    if dialogue in grounds.lost:
+        grounds.lost[dialogue] = _first_unasked(dialogue) or grounds.lost[dialogue]
     grounds.unanswered.update(open_ids)
     _look_for_silence(grounds, dialogue)
+
+
+def _first_unasked(dialogue: Dialogue) -> Record | None:
+    """The first answer to what is not there: a hole is told only when what is behind it can be trusted."""
+    answers = (each for each in dialogue.records if each.kind == "frame" and each.side == "server")
+    return next((each for each in answers if each.reply_to is None and flags_of(each) & RESPONSE_END), None)
 
 
 def made_in(answer: Record) -> Iterator[tuple[str, Hashable]]:
@@ -214,6 +249,11 @@ def _stop_in(grounds: Grounds, dialogue: Dialogue) -> int | None:
             if is_maintenance or (is_orderly and not is_idle and not flags & RESPONSE):
                 return record.time_ns
     return None
+
+
+def seen_with(grounds: Grounds, recording: Recording, protocol: str, addresses: Collection[str]) -> list[Exchange]:
+    """Those in front of the first hole in what clients said: behind it nobody knows who made what."""
+    return [each for each in exchanges_with(recording, protocol, addresses) if not grounds.is_blind(each.request)]
 
 
 def exchanges_with(recording: Recording, protocol: str, addresses: Collection[str]) -> list[Exchange]:

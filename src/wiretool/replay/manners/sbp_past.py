@@ -1,5 +1,6 @@
 """What servers of the newest schema knew before a recording began, as far as their answers show it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,9 @@ from wiretool.replay.manners.sbp_servers import code_of, fields_in
 from wiretool.sessions.dialogues import Exchange
 
 RANGE_NOT_FOUND, SEALED, COMMITTED, PENDING, OVERTAKEN, NO_NEW_RECORD = 1462, 1460, 1464, 1465, 1466, 1204
-NOT_FOUND = 1404
+NOT_FOUND, EXPIRED = 1404, 1471
+#: "invalid epoch 0 (less than 1) for ..."
+_EPOCH = re.compile(r"\(less than (-?\d+)\)")
 Fields = Mapping[str, Any]
 
 
@@ -39,6 +42,8 @@ class DriverSeen:
         self._sketched: set[int] = set()
         self._ranges: set[RangeKey] = set()
         self._heard: set[int] = set()
+        #: Of open ranges, as refusals tell them.
+        self._epochs: dict[RangeKey, int] = {}
 
     def look(self, exchange: Exchange) -> None:
         """One request and its answer."""
@@ -52,6 +57,10 @@ class DriverSeen:
             if code_of(answer) == OK:
                 self._look_at_stream(name, asked, said)
                 self._look_at_ranges(name, asked, said)
+            elif code_of(answer) == EXPIRED and name == "SEAL_RANGE" and asked.get("range"):
+                found = _EPOCH.search(said["status"].get("message") or "")
+                if found:
+                    self._epochs.setdefault(range_of(asked["range"]), int(found[1]))
             elif code_of(answer) == NOT_FOUND and name in ("DESCRIBE_STREAM", "DELETE_STREAM"):
                 self._streams.add(asked.get("stream_id", 0))
                 if asked.get("stream_id") in self.past.ranges and asked["stream_id"] not in self.past.streams:
@@ -84,11 +93,12 @@ class DriverSeen:
     def _range(self, told: Fields) -> None:
         """A range that is there, and was before unless it was made since."""
         self._of_stream(told)
-        for server in told.get("servers") or ():
-            self._server(server)
         if range_of(told) not in self._ranges:
             self._ranges.add(range_of(told))
-            self.past.ranges.setdefault(told["stream_id"], {})[told["index"]] = told
+            made = {**told, "epoch": self._epochs.get(range_of(told), told["epoch"])}
+            self.past.ranges.setdefault(told["stream_id"], {})[told["index"]] = made
+            for server in told.get("servers") or ():
+                self._server(server)
 
     def _made(self, told: Fields) -> None:
         """A range that was made: the one in front of it ends where it starts, and its servers lived."""
@@ -96,7 +106,7 @@ class DriverSeen:
         for server in told.get("servers") or ():
             if server["server_id"] not in self._heard:
                 self.past.living.add(server["server_id"])
-            self._server(server)
+                self._server(server)
         before = (told["stream_id"], told["index"] - 1)
         if told["index"] > 0 and before not in self._ranges:
             self._ranges.add(before)
@@ -111,8 +121,7 @@ class DriverSeen:
             self._stream({"stream_id": told["stream_id"], "retention_period_ms": 0, **counts})
 
     def _server(self, server: Fields) -> None:
-        if server["server_id"] not in self._heard and server["server_id"] not in self.past.servers:
-            self.past.servers[server["server_id"]] = server.get("advertise_addr") or ""
+        self.past.servers.setdefault(server["server_id"], server.get("advertise_addr") or "")
 
 
 def _streams_in(asked: Fields) -> set[int]:
@@ -147,6 +156,8 @@ class ServerSeen:
         wanted = asked.get("range")
         self.named |= {range_of(each) for each in ([wanted] if wanted else []) if each}
         self.named |= {range_of(entry["meta"]) for entry in entries_of(request)}
+        for entry in entries_of(request) if name == "APPEND" and not exchange.replies else ():
+            self._appended.setdefault(range_of(entry["meta"]), set()).add(entry["meta"]["base_offset"])
         for answer in exchange.replies[:1]:
             said = fields_in(answer)
             if name == "APPEND":

@@ -12,7 +12,7 @@ from wiretool.protocols.sbp.messages import APPEND, FETCH, SEAL_RANGE, SbpFrame
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta, entry_from_json
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Talk
-from wiretool.replay.manners.sbp_grounds import ADDRESS, exchanges_with
+from wiretool.replay.manners.sbp_grounds import ADDRESS, seen_with
 from wiretool.replay.manners.sbp_past import (
     NOT_FOUND,
     RANGE_NOT_FOUND,
@@ -42,13 +42,13 @@ def preparations(manner: "SbpManner", recording: Recording, values: Values) -> I
     name = manner.protocol.name
     drivers = [*manner.servers.drivers, *manner.servers.both]
     driver = DriverSeen()
-    for exchange in exchanges_with(recording, name, drivers):
+    for exchange in seen_with(manner.grounds, recording, name, drivers):
         driver.look(exchange)
     if drivers:
         yield drivers[0], _prepare_driver(manner, driver.past, values)
     for address in [*manner.servers.range_servers, *manner.servers.both]:
         server = ServerSeen()
-        for exchange in exchanges_with(recording, name, [address]):
+        for exchange in seen_with(manner.grounds, recording, name, [address]):
             server.look(exchange)
         yield address, _prepare_server(manner, server, values)
 

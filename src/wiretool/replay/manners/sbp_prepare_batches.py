@@ -1,7 +1,7 @@
 """What a server of the batch style is told before a recording is spoken again, so that it is where that begins."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Talk
-from wiretool.replay.manners.sbp_grounds import OK, exchanges_with
+from wiretool.replay.manners.sbp_grounds import OK, seen_with
 from wiretool.replay.manners.sbp_servers import fields_in
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Exchange, Recording
@@ -33,6 +33,8 @@ class ManagerPast:
 
     streams: dict[int, Fields] = field(default_factory=dict)
     last_index: dict[int, int] = field(default_factory=dict)
+    #: On how many data nodes a range of a stream was.
+    replicas: dict[int, int] = field(default_factory=dict)
     nodes: dict[int, str] = field(default_factory=dict)
 
 
@@ -42,44 +44,50 @@ class ManagerSeen:
     def __init__(self) -> None:
         self.past = ManagerPast()
         self._made: set[int] = set()
-        self._heard: set[int] = set()
 
     def look(self, exchange: Exchange) -> None:
         """One request and its answer."""
         asked, name = fields_in(exchange.request), exchange.request.message
-        if name == "HEARTBEAT" and asked.get("data_node"):
-            self._heard.add(asked["data_node"]["node_id"])
+        sealed = {(each["stream_id"], each["range_index"]) for each in _ranges_in(asked)}
         for answer in exchange.replies[:1]:
             for results in fields_in(answer).values():
                 for result in results if isinstance(results, list) else ():
                     if isinstance(result, Mapping) and is_well(result):
-                        self._look_at(name, result)
+                        self._look_at(name, result, sealed)
 
-    def _look_at(self, name: str, result: Fields) -> None:
+    def _look_at(self, name: str, result: Fields, sealed: Collection[tuple[int, int]]) -> None:
         stream = result.get("stream") or result.get("deleted_stream")
         if stream is not None:
             number = stream["stream_id"]
             if name in ("CREATE_STREAMS", "UPDATE_STREAMS"):
                 self._made.add(number)
-            elif number not in self._made:
-                self.past.streams[number] = stream
+            elif number not in self._made or number in self.past.last_index:
+                self.past.streams.setdefault(number, stream)
                 self._made.add(number)
-        if name in ("LIST_RANGES", "SEAL_RANGES"):
-            for told in (*(result.get("ranges") or ()), result.get("range")):
-                if isinstance(told, Mapping):
-                    self._range(told)
+        told = [each for each in (*(result.get("ranges") or ()), result.get("range")) if isinstance(each, Mapping)]
+        if told and name in ("LIST_RANGES", "SEAL_RANGES"):
+            number = told[0].get("stream_id", -1)
+            last = max(each.get("range_index", 0) for each in told)
+            # The range that is open behind a sealed one was made by that.
+            is_new = name == "SEAL_RANGES" and (number, last - 1) in sealed
+            self._range(number, last - is_new, told[-1])
 
-    def _range(self, told: Fields) -> None:
-        """The writable range counts: the others were sealed before it was made."""
-        number = told.get("stream_id", -1)
-        if number in self._made and number not in self.past.last_index:
+    def _range(self, number: int, last: int, told: Fields) -> None:
+        """The ranges of a stream up to the writable one are there; later ones are made by sealing."""
+        if number in self._made:
             return
         self._made.add(number)
-        self.past.last_index[number] = max(told.get("range_index", 0), self.past.last_index.get(number, 0))
+        self.past.last_index[number] = last
+        self.past.replicas[number] = len(told.get("replica_nodes") or ())
         for replica in told.get("replica_nodes") or ():
             node = replica.get("data_node") or {}
-            if node.get("node_id") not in self._heard and "node_id" in node:
+            if "node_id" in node:
                 self.past.nodes.setdefault(node["node_id"], node.get("advertise_addr") or "")
+
+
+def _ranges_in(asked: Fields) -> list[Fields]:
+    """The ranges that a request names by stream and index."""
+    return [each for each in asked.get("ranges") or () if isinstance(each, Mapping) and "range_index" in each]
 
 
 def is_well(result: Fields) -> bool:
@@ -92,7 +100,7 @@ def batch_preparations(manner: "SbpManner", recording: Recording, values: Values
     """What is said to which recorded server first."""
     managers = [*manner.servers.drivers, *manner.servers.both]
     seen = ManagerSeen()
-    for exchange in exchanges_with(recording, manner.protocol.name, managers):
+    for exchange in seen_with(manner.grounds, recording, manner.protocol.name, managers):
         seen.look(exchange)
     if managers:
         yield managers[0], _prepare(seen.past, manner.schema or S1, values)
@@ -115,12 +123,12 @@ class _Words:
         node = self.tables.DataNode(node_id=number, advertise_addr=address)
         return self.frame(HEARTBEAT, self.tables.HeartbeatRequest(client_role=ROLE_DATA_NODE, data_node=node))
 
-    def creation(self, replicas: int) -> SbpFrame:
+    def creation(self, replicas: int, retention_ms: int) -> SbpFrame:
         """One stream."""
         if self._is_first:
-            stream = tables_s1.Stream(replica_nums=replicas)
+            stream = tables_s1.Stream(replica_nums=replicas, retention_period_ms=retention_ms)
             return self.frame(CREATE_STREAMS, tables_s1.CreateStreamsRequest(stremas=(stream,)))
-        made = tables_s2.Stream(replica_num=replicas)
+        made = tables_s2.Stream(replica_num=replicas, retention_period_ms=retention_ms)
         return self.frame(CREATE_STREAMS, tables_s2.CreateStreamsRequest(streams=(made,)))
 
     def update(self, told: Fields, number: int) -> SbpFrame:
@@ -145,7 +153,8 @@ def _prepare(past: ManagerPast, schema: Schema, values: Values) -> Talk:
         yield [words.beat(number, address) for number, address in past.nodes.items()]
     for number, index in past.last_index.items():
         told = past.streams.get(number, {})
-        replies = yield [words.creation(told.get("replica_num", told.get("replica_nums", min(len(past.nodes), 1))))]
+        replicas = told.get("replica_num", told.get("replica_nums", past.replicas[number]))
+        replies = yield [words.creation(replicas, told.get("retention_period_ms", 0))]
         now = _number_in(replies)
         if now is not None:
             values.bind("stream", None, number, now)

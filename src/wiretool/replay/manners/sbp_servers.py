@@ -1,7 +1,7 @@
 """Which of the recorded servers of the Streaming Batch Protocol is what, by what it answered and was asked."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,13 @@ def flags_of(record: Record) -> int:
     flags = record.fields.get("flags", 0) if isinstance(record.fields, Mapping) else 0
     assert isinstance(flags, int)
     return flags
+
+
+def stream_id_of(record: Record) -> int:
+    """The identifier of a frame."""
+    number = record.fields.get("stream_id", 0) if isinstance(record.fields, Mapping) else 0
+    assert isinstance(number, int)
+    return number
 
 
 def code_of(record: Record | None) -> int:
@@ -103,6 +110,8 @@ class Servers:
     followers: list[str] = field(default_factory=list)
     range_servers: list[str] = field(default_factory=list)
     both: list[str] = field(default_factory=list)
+    #: How many nodes a placement driver tells of.
+    nodes: int = 0
 
     def door(self, address: str) -> str:
         """The name of a mock's door that stands for the server at an address."""
@@ -116,14 +125,15 @@ class Servers:
 
 def servers_in(recording: Recording, protocol: str) -> Servers:
     """Who is who among the recorded servers of a protocol."""
+    servers = Servers()
     votes: dict[str, Counter[Role]] = {}
     refusing: dict[str, set[bool]] = {}
     for dialogue in recording.of(protocol):
         found = votes.setdefault(dialogue.server, Counter())
         found["placement driver" if dialogue.server.endswith(_DRIVER_PORT) else "range server"] += _NUMBERED
+        servers.nodes = max(servers.nodes, *(len(_nodes_in(record)) for record in dialogue.records))
         for role, weight in _votes(dialogue, refusing.setdefault(dialogue.server, set())):
             found[role] += weight
-    servers = Servers()
     for address, found in votes.items():
         both = [role for role in found if found[role] >= _SHOWN]
         if len(both) > 1:
@@ -135,6 +145,11 @@ def servers_in(recording: Recording, protocol: str) -> Servers:
         else:
             servers.drivers.append(address)
     return servers
+
+
+def _nodes_in(record: Record) -> Sequence[Any]:
+    """The nodes that an answer tells."""
+    return (fields_in(record).get("cluster") or {}).get("nodes") or () if record.kind == "frame" else ()
 
 
 def _votes(dialogue: Dialogue, refusing: set[bool]) -> Iterator[tuple[Role, int]]:
