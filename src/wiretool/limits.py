@@ -61,7 +61,8 @@ WAITING_ITEMS_MAX = 1_024
 #: looks them up. Holes are given up some 64 segments after the other side had what is missing.
 REMEMBERED_STRETCHES_MAX = 256
 #: Bulk reading: records read one by one that make up a batch, at one to two KiB each; bytes that packed messages may
-#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together, and their bytes.
+#: come to in one; and items given out by one packet (what had waited behind a hole) that are read together, and their
+#: bytes.
 BATCH_RECORDS_MAX = 8_192
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_ITEMS_MAX = 1_024

@@ -284,9 +284,11 @@ def test_ctrl_c_leaves_whole_output(golden: Path, tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        process.stdin.write(golden.read_bytes())
-        process.stdin.flush()
-        wait_until_read(process.stdin.fileno())
+        raw = golden.read_bytes()
+        for part in (raw[:24], raw[24:]):  # the first bytes are looked at before anything is begun
+            process.stdin.write(part)
+            process.stdin.flush()
+            wait_until_read(process.stdin.fileno())
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert b"Traceback" not in process.stderr.read()

@@ -1,5 +1,6 @@
 """Recorded Offramp conversations are spoken again to a mock that is such a server, or one that is otherwise."""
 
+import random
 import re
 from collections import Counter
 from dataclasses import replace
@@ -8,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED
-from tests.replay.stage import Replayed, replay
+from tests.replay.stage import Replayed, Stage, replay
 from wiretool.capture.files import read_packets
+from wiretool.capture.packets import Packet
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.manners.manner import Identity, Verdict
 from wiretool.replay.manners.offramp import OfframpManner
+from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
+from wiretool.replay.script import script_of
 from wiretool.servers.choose import mock_for
 from wiretool.servers.mock import Mock, Outbox
 from wiretool.servers.offramp.roads import RoadStart
@@ -202,7 +206,7 @@ def test_keys_and_masks_are_new_and_lengths_are_as_they_were() -> None:
 def test_the_host_is_that_of_the_server_that_is_asked() -> None:
     path = capture("plain")
     manner = OfframpManner(PROTOCOLS["offramp"])
-    manner.host = "example.test:81"
+    manner.identity = Identity(host="example.test:81")
     mock, _ = mock_of(path)
     heads: list[bytes] = []
     received = mock.received
@@ -225,3 +229,33 @@ def test_where_compression_is_declined_it_is_said_without() -> None:
     said = [each for each in replayed.outcomes if each.request is not None and each.request.message == "COMMIT"]
     assert said
     assert all(each.verdict is Verdict.SAME for each in said)
+
+
+# -- what was not recorded ---------------------------------------------------------------------------------------------
+
+
+def spoken(packets: list[Packet]) -> Replayed:
+    """The packets, spoken to a mock that is such a server."""
+    known = manners()
+    recording = recording_of(packets)
+    script = script_of(recording, known)
+    mock = mock_for("offramp", known["offramp"].mock_options(recording, MockOptions()))
+    player = Player(script, known, prepare=recording)
+    Stage(player, {"offramp": mock}).play()
+    return Replayed(recording, script, player.outcomes(), player)
+
+
+@pytest.mark.parametrize("name", ["plain", "plain_resume", "framing", "payloads_intl", "err_handshake"])
+@pytest.mark.parametrize("what", ["loses some", "begins late", "ends early"])
+def test_what_a_capture_lacks_is_no_finding(name: str, what: str) -> None:
+    packets = list(read_packets([capture(name)]))
+    for seed in range(8):
+        rng = random.Random(f"{name}/{seed}")
+        if what == "loses some":
+            lost = set(rng.sample(range(len(packets)), 3))
+            left = [packet for at, packet in enumerate(packets) if at not in lost]
+        elif what == "begins late":
+            left = packets[rng.randrange(1, len(packets) - 1) :]
+        else:
+            left = packets[: rng.randrange(5, len(packets))]
+        assert not spoken(left).findings, seed

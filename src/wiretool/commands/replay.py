@@ -59,6 +59,14 @@ def replay(
         int, typer.Option(min=1, max=10_000, metavar="N", help="play so many copies at once, each with other names")
     ] = 1,
     repeat: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="play it so often, with other names")] = 1,
+    token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", show_default=False, help="Pravega: the delegation token to give")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME: VALUE", show_default=False, help="Offramp: a header of the handshake; repeatable"),
+    ] = None,
+    user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Offramp: who asks, as Authorization")] = "",
     where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
     from_: Annotated[
         float, typer.Option("--from", min=0, metavar="S", help="begin so long after the first packet")
@@ -90,7 +98,7 @@ def replay(
 
     Exit code 1 where the server answers otherwise, leaves an answer out or says more; 4 where it cannot be reached.
     """
-    from wiretool.commands.replaying import Judging, Playing, Reading, replayed, speed_from, targets_from
+    from wiretool.commands.replaying import Judging, Playing, Reading, headers_from, replayed, speed_from, targets_from
 
     reading = Reading(captures, protocol, port, where, from_, to)
     playing = Playing(
@@ -106,5 +114,7 @@ def replay(
         targets_from(against, allow_remote or (), option="--against"),
         connections,
         repeat,
+        token,
+        headers_from(header, user),
     )
     replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)

@@ -1,5 +1,6 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
+import base64
 import itertools
 import signal
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,6 +60,9 @@ class Playing:
     #: How many copies of it play at once, and how often that is done.
     connections: int = 1
     repeats: int = 1
+    #: As whom clients speak.
+    token: str | None = None
+    headers: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,23 @@ def targets_from(
         if not is_loopback(address.host) and address.host not in allowed:
             raise UsageError(f"{option} {address} is another machine; if that is meant, --allow-remote {address.host}")
         found[name if equals else ""] = address
+    return found
+
+
+def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]]:
+    """Headers in `NAME: VALUE`, and Authorization for `USER:PASSWORD`; UsageError for what is neither."""
+    found = []
+    for text in texts or ():
+        name, colon, value = text.partition(":")
+        if not (colon and name and name.isascii() and all(each.isalnum() or each in "-_" for each in name)):
+            raise UsageError(f"--header {text!r}: wants NAME: VALUE")
+        if not value.isprintable() or not value.isascii():
+            raise UsageError(f"--header {text!r}: the value wants printable ASCII")
+        found.append((name, value.strip()))
+    if user:
+        if ":" not in user:
+            raise UsageError("--user wants USER:PASSWORD")
+        found.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
     return found
 
 
@@ -233,9 +254,13 @@ def player_for(
     numbers: "Iterator[int]",
 ) -> "Player":
     """Who plays the script of a recording."""
+    from wiretool.replay.manners.manner import Identity
     from wiretool.replay.player import Player
 
     is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
+    for name, manner in known.items():
+        host = playing.targets.get(name) or playing.targets.get("")
+        manner.identity = Identity(str(host) if host else "", playing.token, playing.headers)
     return Player(
         script,
         known,

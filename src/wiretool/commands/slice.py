@@ -63,9 +63,14 @@ def place_from(output: Path | None, where: str, connection: int | None) -> Path:
 
 def files_from(captures: Sequence[Path] | None) -> list[Path]:
     """The captures; UsageError for what cannot be read twice."""
-    sources_from(captures)
-    for path in captures or ():
-        if str(path) == "-" or not os.path.isfile(path):
-            name = "stdin" if str(path) == "-" else path
-            raise UsageError(f"{name} cannot be read twice, as slice must: give a file")
-    return list(captures or ())
+    given = list(captures or ())
+    _check_twice("stdin", is_so=all(str(path) != "-" for path in given))
+    sources_from(given)
+    for path in given:
+        _check_twice(str(path), is_so=os.path.isfile(path))
+    return given
+
+
+def _check_twice(name: str, *, is_so: bool) -> None:
+    if not is_so:
+        raise UsageError(f"{name} cannot be read twice, as slice must: give a file")

@@ -106,7 +106,7 @@ class Line:
         """Say messages of our own, whose replies are heard and not judged."""
         self.heard = []
         for message in messages:
-            data = self.manner.protocol.encode(message, "client")
+            data = self.manner.protocol.encode(self.manner.signed(message), "client")
             said = [live for live in self._send(data, now_ns) if live.kind == "frame"]
             self._talking.update(live.n for live in said if self.manner.wants_answer(live))
 

@@ -227,6 +227,15 @@ def test_s2_seals_and_tells_the_writable_range() -> None:
     assert (answer.flags, code_of(answer)) == (7, 1460)
 
 
+def test_s2_leaves_out_what_the_real_manager_does() -> None:
+    client = client_s2()
+    made = header_of(client.ask(s2.CreateStreamsRequest(streams=(s2.Stream(replica_num=0),))))
+    assert made.create_responses[0].range.replica_nodes is None
+    criteria = (s2.RangeCriteria(stream_id=0), s2.RangeCriteria(stream_id=7), s2.RangeCriteria())
+    listed = header_of(client.ask(s2.ListRangesRequest(range_criteria=criteria))).list_responses
+    assert [None if each.ranges is None else len(each.ranges) for each in listed] == [1, 0, None]
+
+
 def test_s2_data_node_tells_the_end_of_what_it_sealed() -> None:
     mock = Sbp01Mock(has_two_doors=True, schema="S2")
     manager, node = client_s2(mock, 0, MANAGER), client_s2(mock, 1, DATA_NODE)

@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, Varies
+from wiretool.codec.message import Credential, Issued, Message, Named, Position, Role, Varies, fields_of
 from wiretool.faults.dialects import dialect_of
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import Pattern, roles_in, values_at, with_value
@@ -76,12 +77,25 @@ class Place(NamedTuple):
     is_made: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom clients speak now: what is given here takes the place of what was recorded."""
+
+    #: What they call the server, in HTTP.
+    host: str = ""
+    #: Proof of what they may do, in messages that carry one.
+    token: str | None = None
+    #: Headers of HTTP, by name.
+    headers: Sequence[tuple[str, str]] = ()
+
+
 class Manner:
     """A protocol of which no more is to be known than what it declares; others say more."""
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.dialect = dialect_of(protocol)
+        self.identity = Identity()
 
     def study(self, recording: Recording) -> None:
         """Look over a recording before it is spoken again: what one frame means, another may tell."""
@@ -132,11 +146,24 @@ class Manner:
         form = self.form(record) if self.roles(record) else {}
         made: Any = form
         for place in self.places(record, form):
-            if isinstance(place.role, Issued | Position):
-                live = values.live_of(place.role, place.within, place.value)
-                if live != place.value:
-                    made = with_value(made, place.steps, live)
+            live = self._live(place, values)
+            if live != place.value:
+                made = with_value(made, place.steps, live)
         return record.raw if made is form else self.dialect.frame(record, made, record.raw, conversation, rng)
+
+    def _live(self, place: Place, values: Values) -> Any:
+        """What is said now in the place of a recorded value."""
+        if isinstance(place.role, Credential) and self.identity.token is not None:
+            return self.identity.token
+        if isinstance(place.role, Issued | Position):
+            return values.live_of(place.role, place.within, place.value)
+        return place.value
+
+    def signed(self, message: Message) -> Message:
+        """A message of our own, with the proof of what we may do."""
+        names = [field.name for field in fields_of(type(message)) if isinstance(field.role, Credential)]
+        token = self.identity.token
+        return msgspec.structs.replace(message, **dict.fromkeys(names, token)) if names and token else message
 
     def alias(self, record: Record, number: int) -> Record:
         """The frame as another client, of that number, says or hears it: with names of its own."""

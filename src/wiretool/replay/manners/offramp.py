@@ -54,9 +54,7 @@ _OFFSET_ROLE = Position("offset", "partition")
 
 
 class OfframpManner(Manner):
-    """Offramp; `host` is what the client's Host says now, empty for what it was recorded to say."""
-
-    host = ""
+    """Roads, and the consumers of their streams."""
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
@@ -118,7 +116,7 @@ class OfframpManner(Manner):
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         assert isinstance(conversation, Connection)
         if record.message == "HandshakeRequest":
-            raw, accepts = renewed_head(record, self.host, rng)
+            raw, accepts = renewed_head(record, self.identity, rng)
             for recorded, now in accepts.items():
                 values.bind(_ACCEPT_ROLE.kind, record.connection, recorded, now)
             return raw
@@ -151,11 +149,12 @@ class OfframpManner(Manner):
         key = base64.b64encode(hashlib.sha256(f"{dialogue.number}".encode()).digest()[:16]).decode("ascii")
         target = f"/offramp/v2/roads/{course.road}/streams/{course.stream}/messages?defaultOffset=EARLIEST"
         headers = (
-            ("Host", self.host or dialogue.server),
+            ("Host", self.identity.host or dialogue.server),
             ("Upgrade", "websocket"),
             ("Connection", "Upgrade"),
             ("Sec-WebSocket-Key", key),
             ("Sec-WebSocket-Version", "13"),
+            *self.identity.headers,
         )
         yield [handshake.request(target, headers)]
         if course.owed:

@@ -14,6 +14,7 @@ from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.framing import RSV1
 from wiretool.protocols.offramp.http import read_head
 from wiretool.records import Record
+from wiretool.replay.manners.manner import Identity
 from wiretool.replay.manners.offramp_course import Part
 from wiretool.servers.offramp.upgrade import accept_of
 
@@ -24,23 +25,32 @@ _KEY_BYTES = 16
 Changed = Callable[[Record], Message | None]
 
 
-def renewed_head(record: Record, host: str, rng: random.Random) -> tuple[bytes, Mapping[str, str]]:
+def renewed_head(record: Record, identity: Identity, rng: random.Random) -> tuple[bytes, Mapping[str, str]]:
     """The bytes of a handshake with a new key, and for the recorded Sec-WebSocket-Accept the one that answers now.
 
-    Everything else stays as the client wrote it, and a key that is none as well; `host` is empty or the new Host.
+    Everything else stays as the client wrote it, and a key that is none as well, save what he says of himself now.
     """
     head = read_head("client", record.raw, 0, len(record.raw))
     if head is None:
         raise EncodeError("its head is not whole")
     lines, rest = record.raw[: head.size], record.raw[head.size :]
-    if host:
-        lines = _HOST.sub(lambda found: found[1] + host.encode("latin-1") + found[3], lines, count=1)
+    if identity.host:
+        lines = _HOST.sub(lambda found: found[1] + identity.host.encode("latin-1") + found[3], lines, count=1)
+    for name, value in identity.headers:
+        lines = _with_header(lines, name.encode("latin-1"), value.encode("latin-1"))
     keys = _KEY.findall(lines)
     if len(keys) != 1 or not _is_key(keys[0][1]):
         return lines + rest, {}
     new = base64.b64encode(rng.randbytes(_KEY_BYTES))
     lines = _KEY.sub(lambda found: found[1] + new + found[3], lines)
     return lines + rest, {accept_of(keys[0][1].decode("ascii")): accept_of(new.decode("ascii"))}
+
+
+def _with_header(lines: bytes, name: bytes, value: bytes) -> bytes:
+    """The head with that header, behind the request line, and no other of its name."""
+    others = re.sub(rb"(?im)^" + re.escape(name) + rb"[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*", b"", lines)
+    request, _, rest = others.partition(b"\n")
+    return request + b"\n" + name + b": " + value + b"\r\n" + rest
 
 
 def _is_key(text: bytes) -> bool:

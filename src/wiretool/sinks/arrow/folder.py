@@ -34,25 +34,24 @@ class Folder:
         self._is_new = not os.path.exists(path)
         with refused(path):
             path.mkdir(exist_ok=True)
-            self._earlier = list(self._found())
-        for entry in self._earlier:
-            if any(is_same(given, entry) for given in inputs):
-                raise UsageError(f"{entry} is read, it cannot be replaced by a table at the same time")
+            self._earlier = list(self._found(inputs))
         probe = part_of(path / LEDGER)
         with refused(path):
             probe.open("wb").close()
             probe.unlink()
 
-    def _found(self) -> Iterator[Path]:
-        """What is there, if all of it is ours."""
+    def _found(self, inputs: Sequence[Path]) -> Iterator[Path]:
+        """What is there, if all of it is ours and none of it an input."""
         for entry in sorted(self.path.iterdir()):
             if entry.name == MESSAGES and entry.is_dir() and not entry.is_symlink():
                 for inner in sorted(entry.iterdir()):
-                    yield self._own(inner, _OWN_MESSAGE)
+                    yield self._own(inner, _OWN_MESSAGE, inputs)
             else:
-                yield self._own(entry, _OWN)
+                yield self._own(entry, _OWN, inputs)
 
-    def _own(self, entry: Path, names: re.Pattern[str]) -> Path:
+    def _own(self, entry: Path, names: re.Pattern[str], inputs: Sequence[Path]) -> Path:
+        if any(is_same(given, entry) for given in inputs):
+            raise UsageError(f"{entry} is read, it cannot be replaced by a table at the same time")
         is_known = names.fullmatch(entry.name.removesuffix(PART)) and entry.is_file() and not entry.is_symlink()
         if not is_known or not (entry.suffix == PART or _is_ours(entry)):
             whose = ", which wiretool has not written" if is_known else ""
