@@ -191,15 +191,19 @@ def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playi
         )
     if not playing.targets or "" in playing.targets:
         return {name: known[name] for name in names}
-    return {name: known[name] for name in names if any(key in playing.targets for key in doors_of(name))}
+    return {
+        name: known[name] for name in names if any(key in playing.targets for key in doors_of(recording, known[name]))
+    }
 
 
-def doors_of(protocol: str) -> list[str]:
-    """What an address of a server of the protocol may be called: the protocol, or one of its doors."""
+def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
+    """What an address of a server of the protocol may be called: the protocol, or a door of such a server."""
     from wiretool.servers.choose import mock_for
     from wiretool.servers.options import MockOptions
 
-    return [protocol, *(door.name for door in mock_for(protocol, MockOptions()).doors)]
+    name = manner.protocol.name
+    mock = mock_for(name, manner.mock_options(recording, MockOptions()))
+    return [name, *(door.name for door in mock.doors)]
 
 
 def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: Reading) -> "Script":
@@ -305,7 +309,7 @@ def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Pl
     if playing.targets:
         if playing.rules or playing.rules_file is not None:
             raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
-        return Stage(targets_for(known, playing.targets), record=record, tell=tell)
+        return Stage(targets_for(recording, known, playing.targets), record=record, tell=tell)
     mocks = {
         name: mock_for(name, manner.mock_options(recording, MockOptions(seed=playing.seed)))
         for name, manner in known.items()
@@ -315,10 +319,12 @@ def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Pl
     return Stage(mocks=mocks, rules=rules, seed=playing.seed, record=record, tell=tell)
 
 
-def targets_for(known: "Mapping[str, Manner]", named: "Mapping[str, Address]") -> "dict[Target, Address]":
+def targets_for(
+    recording: "Recording", known: "Mapping[str, Manner]", named: "Mapping[str, Address]"
+) -> "dict[Target, Address]":
     """The address of each door that has one; UsageError for a name that is nobody's."""
     found: dict[Target, Address] = {}
-    names = {name: doors_of(name) for name in known}
+    names = {name: doors_of(recording, manner) for name, manner in known.items()}
     for key, address in named.items():
         places = [(name, "" if key in ("", name) else key) for name, doors in names.items() if key in ("", *doors)]
         if not places:

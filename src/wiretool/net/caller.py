@@ -70,3 +70,6 @@ class Caller(ABC):
     @abstractmethod
     def woken(self, now_ns: int) -> list[Act]:
         """It is `wake_ns` or later."""
+
+    def rest(self) -> None:  # noqa: B027  (most put nothing off)
+        """All acts are done, and nothing else has happened yet: the time for what nobody waits for."""

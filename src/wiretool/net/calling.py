@@ -11,7 +11,7 @@ from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Caller
 from wiretool.net.dialler import Dialler, Target
 from wiretool.net.host import Host
-from wiretool.net.serving import loop_factory
+from wiretool.net.serving import calm_collector, loop_factory
 from wiretool.servers.mock import Mock
 from wiretool.sinks.pcapng import Recording as Pcapng
 
@@ -42,6 +42,7 @@ class Called:
 
 def call(caller: Caller, stage: Stage) -> Called:
     """Run it to its end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
+    calm_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_call(caller, stage))
 

@@ -102,6 +102,7 @@ class Dialler(Owner):
         try:
             while self._queue:
                 self._do(self._queue.popleft())
+            self._caller.rest()
         finally:
             self._is_working = False
         self._alarm.set(self._caller.wake_ns)

@@ -41,6 +41,10 @@ class Chorus(Caller):
                 acts += self._noted(player, player.woken(now_ns))
         return acts + self._go_on(now_ns)
 
+    def rest(self) -> None:
+        for player in self._rounds[self._at]:
+            player.rest()
+
     def _begin(self, now_ns: int) -> list[Act]:
         acts = [act for player in self._rounds[self._at] for act in self._noted(player, player.start(now_ns))]
         return acts + self._go_on(now_ns)

@@ -3,12 +3,14 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.records import Record
 from wiretool.replay.judge import judge, judge_number
+from wiretool.replay.later import Later
 from wiretool.replay.manners.manner import Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
@@ -26,7 +28,9 @@ class Line:
         watch: LiveWatch,
         out: Callable[[bytes], None],
         rng: random.Random,
+        later: Later,
     ) -> None:
+        """What the server need not wait for is put off until `later`."""
         self.dialogue = dialogue
         self.manner = manner
         self._values = values
@@ -34,6 +38,7 @@ class Line:
         watch.conversation.lists_events = False
         self._out = out
         self._rng = rng
+        self._later = later
         #: What was recorded, by the number of the request.
         self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
         self._was_covered = covered(dialogue, manner)
@@ -90,6 +95,8 @@ class Line:
         outcome = self._outcomes[record.n] = Outcome(
             self.dialogue, record, self._recorded[record.n], was_covered=record.n in self._was_covered
         )
+        if self.manner.may_change(record):
+            self._later.catch_up()
         try:
             data = self.manner.renewed(record, self._values, self._watch.conversation, self._rng)
         except EncodeError as err:
@@ -98,7 +105,12 @@ class Line:
             return
         if self.manner.wants_answer(record):
             self._open[record.n] = record
-        for live in self._send(data, now_ns):
+        self._out(data)
+        self._later.put_off(partial(self._note_asked, record, data, now_ns))
+
+    def _note_asked(self, record: Record, data: bytes, now_ns: int) -> None:
+        """Read what was said as the server does, to know it by its number."""
+        for live in self._watch.feed("client", data, now_ns):
             if live.kind == "frame":
                 self._asked[live.n] = record
 
@@ -120,6 +132,7 @@ class Line:
         self._talking.clear()
 
     def _send(self, data: bytes, now_ns: int) -> list[Record]:
+        self._later.catch_up()
         self._out(data)
         return self._watch.feed("client", data, now_ns)
 
@@ -127,6 +140,7 @@ class Line:
 
     def feed(self, data: bytes, now_ns: int) -> list[Record]:
         """The server has said bytes; the records that they complete."""
+        self._later.catch_up()
         records = self._watch.feed("server", data, now_ns)
         for record in records:
             if record.side == "server" and record.kind == "frame":
@@ -153,13 +167,14 @@ class Line:
         if len(outcome.live) <= len(outcome.recorded):
             recorded = outcome.recorded[len(outcome.live) - 1]
             self._settled.add(recorded.n)
-            judge(self.manner, self._values, outcome, recorded, live)
+            self._later.put_off(partial(judge, self.manner, self._values, outcome, recorded, live))
         for settled in self.manner.settles(live, self._open):
             del self._open[settled]
             self._outcomes[settled].is_covered = True
             self._settled.update(each.n for each in self._outcomes[settled].recorded)
 
     def _hear_unasked(self, live: Record) -> None:
+        self._later.catch_up()
         number = self.manner.match(live, self._unheard, self._values, self.dialogue)
         if number is None:
             self._extra.append(Outcome(self.dialogue, None, [], [live]))

@@ -12,6 +12,7 @@ from math import inf
 from wiretool.faults.live import LiveWatch
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.protocols.conversation import Protocol
+from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
@@ -51,6 +52,7 @@ class Player(Caller):
         self._patience_ns = patience_ns
         self._prepare = prepare
         self.values = Values()
+        self._later = Later()
         self._acts: list[Act] = []
         self._lines: dict[int, Line] = {}
         self._number_of: dict[Dialogue, int] = {}
@@ -112,6 +114,9 @@ class Player(Caller):
         """It is `wake_ns` or later."""
         return self._go_on(now_ns)
 
+    def rest(self) -> None:
+        self._later.catch_up()
+
     # -- one step after the other --------------------------------------------------------------------------------------
 
     def _go_on(self, now_ns: int) -> list[Act]:
@@ -146,6 +151,7 @@ class Player(Caller):
         """Do what others did to the server before the step, if it was prepared at all."""
         number = self._aside.get(step.dialogue.protocol)
         if number is not None and isinstance(step, Say | Hear):
+            self._later.catch_up()
             talk = self._manners[step.dialogue.protocol].meanwhile(step.record, self.values)
             if talk is not None:
                 self._talks.append((number, talk))
@@ -228,7 +234,7 @@ class Player(Caller):
         def out(data: bytes) -> None:
             self._acts.append(Send(number, data))
 
-        self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng)
+        self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng, self._later)
         self._number_of[dialogue] = number
         self._acts.append(Dial(number, protocol.name, manner.door(dialogue)))
         return number
@@ -279,4 +285,5 @@ class Player(Caller):
 
     def outcomes(self) -> list[Outcome]:
         """What became of everything. Asked once, when it is over."""
+        self._later.catch_up()
         return [outcome for line in self._lines.values() if line.dialogue.number >= 0 for outcome in line.outcomes()]

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from wiretool import limits
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.jsonform import fields_from_json, json_form
-from wiretool.codec.message import Credential, Doc, IfLeft, Issued, Message, Position, Since, Unit, Varies
+from wiretool.codec.message import Credential, Doc, IfLeft, Issued, Message, Named, Position, Since, Unit, Varies
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import (
     I8,
@@ -30,7 +30,7 @@ RequestId = Annotated[I64, Doc("chosen by the client, echoed in the reply; not u
 LateRequestId = Annotated[
     I64, Since(8), IfLeft(8), Doc("chosen by the client, echoed in the reply; -1 where the peer is too old to send it")
 ]
-WriterId = Annotated[UuidText, Doc("names the writer; SetupAppend binds it to a segment")]
+WriterId = Annotated[UuidText, Doc("names the writer; SetupAppend binds it to a segment"), Named("writer")]
 #: A name that the server made up; clients choose all others.
 NAME = Issued("segment name")
 SegmentName = Annotated[Text, Doc("full name, such as scope/stream/0.#epoch.0"), NAME]

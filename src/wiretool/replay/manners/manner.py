@@ -143,13 +143,19 @@ class Manner:
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         """The frame of the client with what its values are now; EncodeError where that cannot be written."""
-        form = self.form(record) if self.roles(record) else {}
+        if not self.may_change(record):
+            return record.raw
+        form = self.form(record)
         made: Any = form
         for place in self.places(record, form):
             live = self._live(place, values)
             if live != place.value:
                 made = with_value(made, place.steps, live)
         return record.raw if made is form else self.dialect.frame(record, made, record.raw, conversation, rng)
+
+    def may_change(self, record: Record) -> bool:
+        """Whether anything in such frames of the client may be another now."""
+        return any(isinstance(role, Issued | Position | Credential) for _, role in self.roles(record))
 
     def _live(self, place: Place, values: Values) -> Any:
         """What is said now in the place of a recorded value."""
@@ -169,7 +175,7 @@ class Manner:
         """The frame as another client, of that number, says or hears it: with names of its own."""
         form = self.form(record) if record.kind == "frame" and self.roles(record) else {}
         made: Any = form
-        for place in self.places(record, form) if form else ():
+        for place in Manner.places(self, record, form) if form else ():  # also those that mean nothing elsewhere
             name = self.other_name(place.role, place.value, number)
             if name != place.value:
                 made = with_value(made, place.steps, name)

@@ -113,6 +113,10 @@ class OfframpManner(Manner):
             return False
         return not (record.message == "Pong" and record.reply_to is not None)
 
+    def may_change(self, record: Record) -> bool:
+        """Every frame has a new mask, and hangs on those before it where they are compressed."""
+        return True
+
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         assert isinstance(conversation, Connection)
         if record.message == "HandshakeRequest":

@@ -4,8 +4,10 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
+from uuid import UUID, uuid5
 
-from wiretool.codec.message import Issued, Position, Role
+from wiretool.codec.message import Issued, Named, Position, Role
 from wiretool.errors import EncodeError
 from wiretool.faults.dialects.dialect import Form
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -107,11 +109,19 @@ class PravegaManner(Manner):
         """Not what the recorded server never took: the client says it again later."""
         if record.n in self._past.unsaid:
             raise EncodeError(self._past.unsaid[record.n])
-        for place in self.places(record, self.form(record)) if self.roles(record) else ():
+        for place in self.places(record, self.form(record)) if self.may_change(record) else ():
             role, value = place.role, place.value
             if isinstance(role, Position) and values.live_of(role, place.within, value) < 0 <= value:
                 raise EncodeError("it is about bytes from long before the recording")
         return super().renewed(record, values, conversation, rng)
+
+    def other_name(self, role: Role, name: Any, number: int) -> Any:
+        """Other streams of the same scope, and other writers."""
+        if isinstance(role, Issued) and role.kind == _NAME:
+            scope, _, rest = name.partition("/")
+            stream, slash, segment = rest.partition("/")
+            return f"{scope}/{stream}-{number}{slash}{segment}" if rest else f"{name}-{number}"
+        return str(uuid5(UUID(name), str(number))) if isinstance(role, Named) else name
 
     def door(self, dialogue: Dialogue) -> str:
         """Flushing and listing are asked at the admin port."""
