@@ -1,6 +1,7 @@
 """Runs a caller: its dials become sockets, its acts bytes, its waking a timer of the loop's."""
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -134,8 +135,7 @@ class Dialler(Owner):
         try:
             await asyncio.wait_for(dialled, CONNECT_S)
         except (OSError, TimeoutError, UnicodeError) as err:
-            why = getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"
-            self.why_unreached = f"cannot reach {address}: {why}"
+            self.why_unreached = f"cannot reach {address}: {_why(err)}"
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
 
     def _record(self, what: Callable[[Recording, int], None]) -> None:
@@ -150,3 +150,10 @@ class Dialler(Owner):
 
     def _ring(self) -> None:
         self._perform(self._caller.woken(self._clock.now_ns()))
+
+
+def _why(err: Exception) -> str:
+    """What the network said, in its own words."""
+    if isinstance(err, OSError) and err.errno is not None and err.errno > 0:
+        return os.strerror(err.errno)
+    return getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"

@@ -1,23 +1,17 @@
-"""Several players as one caller: copies of a recording at once, or one after the other."""
+"""Several callers as one: copies of a recording played at once, or one after the other."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from wiretool.net.caller import Act, Caller, Dial
-from wiretool.replay.player import Player
 
 
 class Chorus(Caller):
     """Players that share a server. Rounds follow each other; those of one round play at the same time."""
 
-    def __init__(self, rounds: Iterable[Sequence[Player]]) -> None:
+    def __init__(self, rounds: Iterable[Sequence[Caller]]) -> None:
         self._rounds = list(rounds)
         self._at = 0
-        self._player_of: dict[int, Player] = {}
-
-    @property
-    def players(self) -> list[Player]:
-        """All of them."""
-        return [player for each in self._rounds for player in each]
+        self._player_of: dict[int, Caller] = {}
 
     def start(self, now_ns: int) -> list[Act]:
         return self._begin(now_ns)
@@ -49,11 +43,11 @@ class Chorus(Caller):
         acts = [act for player in self._rounds[self._at] for act in self._noted(player, player.start(now_ns))]
         return acts + self._go_on(now_ns)
 
-    def _tell(self, connection: int, what: Callable[[Player], list[Act]], now_ns: int) -> list[Act]:
+    def _tell(self, connection: int, what: Callable[[Caller], list[Act]], now_ns: int) -> list[Act]:
         player = self._player_of[connection]
         return self._noted(player, what(player)) + self._go_on(now_ns)
 
-    def _noted(self, player: Player, acts: list[Act]) -> list[Act]:
+    def _noted(self, player: Caller, acts: list[Act]) -> list[Act]:
         for act in acts:
             if isinstance(act, Dial):
                 self._player_of[act.connection] = player

@@ -1,0 +1,197 @@
+"""`wiretool replay` as users type it: reports, exit codes, files, targets, and everything that is refused."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.helpers.servers import started, wiretool
+
+from wiretool.dissect import read
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = CAPTURES / "pravega" / "write.pcap"
+READ = CAPTURES / "pravega" / "read.pcap"
+PLAIN = CAPTURES / "offramp" / "plain.pcap"
+RANGES = CAPTURES / "sbp" / "pd_ranges.pcap"
+
+
+def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return wiretool("replay", *map(str, arguments))
+
+
+@pytest.mark.parametrize("recorded", [READ, PLAIN, RANGES], ids=lambda path: path.stem)
+def test_a_recording_replays_against_a_mock(recorded: Path) -> None:
+    ended = replay(recorded, "--speed", "max")
+    assert ended.returncode == 0, ended.stderr
+    assert "no finding" in ended.stdout.splitlines()[0]
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("recorded", "rule", "name", "path", "values"),
+    [
+        (PLAIN, 'message == "COMMIT_RESPONSE": set success=false', "COMMIT", "success", (True, False)),
+        (WRITE, 'message == "DataAppended" nth=3: set request_id=9', "AppendBlockEnd", "request_id", (5, 9)),
+    ],
+)
+def test_one_changed_field_is_the_one_difference(
+    recorded: Path, rule: str, name: str, path: str, values: tuple[object, object]
+) -> None:
+    ended = replay(recorded, "--speed", "max", "--fault", rule, "--format", "ndjson")
+    assert ended.returncode == 1
+    findings = [each for each in map(json.loads, ended.stdout.splitlines()) if each["verdict"] == "different"]
+    (finding,) = findings
+    (difference,) = finding["differences"]
+    assert finding["request"] == name
+    assert difference["path"] == path
+    assert (type(difference["recorded"]), difference["live"]) == (type(values[0]), values[1])
+
+
+def test_the_live_run_and_the_reports_are_written(tmp_path: Path) -> None:
+    again, junit, html = tmp_path / "again.pcapng", tmp_path / "replay.xml", tmp_path / "replay.html"
+    ended = replay(READ, "--speed", "max", "--record", again, "--junit", junit, "--html", html)
+    assert ended.returncode == 0, ended.stderr
+    names = [record.message for record in read(again) if record.side == "client"]
+    recorded = [record.message for record in read(READ) if record.protocol == "pravega" and record.side == "client"]
+    assert [name for name in recorded if name == "ReadTableEntriesDelta"] == [
+        name for name in names if name == "ReadTableEntriesDelta"
+    ]
+    assert ElementTree.parse(junit).getroot().tag in ("testsuites", "testsuite")
+    assert html.read_text().lower().startswith("<!doctype html>")
+
+
+def test_a_plan_says_what_is_prepared_and_exchanged() -> None:
+    ended = replay(READ, "--dry-run")
+    assert ended.returncode == 0
+    assert "CreateSegment" in ended.stdout
+    assert "told by TableEntriesUpdated.updated_versions" in ended.stdout
+    assert "pravega-controller is not replayed" in ended.stdout
+
+
+def test_a_target_of_another_state_answers_the_same(tmp_path: Path) -> None:
+    doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--wire-version", "17")
+    with started(tmp_path, "serve", "pravega", *doors) as server:
+        host, port = server.doors["store"]
+        first = replay(WRITE, "--target", f"{host}:{port}", "--prepare", "--speed", "max")
+        again = replay(WRITE, "--target", f"{host}:{port}", "--prepare", "--speed", "max")
+        copies = replay(WRITE, "--target", f"{host}:{port}", "--prepare", "--speed", "max", "--connections", 2)
+        assert server.stop() == 0
+    assert first.returncode == 0, first.stdout
+    assert again.returncode in (0, 1)
+    assert copies.returncode in (0, 1)
+    assert "Traceback" not in first.stderr + again.stderr + copies.stderr
+
+
+def test_two_servers_side_by_side(tmp_path: Path) -> None:
+    doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--wire-version", "17")
+    lie = ("--fault", 'message == "DataAppended" nth=2: set request_id=77')
+    with (
+        started(tmp_path, "serve", "pravega", *doors, name="one") as one,
+        started(tmp_path, "serve", "pravega", *doors, *lie, name="other") as other,
+    ):
+        targets = [":".join(map(str, server.doors["store"])) for server in (one, other)]
+        ended = replay(WRITE, "--target", targets[0], "--against", targets[1], "--prepare", "--speed", "max")
+        assert one.stop() == 0
+        assert other.stop() == 0
+    assert ended.returncode == 1
+    assert "as recorded" in ended.stdout
+    assert "request_id 77" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "1 exchange answered differently"
+
+
+def test_what_two_runs_say_alike_is_no_noise() -> None:
+    ended = replay(
+        *(PLAIN, "--speed", "max", "--learn-noise", "--fault", 'message == "COMMIT_RESPONSE": set success=false')
+    )
+    assert ended.returncode == 1
+    assert "COMMIT_RESPONSE.success" in ended.stdout
+
+
+def test_copies_have_names_of_their_own() -> None:
+    ended = replay(CAPTURES / "pravega" / "txn.pcap", "--speed", "max", "--connections", 2, "--repeat", 2)
+    assert ended.returncode == 0, ended.stdout
+    assert "no finding" in ended.stdout.splitlines()[0]
+
+
+def test_headers_and_user_are_said(tmp_path: Path) -> None:
+    again = tmp_path / "again.pcapng"
+    replay(
+        *(PLAIN, "--speed", "max", "--record", again, "--user", "me:secret", "--header", "X-Trace: 7"),
+    )
+    asked = next(record for record in read(again) if record.message == "HandshakeRequest")
+    headers = dict(asked.fields.headers)  # type: ignore[union-attr]
+    assert headers["X-Trace"] == "7"
+    assert headers["Authorization"] == "Basic bWU6c2VjcmV0"
+
+
+def test_a_token_is_said(tmp_path: Path) -> None:
+    again = tmp_path / "again.pcapng"
+    replay(WRITE, "--speed", "max", "--record", again, "--token", "a.b.c", "--to", 0.02)
+    tokens = {record.fields.delegation_token for record in read(again) if record.message == "SetupAppend"}  # type: ignore[union-attr]
+    assert tokens == {"a.b.c"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, "nothing to read"),
+        ((WRITE, "--speed", "0"), 2, "--speed '0'"),
+        ((WRITE, "--target", "nonsense"), 2, "wants HOST:PORT"),
+        ((WRITE, "--target", "192.0.2.1:12345"), 2, "--allow-remote 192.0.2.1"),
+        ((WRITE, "--target", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
+        ((WRITE, "--target", "offramp=127.0.0.1:1"), 2, "there is"),
+        ((WRITE, "--target", "127.0.0.1:1", "--fault", "message == 'x': drop"), 2, "--fault"),
+        ((WRITE, "--where", "nonsense =="), 2, "where"),
+        ((WRITE, "--expect", "no.toml"), 2, "no.toml"),
+        ((WRITE, "--user", "nobody"), 2, "USER:PASSWORD"),
+        ((WRITE, "--header", "nothing"), 2, "NAME: VALUE"),
+        ((CAPTURES / "README.md",), 3, "README.md"),
+        ((CAPTURES / "pravega" / "mgmt.pcap",), 2, "pravega-controller"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(arguments: tuple[object, ...], code: int, words: str) -> None:
+    ended = replay(*arguments)
+    assert ended.returncode == code, ended.stderr
+    (line,) = [line for line in ended.stderr.splitlines() if ": closed: " not in line]
+    assert words in line
+
+
+def test_a_capture_of_nothing_of_ours_is_bad_input(tmp_path: Path) -> None:
+    from tests.helpers.captures import pcap_bytes, tcp_packets
+
+    path = tmp_path / "other.pcap"
+    says = [("client", b"GET / HTTP/1.0\r\n\r\n"), ("server", b"HTTP/1.0 200 OK\r\n\r\n")]
+    path.write_bytes(pcap_bytes(tcp_packets(says, server=("10.0.0.2", 81))))  # type: ignore[arg-type]
+    ended = replay(path)
+    assert ended.returncode == 3
+    assert "nothing of our protocols in it: 1 TCP connection of others" in ended.stderr
+
+
+def test_ctrl_c_leaves_a_report() -> None:
+    """The server accepts, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        target = f"127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "wiretool", "replay", str(WRITE), "--target", target, "--timeout", "60"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            silent.settimeout(60)
+            link, _ = silent.accept()
+            with link:
+                assert link.recv(16)
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped before its end" in out
+    assert "Traceback" not in err
+
+
+def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        ended = replay(PLAIN, "--target", f"127.0.0.1:{port}", "--timeout", "0.2", "--speed", "max")
+    assert ended.returncode == 1
+    assert "missing" in ended.stdout

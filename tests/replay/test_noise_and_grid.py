@@ -1,0 +1,59 @@
+"""Two runs of one recording: what is noise between them, and what two servers answer differently."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.replay.liars import Liar
+from tests.replay.stage import replay
+from wiretool.codec.message import Message
+from wiretool.replay.grid import grid, grid_lines
+from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.noise import LEARNT, without_noise
+from wiretool.replay.outcomes import Outcome
+
+WRITE = Path(__file__).parents[2] / "captures" / "pravega" / "write.pcap"
+
+
+def outcomes(**changes: Any) -> list[Outcome]:
+    """Of a store that says its third ack otherwise."""
+
+    def lie(message: Message) -> Message:
+        return msgspec.structs.replace(message, **changes)
+
+    return replay(WRITE, mocks={"pravega": Liar("DataAppended", lie, skip=2, wire_version=17)}).outcomes
+
+
+def findings(found: list[Outcome]) -> list[Outcome]:
+    return [each for each in found if each.verdict.is_finding]
+
+
+def test_what_both_runs_say_is_a_finding() -> None:
+    found = without_noise(outcomes(request_id=77), outcomes(request_id=77))
+    (finding,) = findings(found)
+    assert [each.steps for each in finding.differences] == [("request_id",)]
+
+
+def test_what_is_another_in_each_run_is_noise() -> None:
+    found = without_noise(outcomes(request_id=78), outcomes(request_id=77))
+    assert not findings(found)
+    (noise,) = [each for each in found if LEARNT in each.reasons]
+    assert noise.verdict is Verdict.NOISE
+
+
+def test_what_only_one_run_says_is_noise() -> None:
+    assert not findings(without_noise(outcomes(), outcomes(request_id=77)))
+
+
+def test_servers_that_answer_alike_have_an_empty_grid() -> None:
+    assert list(grid(outcomes(request_id=77), outcomes(request_id=77))) == []
+    assert list(grid_lines([], "one", "other")) == ["one and other answer alike"]
+
+
+def test_what_two_servers_say_differently_is_a_row() -> None:
+    (row,) = grid(outcomes(), outcomes(request_id=77))
+    assert (row.says_one, row.says_other) == ("as recorded", "DataAppended: request_id 77")
+    lines = list(grid_lines([row], "one", "other"))
+    assert lines[-1] == "1 exchange answered differently"
+    assert any("request_id 77" in line for line in lines)
