@@ -126,6 +126,7 @@ LIES = [
     ("write.pcap", "DataAppended", 700, changed(current_segment_write_offset=one_more)),
     ("write.pcap", "DataAppended", 0, changed(current_segment_write_offset=one_more)),
     ("write.pcap", "DataAppended", 700, changed(previous_event_number=one_more)),
+    ("write.pcap", "DataAppended", 700, changed(previous_event_number=lambda number: 77)),
     ("write.pcap", "DataAppended", 700, changed(event_number=one_more)),
     ("write.pcap", "DataAppended", 999, changed(request_id=one_more)),
     ("write.pcap", "AppendSetup", 0, changed(last_event_number=one_more)),

@@ -7,7 +7,7 @@ from typing import Any
 from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, TableSlot, TablesSlot, UnionSlot
 from wiretool.codec.json_types import JsonInt, JsonList, JsonValue
 from wiretool.codec.jsonform import nearest
-from wiretool.codec.message import Message, Role, fields_of
+from wiretool.codec.message import Message, Named, Role, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import Int, ListOf, Uuid, WireType
 from wiretool.errors import EncodeError
@@ -89,7 +89,8 @@ def epochs_in(cls: type[Message]) -> Iterator[Pattern]:
 def client_ids_in(cls: type[Message]) -> Iterator[Pattern]:
     """Every place in messages of `cls` of an id that a client makes up: a UUID, or by name that of a request."""
     for steps, wire, role in _places(cls):
-        if role is None and (isinstance(wire, Uuid) or _REQUEST_ID.search(_last_name(steps))):
+        is_its_own = role is None or isinstance(role, Named)
+        if is_its_own and (isinstance(wire, Uuid) or _REQUEST_ID.search(_last_name(steps))):
             yield steps
 
 

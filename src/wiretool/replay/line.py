@@ -152,6 +152,7 @@ class Line:
         return records
 
     def _hear(self, live: Record) -> None:
+        self.manner.hear(live)
         if live.reply_to in self._talking:
             self._talking.discard(live.reply_to)
             self.heard.append(live)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from wiretool.codec.message import fields_of
 from wiretool.records import Record
@@ -53,6 +54,9 @@ class _Comparison:
         """All of them. Asked once."""
         for name, eye in self._eyes.items():
             eye.study(self._one)
+            for record in chain.from_iterable(each.records for each in self._other.of(name)):
+                if record.side == "server":
+                    eye.hear(record)
             matched = self._matched(name)
             for one, other in matched.pairs:
                 _Pair(self, eye, one, other).compare()

@@ -64,6 +64,9 @@ class Eye(Manner):
     def wants_answer(self, request: Record) -> bool:
         return self._manner.wants_answer(request)
 
+    def hear(self, record: Record) -> None:
+        self._manner.hear(record)
+
     def settles(self, reply: Record, waiting: Any) -> Sequence[int]:
         return self._manner.settles(reply, waiting)
 

@@ -233,6 +233,9 @@ class Manner:
         """What is said at once to what the server says, whatever was recorded: no more than a sign of life."""
         return b""
 
+    def hear(self, record: Record) -> None:
+        """Heed what a live server says, each record in its turn: what it says later may hang on it."""
+
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """Of the requests that wait on a connection, by number, those that a reply to a later one settles as well."""
         return ()

@@ -33,6 +33,7 @@ from wiretool.protocols.pravega.segments import (
 from wiretool.protocols.pravega.tables import TableEntriesDeltaRead
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk
+from wiretool.replay.manners.pravega_acks import Acks
 from wiretool.replay.manners.pravega_appends import frames_of
 from wiretool.replay.manners.pravega_excuses import Excuses, is_unloading
 from wiretool.replay.manners.pravega_past import past_of
@@ -54,12 +55,13 @@ class PravegaManner(Manner):
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self._past = Past()
-        self._excuses = Excuses(self._past, Recording())
+        self._acks = Acks()
+        self._excuses = Excuses(self._past, self._acks, Recording())
 
     def study(self, recording: Recording) -> None:
         """What the recording takes for granted is inferred once."""
         self._past = past_of(recording)
-        self._excuses = Excuses(self._past, recording)
+        self._excuses = Excuses(self._past, self._acks, recording)
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -175,6 +177,10 @@ class PravegaManner(Manner):
     def wants_answer(self, request: Record) -> bool:
         """Blocks are answered when they end, and padding never."""
         return not isinstance(request.fields, AppendBlock | Padding)
+
+    def hear(self, record: Record) -> None:
+        """An ack names the one before it."""
+        self._acks.hear(record)
 
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """An ack is one for every append of its writer up to its number."""

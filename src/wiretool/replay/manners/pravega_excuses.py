@@ -8,6 +8,7 @@ from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
+from wiretool.replay.manners.pravega_acks import Acks
 from wiretool.replay.manners.pravega_appends import Append, Fate
 from wiretool.replay.manners.pravega_left_out import is_of_another, segments_of
 from wiretool.replay.manners.pravega_state import Past
@@ -95,8 +96,10 @@ class _Flight(NamedTuple):
 class Excuses:
     """Why what a replay meets may be no finding; a clause names one of the protocol's reference."""
 
-    def __init__(self, past: Past, recording: Recording) -> None:
+    def __init__(self, past: Past, acks: Acks, recording: Recording) -> None:
+        """`acks` are those of the live run, which are heard by now."""
         self._past = past
+        self._acks = acks
         #: Which side ended a connection first, and how.
         self._ended: dict[Dialogue, Ended] = {}
         for event in recording.events:
@@ -144,7 +147,7 @@ class Excuses:
         if isinstance(was, messages.SegmentRead) and isinstance(now, messages.SegmentRead):
             return self._read(was, now, request)
         if isinstance(was, messages.DataAppended) and isinstance(now, messages.DataAppended):
-            return self._ack(difference, was, now, request)
+            return self._ack(difference, was, live, request)
         if isinstance(was, messages.Hello) and isinstance(now, messages.Hello):
             return None if OLDEST_SERVED_VERSION <= was.high_version <= NEWEST_VERSION else VERSION
         if isinstance(was, tables.TableEntriesDeltaRead) and isinstance(now, tables.TableEntriesDeltaRead):
@@ -193,16 +196,23 @@ class Excuses:
         return AT_ONCE if is_within and difference.steps[-1] == "new_target_write_offset" else None
 
     def _ack(
-        self, difference: Difference, was: messages.DataAppended, now: messages.DataAppended, request: Record | None
+        self, difference: Difference, was: messages.DataAppended, live: Record, request: Record | None
     ) -> Excuse | None:
         if difference.steps == ("previous_event_number",):
-            known = self._past.log.numbers.get(now.writer_id, set())
-            is_merged = self._is_merged(was, now, known)
-            return ACKS if is_merged and now.previous_event_number in known else None
+            return ACKS if self._follows(was, live) else None
         append = None if request is None else self._past.log.of.get(request.n)
         if difference.steps == ("current_segment_write_offset",) and append is not None:
             return OVERTAKEN if self._is_overtaken(append, abs(difference.expected - difference.live)) else None
         return None
+
+    def _follows(self, was: messages.DataAppended, live: Record) -> bool:
+        """Whether an ack names the one before it; or, where that was not heard, one that it may have been."""
+        now: Any = live.fields
+        before = self._acks.before(live)
+        if before is not None:
+            return bool(now.previous_event_number == before)
+        known = self._past.log.numbers.get(now.writer_id, set())
+        return self._is_merged(was, now, known) and now.previous_event_number in known
 
     def _is_merged(self, was: messages.DataAppended, now: messages.DataAppended, known: set[int]) -> bool:
         """Whether acks that say so were merged, then or now: no append lies behind the later of both."""
