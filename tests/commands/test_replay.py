@@ -16,6 +16,8 @@ from wiretool.dissect import read
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"
 READ = CAPTURES / "pravega" / "read.pcap"
+MGMT = CAPTURES / "pravega" / "mgmt.pcap"
+TXN = CAPTURES / "pravega" / "txn.pcap"
 PLAIN = CAPTURES / "offramp" / "plain.pcap"
 RANGES = CAPTURES / "sbp" / "pd_ranges.pcap"
 
@@ -66,11 +68,66 @@ def test_the_live_run_and_the_reports_are_written(tmp_path: Path) -> None:
 
 
 def test_a_plan_says_what_is_prepared_and_exchanged() -> None:
-    ended = replay(READ, "--dry-run")
+    ended = replay(READ, "--dry-run", "--target", "127.0.0.1:1", "--prepare")
     assert ended.returncode == 0
     assert "CreateSegment" in ended.stdout
     assert "told by TableEntriesUpdated.updated_versions" in ended.stdout
     assert "pravega-controller is not replayed" in ended.stdout
+    assert "--controller HOST:PORT says where that is" in ended.stdout
+
+
+def test_a_plan_says_which_segments_the_controller_tells_of() -> None:
+    ended = replay(READ, "--dry-run")
+    assert ended.returncode == 0
+    assert "1 createScope" in ended.stdout
+    assert "segment name sc/st/0.#epoch.0: told by getCurrentSegments.segmentRanges[0]" in ended.stdout
+    assert "left out" not in ended.stdout
+
+
+def test_the_controller_is_called_where_it_is_said_to_be(tmp_path: Path) -> None:
+    """It, and with another --copy the store beside it; what is refused is a verdict as long as anything is reached."""
+    doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--wire-version", "17")
+    with started(tmp_path, "serve", "pravega", *doors) as server:
+        store, controller = (":".join(map(str, server.doors[name])) for name in ("store", "controller"))
+        called = replay(MGMT, "--controller", controller, "--speed", "max")
+        both = replay(TXN, "--target", store, "--controller", controller, "--prepare", "--speed", "max", "--copy", "1")
+        named = replay(TXN, "--target", store, "--target", f"controller={controller}", "--speed", "max", "--copy", "2")
+        refused = replay(TXN, "--target", store, "--controller", closed_port(), "--speed", "max", "--copy", "3")
+    assert (called.returncode, called.stdout.splitlines()[0]) == (0, "48 exchanges on 1 connection: no finding")
+    for ended in (both, named):
+        assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "72 exchanges on 10 connections: no finding")
+    assert refused.returncode == 1
+    assert "cannot reach" in refused.stdout
+
+
+def test_a_wrong_field_in_a_call_s_answer_is_the_one_difference() -> None:
+    ended = replay(
+        MGMT, "--speed", "max", "--fault", 'message == "updateStream" and side == "server": set status="FAILURE"'
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "updateStream.status" in ended.stdout
+    assert "1 finding" in ended.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (("--controller", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
+        (("--controller", "10.0.0.1:9090"), 2, "--controller 10.0.0.1:9090 is another machine"),
+        (("--target", "127.0.0.1:1"), 2, "--controller HOST:PORT says where that is"),
+    ],
+)
+def test_a_controller_that_is_not_there_or_not_meant(arguments: tuple[str, str], code: int, why: str) -> None:
+    ended = replay(MGMT, *arguments, "--speed", "max")
+    assert ended.returncode == code
+    assert why in ended.stderr
+
+
+def closed_port() -> str:
+    """An address at which nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{held.getsockname()[1]}"
 
 
 def test_a_target_of_another_state_answers_the_same(tmp_path: Path) -> None:
@@ -118,6 +175,24 @@ def test_copies_have_names_of_their_own() -> None:
     assert "no finding" in ended.stdout.splitlines()[0]
 
 
+def test_what_an_earlier_run_left_is_not_met_under_other_names(tmp_path: Path) -> None:
+    """A segment that the recording makes cannot be made twice."""
+    recorded = CAPTURES / "pravega" / "reconnect.pcap"
+    doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--wire-version", "17")
+    with started(tmp_path, "serve", "pravega", *doors) as server:
+        target = ":".join(map(str, server.doors["store"]))
+        runs = [
+            replay(recorded, "--target", target, "--prepare", "--speed", "max", *copy)
+            for copy in ((), (), ("--copy", 1), ("--copy", 2))
+        ]
+        assert server.stop() == 0
+    assert [ended.returncode for ended in runs] == [0, 1, 0, 0]
+    assert "SegmentAlreadyExists" in runs[1].stdout
+    plan = replay(recorded, "--dry-run", "--copy", 2).stdout
+    assert "CreateTableSegment" in plan
+    assert "sc/st/0" not in plan
+
+
 def test_headers_and_user_are_said(tmp_path: Path) -> None:
     again = tmp_path / "again.pcapng"
     replay(
@@ -151,7 +226,6 @@ def test_a_token_is_said(tmp_path: Path) -> None:
         ((WRITE, "--user", "nobody"), 2, "USER:PASSWORD"),
         ((WRITE, "--header", "nothing"), 2, "NAME: VALUE"),
         ((CAPTURES / "README.md",), 3, "README.md"),
-        ((CAPTURES / "pravega" / "mgmt.pcap",), 2, "pravega-controller"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(arguments: tuple[object, ...], code: int, words: str) -> None:

@@ -22,13 +22,20 @@ class Liar(PravegaMock):
         self._lie = lie
         self._skip = skip
         self.has_lied = False
+        #: Connections to the store: others speak another protocol.
+        self._stores: set[int] = set()
+
+    def opened(self, connection: int, door: str, now_ns: int) -> list[Action]:
+        if door == self.doors[0].name:
+            self._stores.add(connection)
+        return super().opened(connection, door, now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
         return list(self._told(super().received(connection, data, now_ns)))
 
     def _told(self, actions: Iterable[Action]) -> Iterable[Action]:
         for action in actions:
-            if isinstance(action, Send) and not self.has_lied:
+            if isinstance(action, Send) and action.connection in self._stores and not self.has_lied:
                 said = b"".join(map(self._frame, messages_in(action.data)))
                 yield Send(action.connection, said)
             else:

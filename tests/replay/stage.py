@@ -10,11 +10,11 @@ from wiretool.capture.files import read_packets
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Manner
+from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Script, script_of
-from wiretool.servers.choose import mock_for
 from wiretool.servers.mock import Action, Close, Mock
 from wiretool.servers.mock import Send as MockSend
 from wiretool.servers.options import MockOptions
@@ -73,8 +73,9 @@ class Stage:
     def _carry_out(self, act: Act) -> None:
         now_ns, number = self.now_ns, act.connection
         if isinstance(act, Dial):
-            mock = self._mock_of[number] = self.mocks[act.protocol]
-            self._answer(mock, mock.opened(number, act.door or mock.doors[0].name, now_ns))
+            mock, door = self._found(act.protocol)
+            self._mock_of[number] = mock
+            self._answer(mock, mock.opened(number, act.door or door, now_ns))
             self._act(self.player.opened(number, now_ns))
             return
         mock = self._mock_of[number]
@@ -84,6 +85,15 @@ class Stage:
             self._answer(mock, mock.ended(number, now_ns))
         elif isinstance(act, Abort):
             self._answer(mock, mock.lost(number, now_ns))
+
+    def _found(self, protocol: str) -> tuple[Mock, str]:
+        """Where a protocol is spoken: at the first door of its mock, or at that of another's mock."""
+        mock = self.mocks.get(protocol)
+        if mock is not None:
+            return mock, mock.doors[0].name
+        return next(
+            (mock, door.name) for mock in self.mocks.values() for door in mock.doors if door.protocol == protocol
+        )
 
     def _answer(self, mock: Mock, actions: Iterable[Action]) -> None:
         sent = set()
@@ -112,9 +122,8 @@ def replay(
     recording = recording_of(read_packets([path]))
     script = script_of(recording, known)
     if mocks is None:
-        plain = options or MockOptions()
         spoken = {dialogue.protocol for dialogue in script.dialogues}
-        mocks = {name: mock_for(name, known[name].mock_options(recording, plain)) for name in spoken}
+        mocks = mocks_for(recording, {name: known[name] for name in spoken}, options or MockOptions())
     player = Player(script, known, speed=speed, prepare=recording if prepare else None)
     Stage(player, mocks).play()
     return Replayed(recording, script, player.outcomes(), player)

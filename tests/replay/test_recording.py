@@ -40,3 +40,22 @@ def test_a_part_of_a_recording_begins_in_the_middle() -> None:
     assert isinstance(part.events[0], Opened)
     assert part.events[0].time_ns == alive.time_ns
     assert recording.between(recording.events[0].time_ns, recording.events[-1].time_ns).dialogues[0].is_opened
+
+
+def test_a_connection_begins_before_all_that_happens_on_it_where_times_go_back() -> None:
+    packets = tcp_packets([("client", HELLO), ("server", HELLO)], server=STORE)
+    turned = [packet._replace(time_ns=-packet.time_ns) for packet in packets]
+    recording = recording_of(turned)
+    assert isinstance(recording.events[0], Opened)
+    assert recording.events[0].time_ns == min(event.time_ns for event in recording.events)
+
+
+def test_whether_a_server_was_heard_is_told() -> None:
+    says = [("client", HELLO), ("client", encode(KeepAlive(), "client"))]
+    for end, is_heard in (("", False), ("rst", False), ("fin", True)):
+        recording = recording_of(tcp_packets(says, server=STORE, end=end))  # type: ignore[arg-type]
+        assert [dialogue.is_heard for dialogue in recording.dialogues] == [is_heard]
+        part = recording.between(recording.events[0].time_ns, recording.events[-1].time_ns)
+        assert [dialogue.is_heard for dialogue in part.dialogues] == [is_heard]
+    answered = recording_of(tcp_packets([*says, ("server", HELLO)], server=STORE, end=""))  # type: ignore[list-item]
+    assert answered.dialogues[0].is_heard

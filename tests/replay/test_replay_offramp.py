@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.conftest import SHARED
@@ -174,6 +175,34 @@ def test_a_message_too_many_and_one_too_few_are_found() -> None:
     mock, _ = mock_of(path, replace(options, feed=[*list(options.feed)[:4], *list(options.feed)[5:]]))
     verdicts = {each.verdict for each in replay(path, mocks={"offramp": mock}).findings}
     assert verdicts & {Verdict.MISSING, Verdict.DIFFERENT}
+
+
+def test_a_first_message_that_is_the_same_as_another_misleads_nobody() -> None:
+    """Its place would shift all that follow."""
+    path = capture("plain")
+    _, options = mock_of(path)
+    first, second, *others = options.feed
+    twin = msgspec.structs.replace(first, payload=second.payload)
+    mock, _ = mock_of(path, replace(options, feed=[twin, second, *others]))
+    findings = replay(path, mocks={"offramp": mock}).findings
+    assert [finding.verdict for finding in findings] == [Verdict.MISSING, Verdict.EXTRA]
+
+
+class Mute(Outbox):
+    """Says no Close."""
+
+    def send(self, connection: int, data: bytes) -> None:
+        if data[:1] != b"\x88":
+            super().send(connection, data)
+
+
+@pytest.mark.parametrize("path", [each for each in captures() if each.name.startswith("err_unknown_road")])
+def test_a_close_that_does_not_come_is_found(path: Path) -> None:
+    """It may lack where a refusal came in HTTP, and not where the client was let in."""
+    mock, _ = mock_of(path)
+    mock.outbox = Mute()
+    findings = replay(path, mocks={"offramp": mock}).findings
+    assert {finding.recorded[0].message for finding in findings if finding.recorded} == {"Close"}
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------

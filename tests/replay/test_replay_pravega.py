@@ -52,13 +52,25 @@ def told(replayed: Replayed) -> list[str]:
     ]
 
 
+def replay_alone(path: Path, mock: PravegaMock | None = None) -> Replayed:
+    """A replay in which nobody calls the controller: what it did to the store is done in its place."""
+    mocks = None if mock is None else {"pravega": mock}
+    return replay(path, mocks=mocks, every={"pravega": manners()["pravega"]})
+
+
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_a_capture_is_spoken_again(path: Path) -> None:
+    """With the calls to its controller."""
     assert told(replay(path)) == []
 
 
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+def test_a_capture_is_spoken_again_to_a_store_alone(path: Path) -> None:
+    assert told(replay_alone(path)) == []
+
+
 def test_what_is_explained_has_a_reason() -> None:
-    for outcome in replay(OWN / "java_scale.pcap.gz").outcomes:
+    for outcome in replay_alone(OWN / "java_scale.pcap.gz").outcomes:
         assert outcome.verdict in WELL or outcome.reasons
 
 
@@ -68,7 +80,8 @@ def test_what_is_explained_has_a_reason() -> None:
 def older_mock(path: Path) -> PravegaMock:
     """A mock that has every segment that the recording takes for granted, but longer, and tables with other entries."""
     mock = PravegaMock(wire_version=mock_options(path).wire_version or 16)
-    for before in past_of(recording_of(read_packets([path]))).before.values():
+    recording = recording_of(read_packets([path]))
+    for before in past_of(recording.without(recording.of("pravega-controller"))).before.values():
         (_make_table if before.is_table else _make_segment)(mock, before)
     return mock
 
@@ -93,7 +106,7 @@ def _make_table(mock: PravegaMock, before: Before) -> None:
     "name", ["write.pcap", "read.pcap", "txn.pcap", "reconnect.pcap", "py_bytestream.pcap", JAVA, "java_scale.pcap.gz"]
 )
 def test_a_server_in_another_state_will_do(name: str) -> None:
-    replayed = replay(OWN / name, mocks={"pravega": older_mock(OWN / name)})
+    replayed = replay_alone(OWN / name, older_mock(OWN / name))
     assert told(replayed) == []
     assert any(outcome.verdict is Verdict.MAPPED for outcome in replayed.outcomes)
 
@@ -102,7 +115,7 @@ def test_a_replay_can_be_done_twice_to_one_server() -> None:
     """The second run finds segments that are longer, and writers that have appended all of it."""
     mock = PravegaMock(wire_version=17)
     for _ in range(2):
-        assert told(replay(OWN / "write.pcap", mocks={"pravega": mock})) == []
+        assert told(replay_alone(OWN / "write.pcap", mock)) == []
 
 
 # -- what is wrong is found --------------------------------------------------------------------------------------------
@@ -145,14 +158,14 @@ LIES = [
 @pytest.mark.parametrize(("name", "message", "skip", "lie"), LIES, ids=[f"{lie[0]}-{lie[1]}" for lie in LIES])
 def test_one_wrong_field_is_found(name: str, message: str, skip: int, lie: Any) -> None:
     liar = Liar(message, lie, skip=skip, wire_version=mock_options(OWN / name).wire_version or 16)
-    replayed = replay(OWN / name, mocks={"pravega": liar})
+    replayed = replay_alone(OWN / name, liar)
     assert liar.has_lied
     assert replayed.findings
 
 
 def test_a_wrong_field_is_the_one_difference() -> None:
     liar = Liar("DataAppended", changed(current_segment_write_offset=one_more), skip=500, wire_version=17)
-    (found,) = replay(OWN / "write.pcap", mocks={"pravega": liar}).findings
+    (found,) = replay_alone(OWN / "write.pcap", liar).findings
     assert found.verdict is Verdict.DIFFERENT
     assert [(each.steps, each.live - each.expected) for each in found.differences] == [
         (("current_segment_write_offset",), 1)
@@ -168,6 +181,7 @@ def test_a_part_of_a_recording_is_spoken_again(name: str, part: slice, tmp_path:
     path = tmp_path / "part.pcap"
     write_pcap(path, OWN / name, lambda at, count: at in range(*part.indices(count)))
     assert told(replay(path)) == []
+    assert told(replay_alone(path)) == []
 
 
 @pytest.mark.parametrize("name", ["read.pcap", "txn.pcap", "write.pcap", "py_bytestream.pcap"])
@@ -176,6 +190,7 @@ def test_holes_are_no_findings(name: str, lost: int, tmp_path: Path) -> None:
     path = tmp_path / "holes.pcap"
     write_pcap(path, OWN / name, lambda at, count: at % lost != lost - 1)
     assert told(replay(path)) == []
+    assert told(replay_alone(path)) == []
 
 
 def write_pcap(path: Path, source: Path, is_kept: Callable[[int, int], bool]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import HERE, SHARED
 from tests.helpers.captures import tcp_packets
+from tests.replay.mutants import Spot, mutated
 from tests.replay.stage import START_NS, Replayed, Stage, replay
 from wiretool.capture.files import read_packets
 from wiretool.codec.flatbuffers import Table
@@ -25,6 +26,7 @@ from wiretool.protocols.sbp.schema import LATEST
 from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.manners.sbp_grounds import grounds_in
 from wiretool.replay.manners.sbp_servers import servers_in
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
@@ -238,6 +240,15 @@ def test_what_is_in_front_of_a_part_is_made_and_what_is_behind_it_is_unknown(
     assert sum(counts(replayed)[verdict] for verdict in WELL) > 4
 
 
+def test_data_nodes_that_reported_before_a_part_have_reported() -> None:
+    """Streams are made on them."""
+    packets = list(read_packets([capture("pm_s2_seal")]))
+    replayed = part_of(capture("pm_s2_seal"), 7 / len(packets), 1)
+    made = [each for each in replayed.outcomes if each.live and each.live[0].message == "CREATE_STREAMS"]
+    assert made
+    assert not replayed.findings
+
+
 @given(lost=st.integers(8, 100))
 @settings(max_examples=12)
 def test_a_lost_packet_makes_no_finding(lost: int) -> None:
@@ -330,3 +341,42 @@ def test_a_recording_of_one_mock_of_the_batch_style_replays_on_another(schema: s
     assert not replayed.findings
     assert counts(replayed).keys() <= WELL
     assert counts(replayed)[Verdict.MAPPED] >= 4
+
+
+# -- servers that go away ----------------------------------------------------------------------------------------------
+
+PING, PLACEMENT = 0x0001, ("10.0.0.2", 12378)
+
+
+def ping(number: int, flags: int = 0) -> tuple[Side, bytes]:
+    return "server" if flags == 3 else "client", encode_frame(
+        SbpFrame(opcode=PING, stream_id=number, flags=flags), "client"
+    )
+
+
+def goaway() -> tuple[Side, bytes]:
+    return "server", encode_frame(SbpFrame(opcode=0x0002, stream_id=0), "server")
+
+
+@pytest.mark.parametrize(("flags", "is_stopped"), [(0, True), (1, False)])
+def test_a_server_that_goes_away_from_a_silent_client_was_not_stopped(flags: int, is_stopped: bool) -> None:
+    """What says that it is a response is no sign of life."""
+    packets = tcp_packets([ping(1), ping(2, flags), goaway()], server=PLACEMENT, acks=False, end="")
+    times_s = dict(zip((packet.number for packet in packets[-3:]), (0, 14, 15), strict=True))
+    recording = recording_of(
+        packet._replace(time_ns=packet.time_ns + times_s.get(packet.number, 0) * 1_000_000_000) for packet in packets
+    )
+    grounds = grounds_in(recording, "sbp", servers_in(recording, "sbp"))
+    assert bool(grounds.stopped) is is_stopped
+
+
+def test_only_a_goodbye_is_excused_where_the_recorded_server_died() -> None:
+    """Another answer to what was not answered then is too much."""
+    says = [ping(1), ping(1, 3), ping(2)]
+    packets = tcp_packets(says, server=PLACEMENT, acks=False)
+    end = [packet for packet in packets if packet.number > 6]
+    recording = recording_of([*packets[:6], *end[1:]])  # the server ends it first
+    plain = mutated(recording)
+    assert not plain.findings
+    assert Verdict.EXPLAINED in {outcome.verdict for outcome in plain.outcomes}
+    assert mutated(recording, Spot("sbp", "PING", ("flags",)), 1).findings

@@ -26,6 +26,13 @@ def replay(
             metavar="[DOOR=]ADDRESS", show_default=False, help="the server; without one a mock of ours is started"
         ),
     ] = None,
+    controller: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Pravega: the controller, which is called as it was; left out where --target is alone",
+        ),
+    ] = "",
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,14 +66,25 @@ def replay(
         int, typer.Option(min=1, max=10_000, metavar="N", help="play so many copies at once, each with other names")
     ] = 1,
     repeat: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="play it so often, with other names")] = 1,
+    copy: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="play it under other names, which no other N has: a server keeps things"),
+    ] = 0,
     token: Annotated[
-        str | None, typer.Option(metavar="TOKEN", show_default=False, help="Pravega: the delegation token to give")
+        str | None,
+        typer.Option(metavar="TOKEN", show_default=False, help="Pravega: the token to give, to a controller as Bearer"),
     ] = None,
     header: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME: VALUE", show_default=False, help="Offramp: a header of the handshake; repeatable"),
+        typer.Option(
+            metavar="NAME: VALUE",
+            show_default=False,
+            help="Offramp: a header of the handshake; Pravega: of calls; repeatable",
+        ),
     ] = None,
-    user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Offramp: who asks, as Authorization")] = "",
+    user: Annotated[
+        str, typer.Option(metavar="USER:PASSWORD", help="Offramp, Pravega's controller: who asks, as Authorization")
+    ] = "",
     where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
     from_: Annotated[
         float, typer.Option("--from", min=0, metavar="S", help="begin so long after the first packet")
@@ -98,11 +116,20 @@ def replay(
 
     Exit code 1 where the server answers otherwise, leaves an answer out or says more; 4 where it cannot be reached.
     """
-    from wiretool.commands.replaying import Judging, Playing, Reading, headers_from, replayed, speed_from, targets_from
+    from wiretool.commands.replaying import (
+        Judging,
+        Playing,
+        Reading,
+        controller_from,
+        headers_from,
+        replayed,
+        speed_from,
+        targets_from,
+    )
 
     reading = Reading(captures, protocol, port, where, from_, to)
     playing = Playing(
-        targets_from(target, allow_remote or ()),
+        targets_from(target, allow_remote or ()) | controller_from(controller, allow_remote or ()),
         prepare,
         speed_from("max" if causal else speed),
         timeout,
@@ -114,6 +141,7 @@ def replay(
         targets_from(against, allow_remote or (), option="--against"),
         connections,
         repeat,
+        copy,
         token,
         headers_from(header, user),
     )

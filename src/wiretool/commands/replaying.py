@@ -3,7 +3,7 @@
 import base64
 import itertools
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
+#: The name under which `--controller` is a target.
+CONTROLLER = "pravega-controller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Playing:
     #: How many copies of it play at once, and how often that is done.
     connections: int = 1
     repeats: int = 1
+    #: Under which names: those of the copy of that number, 0 for the recorded ones.
+    copy: int = 0
     #: As whom clients speak.
     token: str | None = None
     headers: Sequence[tuple[str, str]] = ()
@@ -112,6 +116,12 @@ def targets_from(
     return found
 
 
+def controller_from(text: str, allowed: Sequence[str]) -> "dict[str, Address]":
+    """The address of Pravega's controller as that of a target, if one is given; errors as of `targets_from`."""
+    found = targets_from([text], allowed, option="--controller") if text else {}
+    return dict(zip([CONTROLLER], found.values(), strict=False))
+
+
 def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]]:
     """Headers in `NAME: VALUE`, and Authorization for `USER:PASSWORD`; UsageError for what is neither."""
     found = []
@@ -131,10 +141,12 @@ def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
     """Read, play, judge, report. `typer.Exit` of 1 where there are findings; Stopped where somebody stopped it."""
+    from wiretool.replay.copies import copy_of
     from wiretool.replay.manners import manners
 
     recording = recorded(reading)
     known = spoken(recording, manners(), playing)
+    recording = copy_of(recording, known, playing.copy)
     script = script_for(recording, known, reading)
     expectations = expectations_for(judging, known)
     if is_dry:
@@ -185,15 +197,27 @@ def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playi
         raise UsageError(
             f"nothing to replay: only {', '.join(others)}, of which the store's or no side is spoken again"
         )
-    if playing.targets and len(names) > 1 and "" in playing.targets:
+    main = [name for name in names if known[name].server == name]
+    if len(main) > 1 and "" in playing.targets:
         raise UsageError(
-            f"--target: {' and '.join(names)} are recorded; say which is where, as --target {names[0]}=HOST:PORT"
+            f"--target: {' and '.join(main)} are recorded; say which is where, as --target {main[0]}=HOST:PORT"
         )
-    if not playing.targets or "" in playing.targets:
-        return {name: known[name] for name in names}
-    return {
-        name: known[name] for name in names if any(key in playing.targets for key in doors_of(recording, known[name]))
-    }
+    found = {name: known[name] for name in names if has_target(recording, known[name], playing)}
+    if not found:
+        doors = ", ".join(door for name in names for door in doors_of(recording, known[name]))
+        raise UsageError(f"nothing to replay: no address is given for what there is, {doors}{hint_for(names)}")
+    return found
+
+
+def has_target(recording: "Recording", manner: "Manner", playing: Playing) -> bool:
+    """Whether there is somebody to whom a protocol can be said: of what stands beside a server only if it is named."""
+    keys = [*doors_of(recording, manner), *([""] if manner.server == manner.protocol.name else [])]
+    return all(not named or any(key in named for key in keys) for named in (playing.targets, playing.against))
+
+
+def hint_for(names: Collection[str]) -> str:
+    """How the address of a controller is given, where that is left out."""
+    return "; --controller HOST:PORT says where that is" if CONTROLLER in names else ""
 
 
 def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
@@ -202,8 +226,8 @@ def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
     from wiretool.servers.options import MockOptions
 
     name = manner.protocol.name
-    mock = mock_for(name, manner.mock_options(recording, MockOptions()))
-    return [name, *(door.name for door in mock.doors)]
+    mock = mock_for(manner.server, manner.mock_options(recording, MockOptions()))
+    return [name, *(door.name for door in mock.doors if door.protocol == name)]
 
 
 def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: Reading) -> "Script":
@@ -211,7 +235,10 @@ def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: R
     from wiretool.replay.script import script_of
 
     wanted = wanted_records(recording, reading)
-    return script_of(recording, known, is_wanted=lambda record: record.n in wanted)
+    script = script_of(recording, known, is_wanted=lambda record: record.n in wanted)
+    if CONTROLLER not in known:
+        script.left_out = [each._replace(why=each.why + hint_for([each.dialogue.protocol])) for each in script.left_out]
+    return script
 
 
 def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
@@ -263,7 +290,7 @@ def player_for(
 
     is_prepared = playing.prepare if playing.prepare is not None else not playing.targets
     for name, manner in known.items():
-        host = playing.targets.get(name) or playing.targets.get("")
+        host = playing.targets.get(name) or (playing.targets.get("") if manner.server == name else None)
         manner.identity = Identity(str(host) if host else "", playing.token, playing.headers)
     return Player(
         script,
@@ -297,7 +324,7 @@ def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Pl
     """Whom it is played to, and what is recorded of that."""
     from wiretool.commands.serving import rules_for
     from wiretool.net.calling import Stage
-    from wiretool.servers.choose import mock_for
+    from wiretool.replay.mocks import mocks_for
     from wiretool.servers.options import MockOptions
     from wiretool.sinks.output import open_output
     from wiretool.sinks.pcapng import Recording as Pcapng
@@ -310,10 +337,7 @@ def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Pl
         if playing.rules or playing.rules_file is not None:
             raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
         return Stage(targets_for(recording, known, playing.targets), record=record, tell=tell)
-    mocks = {
-        name: mock_for(name, manner.mock_options(recording, MockOptions(seed=playing.seed)))
-        for name, manner in known.items()
-    }
+    mocks = mocks_for(recording, known, MockOptions(seed=playing.seed))
     protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
     rules = rules_for(protocols, playing.rules, playing.rules_file)
     return Stage(mocks=mocks, rules=rules, seed=playing.seed, record=record, tell=tell)
@@ -326,7 +350,11 @@ def targets_for(
     found: dict[Target, Address] = {}
     names = {name: doors_of(recording, manner) for name, manner in known.items()}
     for key, address in named.items():
-        places = [(name, "" if key in ("", name) else key) for name, doors in names.items() if key in ("", *doors)]
+        places = [
+            (name, "" if key in ("", name) else key)
+            for name, doors in names.items()
+            if key in doors or (not key and known[name].server == name)
+        ]
         if not places:
             there = ", ".join(door for doors in names.values() for door in doors)
             raise UsageError(f"--target {key}={address}: there is {there}")

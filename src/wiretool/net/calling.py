@@ -1,7 +1,6 @@
 """One run of a caller from beginning to end: to a server somewhere, or mocks of our own that are started for it."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from wiretool.net.caller import Caller
 from wiretool.net.dialler import Dialler, Target
 from wiretool.net.host import Host
 from wiretool.net.serving import calm_collector, loop_factory
+from wiretool.net.signals import on_stop
 from wiretool.servers.mock import Mock
 from wiretool.sinks.pcapng import Recording as Pcapng
 
@@ -49,10 +49,8 @@ def call(caller: Caller, stage: Stage) -> Called:
 
 async def _call(caller: Caller, stage: Stage) -> Called:
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
     async with AsyncExitStack() as stack:
+        stack.enter_context(on_stop(stopped.set))
         targets = dict(stage.targets)
         for protocol, mock in stage.mocks.items():
             targets |= await _hosted(protocol, mock, stage, stack)
@@ -71,4 +69,6 @@ async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack
     found: dict[Target, Address] = {}
     for door in mock.doors:
         found[protocol, door.name] = await host.listen(door.name, Address(LOOPBACK, 0), None)
-    return found | {(protocol, ""): found[protocol, mock.doors[0].name]}
+    # What is spoken at another door than the first may be a protocol of its own.
+    others = {(door.protocol, ""): found[protocol, door.name] for door in mock.doors if door.protocol != protocol}
+    return others | found | {(protocol, ""): found[protocol, mock.doors[0].name]}

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import os
-import signal
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from wiretool.errors import UsageError
 from wiretool.net.addresses import Address
+from wiretool.net.signals import on_stop
 from wiretool.net.station import Station
 
 #: How often the counters on a terminal are drawn anew.
@@ -79,10 +79,12 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 async def serve(running: Station, plan: Plan) -> None:
     """As `run`, on a loop that is there."""
     stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
     running.on_failure = stopped.set
+    with on_stop(stopped.set):
+        await _run(running, plan, stopped)
+
+
+async def _run(running: Station, plan: Plan, stopped: asyncio.Event) -> None:
     try:
         bound = {door: await running.listen(door, address, plan.context) for door, address in plan.listens.items()}
         async with AsyncExitStack() as stack:

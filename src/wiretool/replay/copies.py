@@ -16,7 +16,7 @@ def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) ->
     for dialogue in recording.dialogues:
         manner = manners.get(dialogue.protocol)
         other = others[dialogue] = Dialogue(
-            dialogue.number, dialogue.client, dialogue.server, dialogue.protocol, dialogue.is_opened
+            dialogue.number, dialogue.client, dialogue.server, dialogue.protocol, dialogue.is_opened, dialogue.is_heard
         )
         other.records = [record if manner is None else manner.alias(record, number) for record in dialogue.records]
         renamed |= {record.n: record for record in other.records}

@@ -19,9 +19,10 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
     if recorded.message != live.message:
         _judge_difference(manner, outcome, Difference((), recorded.message, live.message), recorded, live)
         return
-    if recorded.fields == live.fields is not None and not manner.roles(recorded):
-        return
+    if recorded.raw == live.raw and recorded.fields == live.fields is not None and not manner.roles(recorded):
+        return  # true is equal to 1 in Python; not so their bytes
     expected, is_mapped, noise = _expected(manner, values, recorded, live, outcome.request)
+    _learn_told(manner, values, recorded, live, outcome.request)
     if is_mapped:
         outcome.note(Verdict.MAPPED)
     for difference in differences(expected, manner.form(live)):
@@ -79,6 +80,18 @@ def _expected(
     return made, made is not form, noise
 
 
+def _learn_told(manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None) -> None:
+    """Take over what follows from a reply, where it was not known."""
+    followed = manner.told(recorded, manner.form(recorded), request)
+    if not followed:
+        return
+    told = {place.steps: place.value for place in manner.told(live, manner.form(live), request)}
+    for place in followed:
+        role = place.role
+        if isinstance(role, Issued) and place.steps in told and not values.knows(role, place.within, place.value):
+            values.learn(role, place.within, place.value, told[place.steps])
+
+
 def _begins(steps: Steps, whole: Steps) -> bool:
     """Whether a place is `whole`, or in it: where it lies around that, more differs than may."""
     return steps[: len(whole)] == whole
@@ -92,5 +105,12 @@ def differences(expected: Any, live: Any, steps: Steps = ()) -> Iterator[Differe
     elif isinstance(expected, list | tuple) and isinstance(live, list | tuple) and len(expected) == len(live):
         for at, (one, other) in enumerate(zip(expected, live, strict=True)):
             yield from differences(one, other, (*steps, at))
-    elif expected != live:
+    elif not _is_same(expected, live):
         yield Difference(steps, expected, live)
+
+
+def _is_same(expected: Any, live: Any) -> bool:
+    """Whether two values are one in JSON, where true is no 1; a text that reads as `ABSENT` is there."""
+    if expected is ABSENT or live is ABSENT:
+        return expected is live
+    return bool(expected == live) and isinstance(expected, bool) == isinstance(live, bool)

@@ -11,10 +11,14 @@ from wiretool.faults.live import LiveWatch
 from wiretool.records import Record
 from wiretool.replay.judge import judge, judge_number
 from wiretool.replay.later import Later
-from wiretool.replay.manners.manner import Manner, Verdict
+from wiretool.replay.manners.carrier import Said
+from wiretool.replay.manners.manner import Excuse, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
+from wiretool.replay.strays import take_in, without_double
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
+
+_UNHEARD = "nothing that the server said on the connection is in the recording"
 
 
 class Line:
@@ -34,6 +38,7 @@ class Line:
         self.dialogue = dialogue
         self.manner = manner
         self._values = values
+        self._carrier = manner.carrier(dialogue)
         self._watch = watch
         watch.conversation.lists_events = False
         self._out = out
@@ -46,10 +51,11 @@ class Line:
         self._blemishes = Counter(each.error for each in dialogue.records if _is_blemish(each))
         #: What became of it so far; and of what the server says unasked, by its number where it was recorded.
         self._outcomes: dict[int, Outcome] = {}
-        self._unasked = {record.n: Outcome(dialogue, None, [record]) for record in pushed(dialogue.records)}
+        unasked = [record for record in pushed(dialogue.records) if not manner.is_carriage(record)]
+        self._unasked = {record.n: Outcome(dialogue, None, [record]) for record in unasked}
         self._extra: list[Outcome] = []
         #: What of it was not heard yet.
-        self._unheard = {record.n: record for record in pushed(dialogue.records)}
+        self._unheard = {record.n: record for record in unasked}
         #: Number of the live request -> recorded request; and the recorded ones that nothing was said to yet.
         self._asked: dict[int, Record] = {}
         self._open: dict[int, Record] = {}
@@ -59,6 +65,8 @@ class Line:
         self._talking: set[int] = set()
         self.heard: list[Record] = []
         self.is_open = False
+        #: How often the server was waited for in vain since it said something.
+        self.vain_waits = 0
         #: The server has sent its last byte; the client has left.
         self.is_parted = self.is_left = False
         #: Why nothing more can be said or heard; empty as long as something can.
@@ -84,6 +92,7 @@ class Line:
     def give_up(self, recorded: Record) -> None:
         """Wait for it no longer."""
         self._settled.add(recorded.n)
+        self.vain_waits += 1
 
     # -- what is said --------------------------------------------------------------------------------------------------
 
@@ -99,14 +108,27 @@ class Line:
             self._later.catch_up()
         try:
             data = self.manner.renewed(record, self._values, self._watch.conversation, self._rng)
+            carried = None if self._carrier is None else self._carrier.say(record, data)
         except EncodeError as err:
             outcome.note(Verdict.UNKNOWN, f"not said: {err}")
             self._settled.update(reply.n for reply in outcome.recorded)
             return
         if self.manner.wants_answer(record):
             self._open[record.n] = record
+        if carried is not None:
+            self._carry(carried, now_ns)
+            return
         self._out(data)
         self._later.put_off(partial(self._note_asked, record, data, now_ns))
+
+    def _carry(self, carried: Sequence[Said], now_ns: int) -> None:
+        """Send what a carrier makes of frames, and what it says by itself."""
+        for said in carried:
+            if said.record is None:
+                self._send(said.data, now_ns)
+            else:
+                self._out(said.data)
+                self._later.put_off(partial(self._note_asked, said.record, said.data, now_ns))
 
     def _note_asked(self, record: Record, data: bytes, now_ns: int) -> None:
         """Read what was said as the server does, to know it by its number."""
@@ -118,9 +140,14 @@ class Line:
         """Say messages of our own, whose replies are heard and not judged."""
         self.heard = []
         for message in messages:
-            data = self.manner.protocol.encode(self.manner.signed(message), "client")
+            data = self._worded(self.manner.signed(message))
             said = [live for live in self._send(data, now_ns) if live.kind == "frame"]
             self._talking.update(live.n for live in said if self.manner.wants_answer(live))
+
+    def _worded(self, message: Message) -> bytes:
+        if self._carrier is not None:
+            return b"".join(said.data for said in self._carrier.ask(message))
+        return self.manner.protocol.encode(message, "client")
 
     @property
     def is_talking(self) -> bool:
@@ -141,6 +168,7 @@ class Line:
     def feed(self, data: bytes, now_ns: int) -> list[Record]:
         """The server has said bytes; the records that they complete."""
         self._later.catch_up()
+        self.vain_waits = 0
         records = self._watch.feed("server", data, now_ns)
         for record in records:
             if record.side == "server" and record.kind == "frame":
@@ -149,10 +177,14 @@ class Line:
                     self._send(data, now_ns)
             elif record.side == "server" and record.kind == "problem":
                 self._stumble(record)
+        if self._carrier is not None:
+            self._carry(self._carrier.hear(data), now_ns)
         return records
 
     def _hear(self, live: Record) -> None:
         self.manner.hear(live)
+        if self._carrier is not None and self.manner.is_carriage(live):
+            return
         if live.reply_to in self._talking:
             self._talking.discard(live.reply_to)
             self.heard.append(live)
@@ -170,9 +202,11 @@ class Line:
             self._settled.add(recorded.n)
             self._later.put_off(partial(judge, self.manner, self._values, outcome, recorded, live))
         for settled in self.manner.settles(live, self._open):
-            del self._open[settled]
-            self._outcomes[settled].is_covered = True
-            self._settled.update(each.n for each in self._outcomes[settled].recorded)
+            earlier = self._outcomes[settled]
+            if all(each.message == live.message for each in earlier.recorded):  # a refusal is not told by an ack
+                del self._open[settled]
+                earlier.is_covered = True
+                self._settled.update(each.n for each in earlier.recorded)
 
     def _hear_unasked(self, live: Record) -> None:
         self._later.catch_up()
@@ -212,25 +246,30 @@ class Line:
         """The server was recorded to end the connection and has not, or has and was not."""
         outcome = Outcome(self.dialogue, None)
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
+        excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, _UNHEARD)
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         outcome.note(excuse.verdict if excuse else Verdict.DIFFERENT, excuse.why if excuse else why)
         self._ends.append(outcome)
 
     def outcomes(self) -> list[Outcome]:
         """Everything that was recorded or said, with what did not come and what came too much. Asked once, at last."""
-        found = [*self._outcomes.values(), *self._unasked.values(), *self._extra]
+        known = [*self._outcomes.values(), *self._unasked.values()]
+        found = known + take_in(self.manner, self._values, known, self._extra)
         for outcome in found:
-            judge_number(self.manner, outcome, self.why_over)
-        return found + self._ends
+            if self.dialogue.is_heard:
+                judge_number(self.manner, outcome, self.why_over)
+            elif outcome.live:
+                outcome.note(Verdict.UNKNOWN, _UNHEARD)
+        return without_double(found) + self._ends
 
 
 def _is_blemish(record: Record) -> bool:
     return record.kind == "problem" and record.side == "server"
 
 
-def covered(dialogue: Dialogue, manner: Manner) -> set[int]:
-    """The recorded requests that were settled by a reply to a later one."""
-    found: set[int] = set()
+def covered(dialogue: Dialogue, manner: Manner) -> dict[int, str]:
+    """The recorded requests that were settled by a reply to a later one, and what message that is."""
+    found: dict[int, str] = {}
     waiting: dict[int, Record] = {}
     for record in dialogue.records:
         if record.kind == "frame" and record.side == "client" and manner.wants_answer(record):
@@ -239,5 +278,5 @@ def covered(dialogue: Dialogue, manner: Manner) -> set[int]:
             waiting.pop(record.reply_to, None)
             for settled in manner.settles(record, waiting):
                 del waiting[settled]
-                found.add(settled)
+                found[settled] = record.message
     return found

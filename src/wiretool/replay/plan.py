@@ -1,16 +1,16 @@
 """What a replay would do, before it does it: who says what to whom, what is made first, which values are exchanged."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Issued, Message, Position
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Manner, Steps, Talk
 from wiretool.replay.script import Hear, Open, Say, Script
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Recording
+from wiretool.sinks.text.values import pairs_of
 from wiretool.where.names import spelt
 
 #: Messages of a talk that are listed at most: servers that are not there answer nothing, and some talks go on.
@@ -44,6 +44,10 @@ def exchanged_in(script: Script, manners: Mapping[str, Manner]) -> list[Exchange
         if not manner.roles(record):
             continue
         request = asked.get(record.reply_to or 0)
+        for place in manner.told(record, manner.form(record), request) if isinstance(step, Hear) else ():
+            if isinstance(place.role, Issued):
+                new = Exchanged(place.role, place.within, place.value, (record, place.steps))
+                found.setdefault((place.role.kind, place.within, place.value), new)
         for place in manner.places(record, manner.form(record), request):
             role = place.role
             if not isinstance(role, Issued | Position) or place.value in role.besides:
@@ -52,7 +56,7 @@ def exchanged_in(script: Script, manners: Mapping[str, Manner]) -> list[Exchange
             entry = found.setdefault((role.kind, place.within, value), Exchanged(role, place.within, value))
             if isinstance(step, Say):
                 entry.used.append((record, place.steps))
-            elif entry.issued is None:
+            elif entry.issued is None and not entry.used:
                 entry.issued = record, place.steps
     return [entry for entry in found.values() if entry.used]
 
@@ -85,7 +89,7 @@ def plan_lines(
         said = prepared_for(recording, manner)
         if said:
             yield f"prepared first on {name}, as far as the server has it not:"
-            yield from (f"  {message.declaration.name} {_shortened(json_form(message))}" for message in said)
+            yield from (f"  {line}" for line in _message_lines(said, manner))
     values = exchanged_in(script, manners)
     if values:
         yield "values that the server makes up, exchanged for its own:"
@@ -112,11 +116,20 @@ def _connection_lines(script: Script, manners: Mapping[str, Manner]) -> Iterator
             yield f"{(step.time_ns - start_ns) / 1e9:9.6f} s  {step.dialogue.name}, {where}: {counts}"
 
 
+def _message_lines(messages: Iterable[Message], manner: Manner) -> Iterator[str]:
+    """Messages of clients, as decode shows them."""
+    conversation = manner.protocol.open(True)
+    for n, message in enumerate(messages):
+        data = manner.protocol.encode(message, "client")
+        reading = conversation.read("client", data, 0, len(data), n)
+        yield " ".join((reading.message, *(f"{name}={value}" for name, value in pairs_of(reading.fields))))
+
+
 def _exchange_line(each: Exchanged) -> str:
     record, steps = each.used[0]
     used = f"{record.message}.{spelt(steps)} (record {record.n})"
     more = f" and {len(each.used) - 1:,} more" if len(each.used) > 1 else ""
-    what = each.role.kind if each.value is None else f"{each.role.kind} {_shortened(each.value)}"
+    what = f"{each.role.kind} positions" if each.value is None else f"{each.role.kind} {_shortened(each.value)}"
     within = f" of {_shortened(each.within)}" if each.within is not None else ""
     if isinstance(each.role, Position):
         return f"{what}{within}: counted from where it begins on the server; said in {used}{more}"

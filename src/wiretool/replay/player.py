@@ -16,7 +16,7 @@ from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.script import Hear, Leave, Open, Part, Say, Script, Step
+from wiretool.replay.script import Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 
@@ -45,6 +45,7 @@ class Player(Caller):
         Connections have the next of `numbers`, which several players may share.
         """
         self._steps = script.steps
+        self._unfinished = script.unfinished
         self._manners = manners
         is_timed = any(manners[dialogue.protocol].is_timed() for dialogue in script.dialogues)
         self._speed = min(speed, 1.0) if is_timed else speed
@@ -64,6 +65,8 @@ class Player(Caller):
         #: Protocol -> where its server is spoken to in words of our own.
         self._aside: dict[str, int] = {}
         self._at = 0
+        #: Connections that the recorded server had ended by now.
+        self._parted: set[Dialogue] = set()
         #: Until which step others have done what they did meanwhile.
         self._met = -1
         #: Since when the step at hand is waited for, and when it is given up.
@@ -145,15 +148,23 @@ class Player(Caller):
         if not self._do(step, now_ns):
             return False
         self._at += 1
+        if self._unfinished and isinstance(step, Hear) and step.record.n in self._unfinished:
+            self._finish(step)
         return True
+
+    def _finish(self, step: Hear) -> None:
+        """Let the server come to the end of what it has answered by now."""
+        self._later.catch_up()
+        talk = self._manners[step.dialogue.protocol].finish(self._unfinished[step.record.n], step.record, self.values)
+        self._talks.append((self._number_of[step.dialogue], talk))
 
     def _meet(self, step: Step) -> None:
         """Do what others did to the server before the step, if it was prepared at all."""
         number = self._aside.get(step.dialogue.protocol)
         if number is not None and isinstance(step, Say | Hear):
-            self._later.catch_up()
             talk = self._manners[step.dialogue.protocol].meanwhile(step.record, self.values)
             if talk is not None:
+                self._later.catch_up()
                 self._talks.append((number, talk))
 
     def _take(self) -> list[Act]:
@@ -162,18 +173,28 @@ class Player(Caller):
 
     def _is_due(self, step: Step, now_ns: int) -> bool:
         """Whether the client would do it by now."""
-        if self._speed == inf or isinstance(step, Hear | Part):
+        if self._speed == inf or isinstance(step, Hear | Await | Part):
             return True
         due_ns = self._start_ns + round((step.time_ns - self._steps[0].time_ns) / self._speed)
         if now_ns < due_ns:
             self.wake_ns = due_ns
         return now_ns >= due_ns
 
-    def _is_given_up(self, now_ns: int) -> bool:
-        """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is."""
+    def _is_given_up(self, line: Line, now_ns: int) -> bool:
+        """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
+
+        Each wait in vain takes half of the patience with a server that says nothing any more.
+        """
         assert self._since_ns is not None
         recorded_ns = self._steps[self._at].time_ns - self._steps[self._at - 1].time_ns if self._at else 0
-        deadline_ns = self._since_ns + max(recorded_ns, 0) + self._patience_ns
+        deadline_ns = self._since_ns + max(recorded_ns, 0) + (self._patience_ns >> line.vain_waits)
+        if now_ns < deadline_ns:
+            self.wake_ns = deadline_ns
+        return now_ns >= deadline_ns
+
+    def _has_waited(self, span_ns: int, now_ns: int) -> bool:
+        assert self._since_ns is not None
+        deadline_ns = self._since_ns + span_ns
         if now_ns < deadline_ns:
             self.wake_ns = deadline_ns
         return now_ns >= deadline_ns
@@ -192,13 +213,18 @@ class Player(Caller):
         if isinstance(step, Leave):
             self._leave(step, line)
             return True
+        if isinstance(step, Await):
+            return line.is_settled(step.record) or self._has_waited(step.span_ns, now_ns)
         if isinstance(step, Part):
-            if not line.is_parted and not self._is_given_up(now_ns):
+            if not line.is_parted and not self._is_given_up(line, now_ns):
                 return False
+            self._parted.add(step.dialogue)
             if not line.is_parted:
                 line.judge_end(was_ended=True)
             return True
-        if not line.is_settled(step.record) and not self._is_given_up(now_ns):
+        if line.is_settled(step.record):
+            return True
+        if not self._is_given_up(line, now_ns):
             return False
         line.give_up(step.record)
         return True
@@ -209,7 +235,7 @@ class Player(Caller):
             number = self._dial(step.dialogue, self._manners[step.dialogue.protocol], now_ns)
         line = self._lines[number]
         if not line.is_open and not line.is_over:
-            if not self._is_given_up(now_ns):
+            if not self._is_given_up(line, now_ns):
                 return False
             line.part("no connection in time")
         if line.is_open and line.manner.is_greeted(step.dialogue):
@@ -218,9 +244,7 @@ class Player(Caller):
 
     def _leave(self, step: Leave, line: Line) -> None:
         number = self._number_of[step.dialogue]
-        if line.is_parted and not any(
-            isinstance(each, Part) and each.dialogue is step.dialogue for each in self._steps[: self._at]
-        ):
+        if line.is_parted and step.dialogue not in self._parted:
             line.judge_end(was_ended=False)
         line.is_left = True
         self._acts.append(Abort(number) if step.how == "rst" else Finish(number))
@@ -276,9 +300,8 @@ class Player(Caller):
             self.wake_ns = self._since_ns + LINGER_NS
             return
         self.is_over = True
-        parted = {step.dialogue for step in self._steps if isinstance(step, Part)}
         for number, line in self._lines.items():
-            if line.is_parted and not line.is_left and line.dialogue not in parted and line.dialogue.number >= 0:
+            if line.is_parted and not line.is_left and line.dialogue not in self._parted and line.dialogue.number >= 0:
                 line.judge_end(was_ended=False)
             if not line.is_parted and not line.is_left:
                 self._acts.append(Finish(number))

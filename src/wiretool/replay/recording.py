@@ -1,15 +1,16 @@
 """Captures in, a recording out."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from wiretool.capture.items import Connection, End, Item
+from wiretool.capture.items import Connection, Data, End, Item
 from wiretool.capture.packets import Packet
+from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.records import Record
-from wiretool.sessions.dialogues import Dialogue, Ended, Opened, Recording, Told
+from wiretool.sessions.dialogues import Dialogue, Ended, Event, How, Opened, Recording, Told
 from wiretool.watch import Watch
 
 
@@ -27,15 +28,16 @@ def recording_of(
     """
     recording = Recording()
 
+    by_number: dict[int, Dialogue] = {}
+
     def listen(connection: Connection, **options: Any) -> Watch:
-        return _Listening(recording, connection, **options)
+        watch = _Listening(recording, connection, **options)
+        by_number[connection.id] = recording.dialogues[-1]
+        return watch
 
     dissector = Dissector(kind=listen, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
-    by_number: dict[int, Dialogue] = {}
     try:
         for record in dissector.records(packets):
-            if len(by_number) < len(recording.dialogues):
-                by_number = {dialogue.number: dialogue for dialogue in recording.dialogues}
             _tell(recording, by_number[record.connection], record)
     except CaptureError as err:
         if not recording.events:
@@ -43,8 +45,17 @@ def recording_of(
         recording.is_cut = True
         if notes is not None:
             notes(f"{err}; what is in front of that is read")
-    recording.events.sort(key=lambda event: event.time_ns)
+    recording.events = _in_order(recording.events)
     return recording
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """The events by their times, which may go back in a capture; a connection begins before all else that it does."""
+    begun: dict[Dialogue, int] = {}
+    for event in events:
+        begun[event.dialogue] = min(begun.get(event.dialogue, event.time_ns), event.time_ns)
+    moved = (each._replace(time_ns=begun[each.dialogue]) if isinstance(each, Opened) else each for each in events)
+    return sorted(moved, key=lambda event: (event.time_ns, not isinstance(event, Opened)))
 
 
 def _tell(recording: Recording, dialogue: Dialogue, record: Record) -> None:
@@ -60,13 +71,19 @@ class _Listening(Watch):
         super().__init__(connection, **options)
         self._recording = recording
         self._dialogue = Dialogue(connection.id, connection.client, connection.server, is_opened=connection.opened)
+        self._dialogue.is_heard = False
         recording.dialogues.append(self._dialogue)
         recording.events.append(Opened(connection.first_ns, self._dialogue))
 
     def take(self, item: Item) -> list[Record]:
         records = super().take(item)
-        if isinstance(item, End):
-            side = item.connection.reset_by if item.how == "rst" else item.side
-            if side and (item.how == "fin" or item.how == "rst"):
-                self._recording.events.append(Ended(item.time_ns, self._dialogue, side, item.how))
+        if isinstance(item, Data) and item.side == "server":
+            self._dialogue.is_heard = True
+        elif isinstance(item, End) and (item.how == "fin" or item.how == "rst"):
+            self._note_end(item.time_ns, item.connection.reset_by if item.how == "rst" else item.side, item.how)
         return records
+
+    def _note_end(self, time_ns: int, side: Side | Literal[""], how: How) -> None:
+        self._dialogue.is_heard = self._dialogue.is_heard or side == "server"
+        if side:
+            self._recording.events.append(Ended(time_ns, self._dialogue, side, how))

@@ -32,6 +32,15 @@ class Hear(NamedTuple):
     record: Record
 
 
+class Await(NamedTuple):
+    """What is said next comes behind what the server did before: its answer to another client, or some time for it."""
+
+    time_ns: int
+    dialogue: Dialogue
+    record: Record
+    span_ns: int
+
+
 class Leave(NamedTuple):
     """The client sends no more, or resets the connection."""
 
@@ -47,7 +56,7 @@ class Part(NamedTuple):
     dialogue: Dialogue
 
 
-Step = Open | Say | Hear | Leave | Part
+Step = Open | Say | Hear | Await | Leave | Part
 
 
 class LeftOut(NamedTuple):
@@ -64,6 +73,8 @@ class Script:
 
     steps: list[Step] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
+    #: Number of an answer -> the request, which the server may be doing still; what is said next comes behind that.
+    unfinished: dict[int, Record] = field(default_factory=dict)
 
     @property
     def dialogues(self) -> list[Dialogue]:
@@ -79,27 +90,66 @@ def script_of(
 ) -> Script:
     """The script of the connections whose protocol has a manner; `is_wanted` chooses among the client's frames."""
     script = Script()
-    spoken = {dialogue for dialogue in recording.dialogues if dialogue.protocol in manners}
+    apart = {each: _why_not_spoken(each) for each in recording.dialogues if each.protocol not in manners}
+    recording = recording.without(apart)
+    for name in {dialogue.protocol for dialogue in recording.dialogues}:
+        apart |= manners[name].apart(recording)
+    recording = recording.without(apart)
+    spoken = set(recording.dialogues)
     for name in {dialogue.protocol for dialogue in spoken}:
         manners[name].study(recording)
-    for dialogue in recording.dialogues:
-        if dialogue not in spoken and dialogue.protocol:
-            script.left_out.append(LeftOut(dialogue, None, f"{dialogue.protocol} is not replayed"))
-    scribes = {dialogue: _Scribe(script, dialogue, manners[dialogue.protocol], is_wanted) for dialogue in spoken}
+    script.left_out += [LeftOut(dialogue, None, why) for dialogue, why in apart.items() if why]
+    ended = {event.dialogue for event in recording.events if isinstance(event, Ended)}
+    scribes = {
+        dialogue: _Scribe(script, dialogue, manners[dialogue.protocol], is_wanted, has_end=dialogue in ended)
+        for dialogue in spoken
+    }
     for event in recording.events:
         if event.dialogue in scribes:
             scribes[event.dialogue].note(event)
+    for name in {dialogue.protocol for dialogue in spoken}:
+        script.unfinished |= manners[name].unfinished(recording)
+        for n, behind in manners[name].delays(recording).items():
+            _put_off(script.steps, n, behind)
     return script
+
+
+def _put_off(steps: list[Step], n: int, behind: int) -> None:
+    """Say a request, and what its connection says and hears then, behind a later frame of another connection."""
+    numbers = {step.record.n: at for at, step in enumerate(steps) if isinstance(step, Say | Hear)}
+    first, last = numbers.get(n, -1), numbers.get(behind, -1)
+    if not 0 <= first < last:
+        return
+    dialogue = steps[first].dialogue
+    span = steps[first : last + 1]
+    steps[first : last + 1] = [
+        *(step for step in span if step.dialogue is not dialogue),
+        *(step for step in span if step.dialogue is dialogue),
+    ]
+
+
+def _why_not_spoken(dialogue: Dialogue) -> str:
+    """Why a connection of no manner is not spoken again; empty where there is nothing to say of it."""
+    return f"{dialogue.protocol} is not replayed" if dialogue.protocol else ""
 
 
 class _Scribe:
     """Writes the steps of one connection into the script."""
 
-    def __init__(self, script: Script, dialogue: Dialogue, manner: Manner, is_wanted: Callable[[Record], bool]) -> None:
+    def __init__(
+        self,
+        script: Script,
+        dialogue: Dialogue,
+        manner: Manner,
+        is_wanted: Callable[[Record], bool],
+        *,
+        has_end: bool,
+    ) -> None:
         self._script = script
         self._dialogue = dialogue
         self._manner = manner
         self._is_wanted = is_wanted
+        self._has_end = has_end
         self._is_over = False
         self._behind_holes = set(_behind_holes(dialogue))
         #: Where bytes of the client are missing, so that what ends there is half a frame.
@@ -111,6 +161,8 @@ class _Scribe:
             self._script.steps.append(Open(event.time_ns, self._dialogue))
         elif isinstance(event, Ended):
             self._end(event)
+        elif event.record.kind == "frame" and self._manner.is_carriage(event.record):
+            return
         elif event.record.side == "client":
             self._client(event)
         elif event.record.kind == "frame":
@@ -122,6 +174,8 @@ class _Scribe:
         if why:
             self._script.left_out.append(LeftOut(self._dialogue, record, why))
         elif record.raw:
+            if record.kind == "frame":
+                self._script.steps += [Await(event.time_ns, *wait) for wait in self._manner.waits(record)]
             self._script.steps.append(Say(event.time_ns, self._dialogue, record))
 
     def _why_not(self, record: Record) -> str:
@@ -129,9 +183,14 @@ class _Scribe:
         if record.kind == "gap":
             return record.why
         if record.kind != "frame":
+            if not self._manner.is_said_raw:
+                return f"no frame: {record.why or record.error}" if record.length else ""
             if record.length and record.offset + record.length in self._holes:
                 return f"in front of a hole of the recording: {record.why}"
-            return f"behind a hole of the recording: {record.why}" if record.n in self._behind_holes else ""
+            if record.n in self._behind_holes:
+                return f"behind a hole of the recording: {record.why}"
+            is_cut = record.error == "incomplete" and not self._has_end  # neither side was seen to end within it
+            return "the recording ends in the midst of it" if is_cut else ""
         if not self._is_wanted(record):
             return "not asked for"
         return "" if self._manner.is_said(record) else "none of the client's own"

@@ -1,6 +1,6 @@
 """What recorded values are now: those that a server made up, and places in what grows."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from wiretool.codec.message import Issued, Position
@@ -35,6 +35,10 @@ class Values:
         if isinstance(role, Position):
             return (role.kind, within) in self._shifts
         return recorded in self._live.get((role.kind, within), ())
+
+    def known(self, kind: str, within: Hashable) -> Mapping[Hashable, Any]:
+        """All recorded values of a kind that are known, and what they are now."""
+        return self._live.get((kind, within), {})
 
     def is_taken(self, role: Issued, within: Hashable, live: Any) -> bool:
         """Whether a value stands for another recorded one by now."""

@@ -1,6 +1,6 @@
 """What a capture recorded, as something that can be spoken again: connections, and what happened on them in turn."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -21,6 +21,8 @@ class Dialogue:
     protocol: str = ""
     #: Whether its first bytes were captured.
     is_opened: bool = False
+    #: Whether anything of its server was captured: bytes, or its end.
+    is_heard: bool = True
     #: Frames and other records of both sides, in the order in which they were told.
     records: list[Record] = field(default_factory=list)
 
@@ -75,10 +77,19 @@ class Recording:
         found = [exchange for dialogue in self.of(protocol) for exchange in exchanges_of(dialogue.records)]
         return sorted(found, key=lambda exchange: exchange.request.n)
 
+    def without(self, dialogues: Collection[Dialogue]) -> "Recording":
+        """What happened on other connections than these."""
+        if not dialogues:
+            return self
+        left = [dialogue for dialogue in self.dialogues if dialogue not in dialogues]
+        events = [event for event in self.events if event.dialogue not in dialogues]
+        return Recording(left, events, self.is_cut)
+
     def between(self, first_ns: int, last_ns: int) -> "Recording":
         """What happened in that time, both ends included; what began earlier begins in the middle."""
         cut: dict[Dialogue, Dialogue] = {}
-        found = Recording()
+        is_at_end = not self.events or self.events[-1].time_ns <= last_ns
+        found = Recording(is_cut=self.is_cut and is_at_end)
         begun = {event.dialogue: event.time_ns for event in self.events if isinstance(event, Opened)}
         for event in self.events:
             if isinstance(event, Opened) or not first_ns <= event.time_ns <= last_ns:
@@ -86,7 +97,9 @@ class Recording:
             whole = event.dialogue
             if whole not in cut:
                 is_opened = whole.is_opened and begun[whole] >= first_ns
-                cut[whole] = Dialogue(whole.number, whole.client, whole.server, whole.protocol, is_opened)
+                cut[whole] = Dialogue(
+                    whole.number, whole.client, whole.server, whole.protocol, is_opened, whole.is_heard
+                )
                 found.dialogues.append(cut[whole])
                 found.events.append(Opened(max(begun[whole], first_ns), cut[whole]))
             found.events.append(event._replace(dialogue=cut[whole]))

@@ -175,7 +175,11 @@ def _spelt(steps: Iterable[str | int]) -> Iterator[str]:
         if isinstance(step, int):
             yield f"[{step}]"
         else:
-            yield f".{step}" if step.isidentifier() and step.isascii() else f'["{step}"]'
+            yield f".{step}" if step.isidentifier() and step.isascii() else f'["{_quoted(step)}"]'
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def kind_of(value: Any) -> Kind:

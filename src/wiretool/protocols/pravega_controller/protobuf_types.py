@@ -19,6 +19,7 @@ from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Message
 from wiretool.codec.nested import Nested
 from wiretool.protocols.pravega_controller.messages import NamedNumber
+from wiretool.protocols.pravega_controller.roles import ROLES
 
 _TEXT_NUMBERS: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 Form = Callable[[Any], Any]
@@ -101,7 +102,11 @@ def structure_of(descriptor: Descriptor) -> type[Message]:
     fields = []
     for member in members_of(descriptor):
         hint, wire, default = _kind(member)
-        fields.append((member.name, Annotated[hint, wire], default))
+        role = ROLES.get((descriptor.name, member.name))
+        noted = Annotated[hint, wire] if role is None else Annotated[hint, wire, role]
+        fields.append((member.name, noted, default))
+    names = {member.name for member in members_of(descriptor)}
+    assert all(name in names for owner, name in ROLES if owner == descriptor.name), f"a role of no {descriptor.name}"
     return declare(descriptor.name, f"The structure {descriptor.name}.", Message, fields)
 
 

@@ -172,12 +172,17 @@ class _Pair:
             request,
             self._meant(exchange.replies),
             was_covered=request.n in self._covered,
-            is_covered=counterpart.request.n in self._other_covered,
+            is_covered=self._is_covered(exchange, counterpart),
         )
         self._whole.add(outcome)
         self._whole.judge_at(request.n, partial(self._judge_request, outcome, counterpart.request))
         self._whole.meet(Met(self._eye, request, counterpart.request))
         self._plan_replies(outcome, self._meant(counterpart.replies))
+
+    def _is_covered(self, exchange: Exchange, counterpart: Exchange) -> bool:
+        """Whether a later reply to the counterpart says what the replies to this one do."""
+        message = self._other_covered.get(counterpart.request.n)
+        return message is not None and all(reply.message == message for reply in exchange.replies)
 
     def _meant(self, replies: Sequence[Record]) -> list[Record]:
         return [reply for reply in replies if not self._eye.dialect.is_carriage(reply)]

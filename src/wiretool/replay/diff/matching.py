@@ -14,6 +14,7 @@ PAIRS_MAX = 40_000
 #: What it is worth beside what is said that the server's port is the same, and the addresses and ports of both.
 _SAME_PORT = 0.01
 _SAME_ENDS = LIKENESS_MIN
+SIDES = ("client", "server")
 Subject = Callable[[Record], Hashable]
 
 
@@ -26,8 +27,12 @@ class Matched(NamedTuple):
 
 
 def match(one: Sequence[Dialogue], other: Sequence[Dialogue], subject: Subject, other_subject: Subject) -> Matched:
-    """Match the conversations of one protocol: first those in the same bytes, then of the same, then the like."""
+    """Match the conversations of one protocol: first those in the same bytes, then of the same, then the like.
+
+    Of those that ask in the same bytes first those that are answered so.
+    """
     matched = Matched([], list(one), list(other))
+    _take_equal(matched, _all_bytes_of, _all_bytes_of)
     _take_equal(matched, _bytes_of, _bytes_of)
     _take_equal(matched, lambda each: _words_of(each, subject), lambda each: _words_of(each, other_subject))
     _take_alike(matched, subject, other_subject)
@@ -37,6 +42,11 @@ def match(one: Sequence[Dialogue], other: Sequence[Dialogue], subject: Subject, 
 def asked(dialogue: Dialogue) -> list[Record]:
     """What was said by itself, and not to answer."""
     return [record for record in dialogue.records if record.kind == "frame" and record.reply_to is None]
+
+
+def _all_bytes_of(dialogue: Dialogue) -> Hashable:
+    """What both sides said, also what is no frame."""
+    return tuple(tuple(record.raw for record in dialogue.records if record.side == side) for side in SIDES)
 
 
 def _bytes_of(dialogue: Dialogue) -> Hashable:

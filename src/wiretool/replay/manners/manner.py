@@ -15,6 +15,7 @@ from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import Pattern, roles_in, values_at, with_value
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
+from wiretool.replay.manners.carrier import Carrier
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -65,6 +66,14 @@ class Excuse(NamedTuple):
     why: str
 
 
+class Wait(NamedTuple):
+    """A reply on another connection that is waited for, though its client had not heard it yet: no longer than that."""
+
+    dialogue: Dialogue
+    reply: Record
+    span_ns: int
+
+
 class Place(NamedTuple):
     """A value with a role in one frame."""
 
@@ -92,13 +101,25 @@ class Identity:
 class Manner:
     """A protocol of which no more is to be known than what it declares; others say more."""
 
+    #: Whether bytes of the client that are no frame are said again as they are.
+    is_said_raw = True
+
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.dialect = dialect_of(protocol)
         self.identity = Identity()
 
+    @property
+    def server(self) -> str:
+        """The protocol by which a mock is called that has a door for this one."""
+        return self.protocol.name
+
     def study(self, recording: Recording) -> None:
         """Look over a recording before it is spoken again: what one frame means, another may tell."""
+
+    def apart(self, recording: Recording) -> Mapping[Dialogue, str]:
+        """The connections of the protocol that are not spoken again, and why."""
+        return {}
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -125,6 +146,10 @@ class Manner:
                 found.append(Place(steps, value, role, within))
         return found
 
+    def told(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        """What follows from what a server says, and clients then say, though it does not stand there as such."""
+        return ()
+
     def within(self, role: Role, steps: Steps, form: Form, record: Record, request: Record | None) -> Hashable:
         """What a value counts within: what the field says that its role names, in the frame or in its request."""
         name = role.within if isinstance(role, Issued | Position) else ""
@@ -141,6 +166,10 @@ class Manner:
         """Whether a frame of the client is spoken again."""
         return True
 
+    def waits(self, record: Record) -> Sequence[Wait]:
+        """What servers had done already when a frame of the client came, though no client knew of it."""
+        return ()
+
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         """The frame of the client with what its values are now; EncodeError where that cannot be written."""
         if not self.may_change(record):
@@ -152,6 +181,14 @@ class Manner:
             if live != place.value:
                 made = with_value(made, place.steps, live)
         return record.raw if made is form else self.dialect.frame(record, made, record.raw, conversation, rng)
+
+    def is_carriage(self, record: Record) -> bool:
+        """Whether a frame only serves to carry others, and is neither said again nor heard."""
+        return False
+
+    def carrier(self, dialogue: Dialogue) -> Carrier | None:
+        """What carries frames on a live connection; None where they are bytes as they are."""
+        return None
 
     def may_change(self, record: Record) -> bool:
         """Whether anything in such frames of the client may be another now."""
@@ -218,6 +255,18 @@ class Manner:
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """The options of a mock that is such a server as was recorded."""
         return options
+
+    def delays(self, recording: Recording) -> Mapping[int, int]:
+        """Requests that were done late, by number, and the frames behind which they are said, to be done at once."""
+        return {}
+
+    def unfinished(self, recording: Recording) -> Mapping[int, Record]:
+        """The numbers of answers to requests, and these, that a server does some time after it has answered."""
+        return {}
+
+    def finish(self, request: Record, answer: Record, values: Values) -> Talk:
+        """Asks until the server has done such a request."""
+        yield from ()
 
     def is_timed(self) -> bool:
         """Whether servers of the recording did something by the clock, so that it cannot go faster than it did."""

@@ -1,6 +1,6 @@
 """Why an Offramp server may say otherwise than was recorded, and nobody is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from wiretool.protocols.offramp.connection import echoed
@@ -37,6 +37,8 @@ class Excuses:
     def __init__(self, course: Course, others: Sequence[Course]) -> None:
         self._course = course
         self._others = others
+        #: The live server has refused the client in the other way.
+        self._is_refused_now = False
 
     # -- another answer ------------------------------------------------------------------------------------------------
 
@@ -63,6 +65,7 @@ class Excuses:
         if recorded is self._course.close and not self._course.is_all_said:
             return Excuse(Verdict.UNKNOWN, _TORN)
         if name == "HandshakeResponse" and steps == ("status",) and self._is_other_refusal(difference):
+            self._is_refused_now = True
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         if name == "HandshakeResponse" and self._is_refused_otherwise(live):
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
@@ -117,7 +120,7 @@ class Excuses:
             return Excuse(Verdict.UNKNOWN, _TORN)
         if course.is_torn and isinstance(recorded.fields, MessageEvent | RebalanceEvent):
             return Excuse(Verdict.UNKNOWN, _TORN)
-        if recorded is course.close and not course.is_granted:
+        if recorded is course.close and not course.is_granted and self._is_refused_now:
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         if isinstance(recorded.fields, MessageEvent | RebalanceEvent) and self._is_crowded:
             return Excuse(Verdict.UNKNOWN, _CROWDED)
@@ -181,7 +184,7 @@ class Excuses:
             if not is_again or self._is_shared or self._course.is_greeted:
                 return Excuse(Verdict.NOISE, _CLOCK)
             return None
-        told = [offset for each in self._others for partition, offset in each.contents if partition == place[0]]
+        told = self._told.get(event.partition, set())
         is_hole = any(each.is_lossy for each in self._others) and place[1] not in told
         is_behind = self._has_demand and place[1] > max(told, default=-1)
         return Excuse(Verdict.UNKNOWN, _UNTOLD) if is_hole or is_behind else None
@@ -191,11 +194,21 @@ class Excuses:
         content = content_of(event)
         if offset is not None:
             return any(course.contents.get((event.partition, offset)) == content for course in self._others)
-        return any(
-            known == content and place[0] == event.partition
-            for course in self._others
-            for place, known in course.contents.items()
-        )
+        return (event.partition, content) in self._known
+
+    @cached_property
+    def _known(self) -> set[tuple[int, str]]:
+        """What anybody was told, by partition."""
+        return {(place[0], content) for course in self._others for place, content in course.contents.items()}
+
+    @cached_property
+    def _told(self) -> Mapping[int, set[int]]:
+        """The offsets of which anybody was told, by partition."""
+        told: dict[int, set[int]] = {}
+        for course in self._others:
+            for partition, offset in course.contents:
+                told.setdefault(partition, set()).add(offset)
+        return told
 
     @cached_property
     def _has_demand(self) -> bool:

@@ -65,14 +65,22 @@ class Matcher:
 
     def _match_offset(
         self, live: MessageEvent, number: int, event: MessageEvent, first: tuple[int, MessageEvent]
-    ) -> int:
+    ) -> int | None:
         content = content_of(live)
         if number != first[0] and content_of(event) != content and content_of(first[1]) == content:
             self._doubt(live.offset - first[1].offset)
             return first[0]
         if content_of(event) == content:
             self._values.bind(_SURE.kind, self._within, None, True)
+        elif self._is_misled(live):
+            self._values.shift(self._role.kind, self._within, 0)
+            return None
         return number
+
+    def _is_misled(self, live: MessageEvent) -> bool:
+        """Whether nothing is shifted after all: the first message said what another one says, which is this one."""
+        is_sure = self._values.knows(_SURE, self._within, None)
+        return not is_sure and self._shift != 0 and self._is_known(live, live.offset)
 
     def _doubt(self, shift: int) -> None:
         if not self._values.knows(_SURE, self._within, None):

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 from uuid import UUID, uuid5
 
-from wiretool.codec.message import Issued, Named, Position, Role
+from wiretool.codec.message import Credential, Issued, Named, Position, Role
 from wiretool.errors import EncodeError
 from wiretool.faults.dialects.dialect import Form
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -30,14 +30,19 @@ from wiretool.protocols.pravega.segments import (
     StorageChunksListed,
     StreamSegmentInfo,
 )
+from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.tables import TableEntriesDeltaRead
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk
+from wiretool.replay.manners.controller import TOKEN
+from wiretool.replay.manners.controller_names import other_scope, stream_of
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk, Wait
 from wiretool.replay.manners.pravega_acks import Acks
 from wiretool.replay.manners.pravega_appends import frames_of
+from wiretool.replay.manners.pravega_calls import names_told, own_connections
 from wiretool.replay.manners.pravega_excuses import Excuses, is_unloading
+from wiretool.replay.manners.pravega_order import waits_of
 from wiretool.replay.manners.pravega_past import past_of
-from wiretool.replay.manners.pravega_prepare import HELLO, done, prepared
+from wiretool.replay.manners.pravega_prepare import HELLO, done, prepared, renamed
 from wiretool.replay.manners.pravega_state import Past
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
@@ -55,12 +60,21 @@ class PravegaManner(Manner):
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self._past = Past()
+        #: Segments of which the controller tells.
+        self._named: set[str] = set()
+        self._waits: Mapping[int, Sequence[Wait]] = {}
         self._acks = Acks()
         self._excuses = Excuses(self._past, self._acks, Recording())
+
+    def apart(self, recording: Recording) -> Mapping[Dialogue, str]:
+        """The controller's own, where its calls are said again: this one has its own too."""
+        return dict.fromkeys(own_connections(recording), "the controller's own connection: this one has its own")
 
     def study(self, recording: Recording) -> None:
         """What the recording takes for granted is inferred once."""
         self._past = past_of(recording)
+        self._named = names_told(recording)
+        self._waits = waits_of(recording, self._past.log)
         self._excuses = Excuses(self._past, self._acks, recording)
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
@@ -80,7 +94,9 @@ class PravegaManner(Manner):
 
     def _told(self, place: Place, record: Record) -> Place:
         """A segment that was there before the recording begins where it likes, until it is truncated."""
-        info = record.fields
+        info: Any = record.fields
+        if isinstance(place.role, Credential) and self._named:
+            return place._replace(within=stream_of(getattr(info, SEGMENT_FIELD.get(type(info), ""), "")))
         if not isinstance(info, StreamSegmentInfo) or place.steps != ("start_offset",):
             return place
         before = self._past.before.get(info.segment_name)
@@ -89,7 +105,7 @@ class PravegaManner(Manner):
     def _has_role(self, place: Place, record: Record, request: Record | None) -> bool:
         role = place.role
         if isinstance(role, Issued) and role.kind == _NAME:
-            return place.value in self._past.made_up or _makes_up(record, request)
+            return place.value in self._past.made_up or place.value in self._named or _makes_up(record, request)
         if place.steps == ("offset",) and request is not None and request.n in self._past.log.of:
             return False  # the number of an event
         if place.steps == ("last_position",) and isinstance(record.fields, TableEntriesDeltaRead):
@@ -107,6 +123,10 @@ class PravegaManner(Manner):
 
     # -- what is said again --------------------------------------------------------------------------------------------
 
+    def waits(self, record: Record) -> Sequence[Wait]:
+        """Appends and reads in a segment that another client ends."""
+        return self._waits.get(record.n, ())
+
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         """Not what the recorded server never took: the client says it again later."""
         if record.n in self._past.unsaid:
@@ -117,12 +137,16 @@ class PravegaManner(Manner):
                 raise EncodeError("it is about bytes from long before the recording")
         return super().renewed(record, values, conversation, rng)
 
+    def _live(self, place: Place, values: Values) -> Any:
+        """The token that the controller has given out, where it was asked for one."""
+        if isinstance(place.role, Credential) and self.identity.token is None:
+            return values.live_of(TOKEN, place.within, place.value)
+        return super()._live(place, values)
+
     def other_name(self, role: Role, name: Any, number: int) -> Any:
-        """Other streams of the same scope, and other writers."""
+        """Other scopes, and other writers."""
         if isinstance(role, Issued) and role.kind == _NAME:
-            scope, _, rest = name.partition("/")
-            stream, slash, segment = rest.partition("/")
-            return f"{scope}/{stream}-{number}{slash}{segment}" if rest else f"{name}-{number}"
+            return other_scope(name, number)
         return str(uuid5(UUID(name), str(number))) if isinstance(role, Named) else name
 
     def door(self, dialogue: Dialogue) -> str:
@@ -155,12 +179,12 @@ class PravegaManner(Manner):
 
     def prepare(self, recording: Recording, values: Values) -> Talk:
         """The segments that were there, in the protocol's own words."""
-        return prepared(self._past, values)
+        return renamed(prepared(self._past, values), values)
 
     def meanwhile(self, record: Record, values: Values) -> Talk | None:
         """What others did, of whom nothing was recorded."""
         changes = self._past.changes.get(record.n)
-        return None if changes is None else done(changes, values)
+        return None if changes is None else renamed(done(changes, values), values)
 
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """The wire version that the recorded server said, if the mock speaks it."""
@@ -183,11 +207,12 @@ class PravegaManner(Manner):
         self._acks.hear(record)
 
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
-        """An ack is one for every append of its writer up to its number."""
+        """An ack is one for every append of its writer from behind the ack before it up to its number."""
         ack = reply.fields
         if not isinstance(ack, DataAppended):
             return ()
-        return [n for n, record in waiting.items() if _number(record, ack.writer_id) <= ack.event_number]
+        first, last = ack.previous_event_number, ack.event_number
+        return [n for n, record in waiting.items() if first < _number(record, ack.writer_id) <= last]
 
     def is_expected(self, reply: Record) -> bool:
         """Not what was asked before the recording, or in a hole of it."""

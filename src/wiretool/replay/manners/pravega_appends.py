@@ -75,10 +75,11 @@ class AppendLog:
     numbers: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
 
 
-def frames_of(recording: Recording, protocol: str = "pravega") -> Iterator[Told]:
-    """The frames of all connections of a protocol, in the order of time."""
+def frames_of(recording: Recording, *protocols: str) -> Iterator[Told]:
+    """The frames of all connections of protocols, the store's if none is named, in the order of time."""
+    names = protocols or ("pravega",)
     for event in recording.events:
-        if isinstance(event, Told) and event.dialogue.protocol == protocol and event.record.kind == "frame":
+        if isinstance(event, Told) and event.dialogue.protocol in names and event.record.kind == "frame":
             yield event
 
 

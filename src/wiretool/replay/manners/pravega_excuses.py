@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from math import gcd, inf
-from typing import Any, NamedTuple
+from typing import Any
 
 from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
@@ -10,6 +10,7 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
 from wiretool.replay.manners.pravega_acks import Acks
 from wiretool.replay.manners.pravega_appends import Append, Fate
+from wiretool.replay.manners.pravega_flights import flights_of
 from wiretool.replay.manners.pravega_left_out import is_of_another, segments_of
 from wiretool.replay.manners.pravega_state import Past
 from wiretool.servers.pravega.mock import NEWEST_VERSION, OLDEST_SERVED_VERSION
@@ -38,6 +39,11 @@ REFUSED_AGAIN = Excuse(
     Verdict.EXPLAINED,
     "the recorded store forgot a writer whose append it had refused and ended the connection with its next one; "
     "ours refuses that too (§3.7)",
+)
+FORGOTTEN = Excuse(
+    Verdict.EXPLAINED,
+    "a store forgets a writer whose append it refuses: if another one is on its way it ends the connection, and may "
+    "do so before it says why (§3.7)",
 )
 OUTRAN = Excuse(
     Verdict.EXPLAINED,
@@ -82,15 +88,9 @@ NOT_RECORDED = Excuse(Verdict.UNKNOWN, "what the recorded server said to it, if 
 MORE_ENTRIES = Excuse(Verdict.UNKNOWN, "the table was there before the recording, which does not show all of it")
 #: Replies to what was said so shortly before the end of a recording may be behind it.
 _MOMENT_NS = 1_000_000_000
+#: A store looks every 60 s for segments that were idle for 60 s (§5.3); replays may be faster than what was recorded.
+_UNLOADING_NS = 30_000_000_000
 _CONDITIONAL = (messages.ConditionalAppend, messages.ConditionalBlockEnd)
-
-
-class _Flight(NamedTuple):
-    """An append on its way: from which record to which."""
-
-    said: int
-    acked: int
-    append: Append
 
 
 class Excuses:
@@ -105,10 +105,7 @@ class Excuses:
         for event in recording.events:
             if isinstance(event, Ended):
                 self._ended.setdefault(event.dialogue, event)
-        self._flights: dict[str | None, list[_Flight]] = defaultdict(list)
-        for acked, appends in past.log.acked.items():
-            for append in appends:
-                self._flights[append.segment].append(_Flight(append.record.n, acked, append))
+        self._flights = flights_of(past.log)
         self._appends: dict[Dialogue, list[Append]] = defaultdict(list)
         for append in past.log.of.values():
             self._appends[append.dialogue].append(append)
@@ -130,15 +127,11 @@ class Excuses:
         """Why a reply differs there."""
         was: Any = recorded.fields
         now: Any = live.fields
-        if isinstance(was, failures.WrongHost):
-            return WRONG_HOST
-        if isinstance(was, failures.AuthTokenCheckFailed):
-            return UNAUTHORISED
-        if self._is_broken(request):
+        if not difference.steps and (excuse := self._other(recorded, request)) is not None:
+            return excuse
+        if self._is_broken(request) and difference.steps in ((), ("entry_count",), ("length",)):
             return BROKEN
-        if isinstance(was, failures.InvalidEventNumber) and self._is_pipelined(request):
-            return PIPELINED
-        if is_unloading(was) or is_unloading(now):
+        if self._is_unloaded(difference, recorded, now, request):
             return UNLOADED
         if is_of_another(was, request):
             return ASKED_BEFORE
@@ -151,19 +144,33 @@ class Excuses:
         if isinstance(was, messages.Hello) and isinstance(now, messages.Hello):
             return None if OLDEST_SERVED_VERSION <= was.high_version <= NEWEST_VERSION else VERSION
         if isinstance(was, tables.TableEntriesDeltaRead) and isinstance(now, tables.TableEntriesDeltaRead):
-            is_empty = not was.entries.entries and not now.entries.entries
-            is_told = difference.steps == ("last_position",) and 0 in (was.last_position, now.last_position)
-            return EMPTY_PAGE if is_empty and is_told else None
+            return EMPTY_PAGE if _is_empty_page(was, now, request) and difference.steps == ("last_position",) else None
         if isinstance(was, tables.TableSegmentInfo) and difference.steps == ("entry_count",):
             return MORE_ENTRIES if was.segment_name in self._past.before else None
         if isinstance(was, failures.SegmentIsSealed) and isinstance(now, failures.SegmentIsSealed):
             return self._sealed(difference, request)
         if isinstance(was, segments.SegmentsBatchMerged) and isinstance(now, segments.SegmentsBatchMerged):
-            return self._batch(difference, now)
-        merged = (segments.SegmentsMerged, failures.NoSuchSegment)
-        if request is not None and isinstance(request.fields, segments.MergeSegments):
-            return MERGED_BEFORE if isinstance(was, merged) and isinstance(now, merged) else None
-        return None
+            return self._batch(difference, was, request)
+        either: set[Any] = {segments.SegmentsMerged, failures.NoSuchSegment}
+        is_again = request is not None and request.n in self._past.merged_again
+        return MERGED_BEFORE if is_again and {type(was), type(now)} == either else None
+
+    def _other(self, recorded: Record, request: Record | None) -> Excuse | None:
+        """Why another message comes in place of this one."""
+        was = recorded.fields
+        if isinstance(was, failures.WrongHost):
+            return WRONG_HOST
+        if isinstance(was, failures.AuthTokenCheckFailed):
+            return UNAUTHORISED
+        is_pipelined = isinstance(was, failures.InvalidEventNumber) and self._is_pipelined(request)
+        return PIPELINED if is_pipelined else None
+
+    def _is_unloaded(self, difference: Difference, recorded: Record, now: Any, request: Record | None) -> bool:
+        """Whether one of the two stores ended a read because it unloaded the segment, which takes a while."""
+        if difference.steps and difference.steps[0] not in ("data", "at_tail", "end_of_segment"):
+            return False
+        waited_ns = 0 if request is None else recorded.time_ns - request.time_ns
+        return is_unloading(recorded.fields) or (is_unloading(now) and waited_ns > _UNLOADING_NS)
 
     def _read(self, was: messages.SegmentRead, now: messages.SegmentRead, request: Record | None) -> Excuse | None:
         """Reads may be cut at another length; what both have must be the same, and no more than is in the segment."""
@@ -188,12 +195,16 @@ class Excuses:
         is_number = append is not None and difference.live == append.number
         return SEALED_AT if difference.steps == ("offset",) and is_number else None
 
-    def _batch(self, difference: Difference, now: segments.SegmentsBatchMerged) -> Excuse | None:
-        """All but the last may have been told before the others were merged, or behind them."""
+    def _batch(
+        self, difference: Difference, was: segments.SegmentsBatchMerged, request: Record | None
+    ) -> Excuse | None:
+        """Each is told with the length behind it, or behind some of those that follow."""
         at = difference.steps[1] if len(difference.steps) == 3 else -1
-        is_inner = isinstance(at, int) and 0 <= at < len(now.merged) - 1
-        is_within = is_inner and difference.live <= now.merged[-1].new_target_write_offset
-        return AT_ONCE if is_within and difference.steps[-1] == "new_target_write_offset" else None
+        if difference.steps[-1:] != ("new_target_write_offset",) or not isinstance(at, int):
+            return None
+        by = difference.expected - was.merged[at].new_target_write_offset
+        ends = self._past.merge_ends.get(request.n, []) if request is not None else []
+        return AT_ONCE if difference.live - by in ends[at:] else None
 
     def _ack(
         self, difference: Difference, was: messages.DataAppended, live: Record, request: Record | None
@@ -221,19 +232,9 @@ class Excuses:
 
     def _is_overtaken(self, append: Append, by: int) -> bool:
         """Whether appends of other connections that were on their way with this one can have moved it so far."""
-        sizes = self._in_flight(append)
+        flights = self._flights.get(append.segment)
+        sizes = [] if flights is None else flights.beside(append)
         return 0 < by <= sum(sizes) and by % gcd(*sizes) == 0
-
-    def _in_flight(self, append: Append) -> list[int]:
-        """Bytes of each of other connections' appends to the segment that were on their way while this one was."""
-        flights = self._flights[append.segment]
-        mine = [flight for flight in flights if flight.append is append]
-        return [
-            other.append.length
-            for own in mine
-            for other in flights
-            if other.append.dialogue is not append.dialogue and other.said < own.acked and own.said < other.acked
-        ]
 
     # -- what does not come, or comes too much ---------------------------------------------------------------------
 
@@ -243,6 +244,9 @@ class Excuses:
             return ASKED_BEFORE
         if is_unloading(recorded.fields):
             return UNLOADED
+        append = None if request is None else self._past.log.of.get(request.n)
+        if append is not None and self._is_forgotten(append):
+            return FORGOTTEN
         return TORN if dialogue in self._deaf else None
 
     def extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
@@ -267,14 +271,29 @@ class Excuses:
             len(mine) > 1 and any(each.record.n in self._past.vain for each in mine)
         )
 
+    def _is_forgotten(self, append: Append) -> bool:
+        """Whether it was refused with another one of its writer that was on its way at the same time."""
+        if append.fate is not Fate.REFUSED:
+            return False
+        replies = {record.reply_to: record.n for record in append.dialogue.records if record.reply_to is not None}
+        return any(
+            each.fate in (Fate.REFUSED, Fate.OPEN)
+            and each.record.n < replies.get(append.record.n, 0)
+            and append.record.n < replies.get(each.record.n, inf)
+            for each in self._appends[append.dialogue]
+            if each is not append and each.writer == append.writer
+        )
+
     def _is_late(self, request: Record, dialogue: Dialogue) -> bool:
         """Whether nothing later was answered on the connection, or it was recorded only for a moment longer."""
         return request.n > self._last_said[dialogue] or dialogue.records[-1].time_ns - request.time_ns < _MOMENT_NS
 
     def _is_broken(self, request: Record | None) -> bool:
-        """Whether a request is about a table that was appended to."""
-        message: Any = None if request is None else request.fields
-        return getattr(message, SEGMENT_FIELD.get(type(message), ""), None) in self._past.broken
+        """Whether a request is about a table that was appended to by then."""
+        if request is None:
+            return False
+        name = getattr(request.fields, SEGMENT_FIELD.get(type(request.fields), ""), "")  # type: ignore[arg-type]
+        return self._past.broken.get(name, request.n) < request.n
 
     def _is_pipelined(self, request: Record | None) -> bool:
         """Whether others of the writer's conditional appends were on their way before this one."""
@@ -304,7 +323,7 @@ class Excuses:
         if dialogue in self._deaf:
             return TORN
         if not was_ended:
-            return None
+            return FORGOTTEN if any(map(self._is_forgotten, self._appends[dialogue])) else None
         if any(self._was_refused(dialogue, each) for each in self._appends[dialogue]):
             refused = [each for each in self._appends[dialogue] if each.fate is Fate.REFUSED]
             return PIPELINED if any(self._is_pipelined(each.record) for each in refused) else REFUSED_AGAIN
@@ -333,6 +352,15 @@ class Excuses:
         is_taken = append is not None and append.fate in (Fate.LOST, Fate.STORED)
         is_waiting = isinstance(record.fields, messages.ReadSegment | messages.Padding)
         return not (record.n in answered or is_taken or is_waiting)
+
+
+def _is_empty_page(
+    was: tables.TableEntriesDeltaRead, now: tables.TableEntriesDeltaRead, request: Record | None
+) -> bool:
+    """Whether both have no entries, and one of them repeats the position that was asked for."""
+    asked = getattr(request.fields, "from_position", 0) if request is not None else 0
+    is_empty = not was.entries.entries and not now.entries.entries
+    return is_empty and {was.last_position, now.last_position} == {0, asked}
 
 
 def is_unloading(reply: Any) -> bool:

@@ -37,7 +37,7 @@ def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], i
         if why:
             past.unsaid[event.record.n] = why
         if why is _TO_TABLE and isinstance(event.record.fields, messages.SetupAppend):
-            past.broken.add(event.record.fields.segment)
+            past.broken.setdefault(event.record.fields.segment, event.record.n)
     past.orphans |= set(orphans_in(recording))
     blocks = {append.record.n: block for block, append in past.log.of_block.items()}
     for n, append in past.log.of.items():

@@ -12,8 +12,10 @@ from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.structures import NONE_I64
 from wiretool.records import Record
+from wiretool.replay.manners.controller_names import stream_of
 from wiretool.replay.manners.pravega_appends import Append, Fate, append_log, frames_of
-from wiretool.replay.manners.pravega_left_out import leave_out
+from wiretool.replay.manners.pravega_calls import CONTROLLER, Calls
+from wiretool.replay.manners.pravega_left_out import leave_out, torn_in
 from wiretool.replay.manners.pravega_lengths import first_lengths
 from wiretool.replay.manners.pravega_past_tables import TABLE_REQUESTS, TablesPast
 from wiretool.replay.manners.pravega_state import (
@@ -43,13 +45,13 @@ class Plain:
         self.attributes: dict[str, int] = {}
         #: Somebody has used it as one that is not sealed.
         self.was_open = False
-        self.was_deleted = False
+        self.was_deleted = self.was_merged = False
 
 
 def past_of(recording: Recording) -> Past:
     """What a recording takes for granted."""
     historian = _Historian(recording)
-    for event in frames_of(recording):
+    for event in frames_of(recording, "pravega", CONTROLLER):
         historian.take(event.record)
     historian.settle()
     return historian.past
@@ -69,14 +71,17 @@ class _Historian:
                 self._requests[record.n] = record
             elif record.reply_to is not None:
                 self._replies.setdefault(record.reply_to, record)
-        self._tables = TablesPast(self.past, self._requests, self._replies)
+        self._calls = Calls(recording)
+        self._tables = TablesPast(self.past, self._requests, self._replies, self._calls)
         self._lengths = first_lengths(recording, self.past.log)
         self._plain: dict[str, Plain] = {}
 
     def take(self, record: Record) -> None:
         """The next frame of either side."""
         message = record.fields
-        if not isinstance(message, Message):
+        if record.n in self._calls.commits:
+            self._commit(record, *self._calls.commits[record.n])
+        if not isinstance(message, Message) or record.protocol != "pravega":
             return
         self._note_names(record, message)
         if record.side == "client":
@@ -88,6 +93,11 @@ class _Historian:
     def settle(self) -> None:
         """All is heard."""
         self._tables.settle()
+        if self._calls.is_torn:
+            self.past.torn |= {name for name in self._plain if self._calls.is_about(name)}
+        if any(torn_in(self._recording)):  # some of what was committed may be missing
+            committed = {stream for stream, _ in self._calls.commits.values()}
+            self.past.torn |= {name for name in self._plain if stream_of(name) in committed}
         leave_out(self.past, self._recording, self._replies, self._tables.has)
 
     def _note_names(self, record: Record, message: Any) -> None:
@@ -115,7 +125,9 @@ class _Historian:
     def _there(self, name: str, n: int) -> Plain:
         """The segment, which is there by now."""
         plain = self._of(name)
-        if plain.exists is None:
+        if plain.exists is None and self._calls.makes(name, n):
+            plain.was_open = True
+        elif plain.exists is None:
             length = self._lengths.get(name, 0)
             plain.before = self.past.before[name] = Before(name, length=length)
             plain.length = length
@@ -136,6 +148,8 @@ class _Historian:
         plain.exists = False
 
     def _change(self, n: int, change: Change) -> None:
+        if self._calls.does(change, n):
+            return
         self.past.changes.setdefault(n, []).append(change)
 
     # -- what is evident of them -----------------------------------------------------------------------------------
@@ -191,6 +205,8 @@ class _Historian:
             self._wait(record.fields, record.n)
         if reply is None and isinstance(record.fields, segments.CreateSegment):
             self._try(record.fields.segment)
+        if isinstance(record.fields, segments.MergeSegments) and self._of(record.fields.source).was_merged:
+            self.past.merged_again.add(record.n)
         act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
         if reply is None or act is None or not isinstance(reply.fields, Message):
             return
@@ -250,8 +266,10 @@ class _Historian:
 
     def _merge_batch(self, record: Record, request: Any, reply: Any) -> None:
         self._there(request.target_segment_id, record.n)
+        ends = self.past.merge_ends[record.n] = []
         for source in request.source_segment_ids:
             self._merge_one(record, request.target_segment_id, source)
+            ends.append(self._of(request.target_segment_id).length)
 
     def _merge_one(self, record: Record, target: str, source: str) -> None:
         into = self._there(target, record.n)
@@ -264,7 +282,13 @@ class _Historian:
         self.past.contents.add(target, begin, data, is_sure=False)
         into.length += taken.length - taken.start
         into.was_open = True
-        taken.exists, taken.was_deleted = False, True
+        taken.exists, taken.was_deleted, taken.was_merged = False, True, True
+
+    def _commit(self, record: Record, stream: str, suffix: str) -> None:
+        """The controller puts what is in a transaction into its stream."""
+        for name in [name for name, plain in self._plain.items() if name.endswith(suffix) and plain.exists]:
+            if stream_of(name) == stream:
+                self._merge_one(record, name.removesuffix(suffix), name)
 
     def _touch(self, record: Record, request: Any, reply: Any) -> None:
         """It is there, and not more."""

@@ -8,6 +8,7 @@ from wiretool.protocols.pravega import failures, segments, tables
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.protocols.pravega.structures import NONE_I64, TableEntry, TableKey
 from wiretool.records import Record
+from wiretool.replay.manners.pravega_calls import Calls
 from wiretool.replay.manners.pravega_state import Before, Change, Create, Delete, Held, Past, Put, Remove
 
 TABLE_REQUESTS: tuple[type[Message], ...] = (
@@ -58,8 +59,9 @@ class _Table:
 class TablesPast:
     """The tables of the model."""
 
-    def __init__(self, past: Past, requests: Mapping[int, Record], replies: Mapping[int, Record]) -> None:
+    def __init__(self, past: Past, requests: Mapping[int, Record], replies: Mapping[int, Record], calls: Calls) -> None:
         self._past = past
+        self._calls = calls
         self._replies = replies
         #: Keys of which one made that a change was refused; whether because it was not there.
         self._refusals: list[tuple[_Table, list[TableKey], bool]] = []
@@ -125,13 +127,15 @@ class TablesPast:
         return None if field is None else self._tables.get(getattr(message, field))
 
     def _there(self, table: _Table, n: int) -> None:
-        if table.exists is None:
+        if table.exists is None and not self._calls.makes(table.name, n):
             table.before = self._past.before[table.name] = Before(table.name, is_table=True)
-        elif not table.exists:
+        elif table.exists is False:
             self._change(n, Create(table.name))
         table.exists = True
 
     def _change(self, n: int, change: Change) -> None:
+        if self._calls.does(change, n):
+            return
         self._past.changes.setdefault(n, []).append(change)
 
     # -- what is evident of keys -----------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """Brings a store where a recording begins, through its own protocol, and later does what others did meanwhile."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
+
+import msgspec
 
 from wiretool import limits
 from wiretool.codec.message import Message
@@ -18,7 +21,8 @@ from wiretool.protocols.pravega.segments import (
     TruncateSegment,
     UpdateSegmentAttribute,
 )
-from wiretool.protocols.pravega.structures import NONE_I64, TableEntries, TableEntry, TableKey, TableValue
+from wiretool.protocols.pravega.session import SEGMENT_FIELD
+from wiretool.protocols.pravega.structures import NAME, NONE_I64, TableEntries, TableEntry, TableKey, TableValue
 from wiretool.protocols.pravega.tables import (
     CreateTableSegment,
     GetTableSegmentInfo,
@@ -97,6 +101,40 @@ def done(changes: Iterable[Change], values: Values) -> Talk:
                 yield from _put(segment, [(key, held)], values)
             case Remove(segment, key):
                 yield from _remove(segment, [key])
+
+
+def renamed(talk: Talk, values: Values) -> Talk:
+    """The same with what segments are called now, where a controller has made them."""
+    try:
+        messages = next(talk)
+        while True:
+            recorded: dict[str, str] = {}
+            now = partial(_live_name, values=values, recorded=recorded)
+            said = [_with_name(message, now) for message in messages]
+            heard = yield said
+            messages = talk.send([_with_recorded_name(reply, recorded) for reply in heard] if recorded else heard)
+    except StopIteration:
+        return
+
+
+def _live_name(name: str, values: Values, recorded: dict[str, str]) -> str:
+    live: str = values.live_of(NAME, None, name)
+    if live != name:
+        recorded[live] = name
+    return live
+
+
+def _with_name(message: Message, name_of: Callable[[str], str]) -> Message:
+    field = SEGMENT_FIELD.get(type(message))
+    name = getattr(message, field) if field is not None else ""
+    now = name_of(name) if name else name
+    return message if now == name or field is None else msgspec.structs.replace(message, **{field: now})
+
+
+def _with_recorded_name(reply: Record, recorded: dict[str, str]) -> Record:
+    if not isinstance(reply.fields, Message):
+        return reply
+    return msgspec.structs.replace(reply, fields=_with_name(reply.fields, lambda name: recorded.get(name, name)))
 
 
 def _infos(names: Iterable[str]) -> Saying[dict[str, StreamSegmentInfo]]:

@@ -107,12 +107,16 @@ class Past:
     unsaid: dict[int, str] = field(default_factory=dict)
     #: Numbers of appends to segments that took none any more.
     vain: set[int] = field(default_factory=set)
+    #: Numbers of requests to merge what was merged before.
+    merged_again: set[int] = field(default_factory=set)
+    #: By the number of a MergeSegmentsBatch: how long the target is behind each of its sources.
+    merge_ends: dict[int, list[int]] = field(default_factory=dict)
     #: Numbers of replies to what was not recorded.
     orphans: set[int] = field(default_factory=set)
     #: Segments of connections of which bytes of the client are missing.
     torn: set[str] = field(default_factory=set)
-    #: Tables that were appended to, after which the real store does not answer for them.
-    broken: set[str] = field(default_factory=set)
+    #: Tables that were appended to -> the record from which on the real store does not answer for them.
+    broken: dict[str, int] = field(default_factory=dict)
     #: Segments that were sealed at last.
     ended: set[str] = field(default_factory=set)
     #: Names that the server made up.

@@ -94,7 +94,7 @@ def _raced(g: Grounds, difference: Difference, recorded: Record, live: Record, r
 def _shapes(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
     """What of batches no other server makes up."""
     return [
-        (entry["meta"].get("base_offset"), entry["meta"].get("last_offset_delta"), entry["payload"])
+        ({name: value for name, value in entry["meta"].items() if name != "stream_id"}, entry["payload"])
         for entry in entries
     ]
 
@@ -247,7 +247,7 @@ def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, d
     """Why a recorded answer need not come."""
     if request is None and flags_of(recorded) & RESPONSE_END:
         return unknown(UNHEARD)
-    if recorded.message == "GOAWAY" and request is None and dialogue.server in grounds.stopped:
+    if recorded.message == "GOAWAY" and request is None and grounds.is_stopping(recorded):
         return explained(STOPPED)
     if request is not None and flags_of(request) & RESPONSE and grounds.is_range_server(dialogue):
         return explained(RESPONDED)
@@ -258,7 +258,10 @@ def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, d
 
 def excuse_extra(grounds: Grounds, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
     """Why an answer may come that was not recorded."""
-    why = _why_unasked(grounds, dialogue) if request is None else _why_silent(grounds, request, dialogue)
+    if request is not None:
+        why = _why_silent(grounds, request, dialogue)
+    else:
+        why = _why_unasked(grounds, dialogue) if live.message == "GOAWAY" else ""
     if not why and (dialogue in grounds.lost if request is None else grounds.is_cut_off(request, dialogue)):
         return unknown(BLIND if request is None else CUT_OFF)
     return explained(why) if why else None

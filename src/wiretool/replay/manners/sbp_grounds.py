@@ -3,9 +3,11 @@
 Times are those of the recording, in nanoseconds.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from wiretool.codec.message import Side
@@ -124,6 +126,11 @@ class Grounds:
         """Whether the server was stopped before this was said to it."""
         return self.stopped.get(record.server, record.time_ns) < record.time_ns
 
+    def is_stopping(self, record: Record) -> bool:
+        """Whether the server said this because it was being stopped."""
+        at = self.stopped.get(record.server)
+        return at is not None and record.time_ns >= at
+
 
 def grounds_in(recording: Recording, protocol: str, servers: Servers) -> Grounds:
     """What a recording shows."""
@@ -240,7 +247,7 @@ def _stop_in(grounds: Grounds, dialogue: Dialogue) -> int | None:
             continue
         flags = flags_of(record)
         if record.side == "client":
-            heard = record.time_ns
+            heard = heard if flags & RESPONSE else record.time_ns  # which does not count as a sign of life (§4.2)
             is_orderly = is_orderly and (bool(flags & RESPONSE) or record.fields["stream_id"] > last_id)
             last_id = max(last_id, record.fields["stream_id"])
         elif record.message == "GOAWAY" and record.reply_to is None and not is_system_error(record):
@@ -307,11 +314,27 @@ def _find_races(grounds: Grounds, dialogues: Iterable[Dialogue]) -> None:
         end = _when(each.replies[0]) if each.replies else (2**63, 0)
         for key in ranges_in(each.request):
             spans[key].append((_when(each.request), end))
+    courses = {key: _Spans(each) for key, each in spans.items()}
     for each in exchanges:
         at = _when(each.request)
         for key in ranges_in(each.request) if each.request.message in ("FETCH", "APPEND") else ():
-            if any(begin < at < end for begin, end in spans.get(key, ())):
+            if key in courses and courses[key].has(at):
                 grounds.racing.add(each.request.n)
+
+
+class _Spans:
+    """Spans of time, of which it can be asked fast whether any of many is under way."""
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        ordered = sorted(spans)
+        self._begins = [begin for begin, _ in ordered]
+        #: The last end of the spans up to each.
+        self._ends = list(accumulate((end for _, end in ordered), max))
+
+    def has(self, at: tuple[int, int]) -> bool:
+        """Whether any began before, and ends behind it."""
+        before = bisect_left(self._begins, at)
+        return before > 0 and self._ends[before - 1] > at
 
 
 def _find_ranges_before(grounds: Grounds, recording: Recording, protocol: str) -> None:

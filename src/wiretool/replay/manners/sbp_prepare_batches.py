@@ -12,7 +12,7 @@ from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Talk
-from wiretool.replay.manners.sbp_grounds import OK, seen_with
+from wiretool.replay.manners.sbp_grounds import ADDRESS, OK, seen_with
 from wiretool.replay.manners.sbp_servers import fields_in
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Exchange, Recording
@@ -44,11 +44,14 @@ class ManagerSeen:
     def __init__(self) -> None:
         self.past = ManagerPast()
         self._made: set[int] = set()
+        #: Data nodes that have reported.
+        self._beaten: set[int] = set()
 
     def look(self, exchange: Exchange) -> None:
         """One request and its answer."""
         asked, name = fields_in(exchange.request), exchange.request.message
         sealed = {(each["stream_id"], each["range_index"]) for each in _ranges_in(asked)}
+        self._beaten.add((asked.get("data_node") or {}).get("node_id", -1))
         for answer in exchange.replies[:1]:
             for results in fields_in(answer).values():
                 for result in results if isinstance(results, list) else ():
@@ -65,6 +68,8 @@ class ManagerSeen:
                 self.past.streams.setdefault(number, stream)
                 self._made.add(number)
         told = [each for each in (*(result.get("ranges") or ()), result.get("range")) if isinstance(each, Mapping)]
+        for each in told:
+            self._find_nodes(each)
         if told and name in ("LIST_RANGES", "SEAL_RANGES"):
             number = told[0].get("stream_id", -1)
             last = max(each.get("range_index", 0) for each in told)
@@ -79,9 +84,12 @@ class ManagerSeen:
         self._made.add(number)
         self.past.last_index[number] = last
         self.past.replicas[number] = len(told.get("replica_nodes") or ())
+
+    def _find_nodes(self, told: Fields) -> None:
+        """Who has a range has reported, before the recording if not in it."""
         for replica in told.get("replica_nodes") or ():
             node = replica.get("data_node") or {}
-            if "node_id" in node:
+            if "node_id" in node and node["node_id"] not in self._beaten:
                 self.past.nodes.setdefault(node["node_id"], node.get("advertise_addr") or "")
 
 
@@ -102,6 +110,8 @@ def batch_preparations(manner: "SbpManner", recording: Recording, values: Values
     seen = ManagerSeen()
     for exchange in seen_with(manner.grounds, recording, manner.protocol.name, managers):
         seen.look(exchange)
+    for number, address in seen.past.nodes.items():
+        manner.grounds.told |= {("range server", number), (ADDRESS, address)}
     if managers:
         yield managers[0], _prepare(seen.past, manner.schema or S1, values)
 

@@ -118,7 +118,8 @@ class Streams:
         self.remove(found, now_ns)
 
     def remove(self, stream: Stream, now_ns: int) -> None:
-        """Remove a stream as it is, and its watermarks."""
+        """Remove a stream, which is sealed first, and its watermarks."""
+        self.seal(stream.scope, stream.name, now_ns)
         mark = self._scopes.find(stream.scope).streams.get(MARK + stream.name)
         for gone in (stream,) if mark is None else (mark, stream):
             self._abort_all(gone, now_ns)

@@ -1,0 +1,38 @@
+"""Ctrl-C belongs to a loop while it runs, and to whom it belonged before once it is over."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from wiretool.net.serving import loop_factory
+from wiretool.net.signals import STOPPING, on_stop
+
+DEADLINE_S = 20
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_signal_goes_to_the_loop_and_afterwards_to_whom_it_went_before(number: signal.Signals) -> None:
+    before: list[int] = []
+    signal.signal(number, lambda number, frame: before.append(number))
+
+    async def stopped_by_it() -> None:
+        stopped = asyncio.Event()
+        with on_stop(stopped.set):
+            signal.raise_signal(number)
+            await asyncio.wait_for(stopped.wait(), DEADLINE_S)
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(stopped_by_it())
+    assert before == []
+    signal.raise_signal(number)
+    assert before == [number]
