@@ -50,7 +50,7 @@ def replay(
         typer.Option(
             "--prepare/--no-prepare",
             show_default="on for the mock",
-            help="first make what the recording takes for granted: segments, streams, tables",
+            help="first make what the recording takes for granted: streams that calls name, else segments and tables",
         ),
     ] = None,
     speed: Annotated[

@@ -124,7 +124,7 @@ def _put_off(steps: list[Step], n: int, behind: int) -> None:
     span = steps[first : last + 1]
     steps[first : last + 1] = [
         *(step for step in span if step.dialogue is not dialogue),
-        *(step for step in span if step.dialogue is dialogue),
+        *(step._replace(time_ns=span[-1].time_ns) for step in span if step.dialogue is dialogue),
     ]
 
 

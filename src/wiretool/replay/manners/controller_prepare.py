@@ -26,7 +26,8 @@ _TELLS_OF_ONE = frozenset(
 )
 
 #: Calls that tell, if they succeed, that a transaction is, or was, there.
-_DONE_TO_ONE = frozenset({"commitTransaction", "abortTransaction", "pingTransaction"})
+_DONE_TO_ONE = frozenset({"commitTransaction", "abortTransaction", "pingTransaction", "checkTransactionState"})
+_ENDED = {"COMMITTED": "commitTransaction", "ABORTED": "abortTransaction"}
 _LEASE_MS = 600_000
 
 Range = tuple[float, float]
@@ -44,8 +45,8 @@ class Before:
     def __init__(self, recording: Recording, protocol: str) -> None:
         self.scopes: dict[str, None] = {}
         self.streams: dict[str, Segments | None] = {}
-        #: Stream -> the transactions that were open.
-        self.transactions: dict[str, dict[tuple[int, int], None]] = {}
+        #: Stream -> the transactions that were there, and by which call they had ended, if they had.
+        self.transactions: dict[str, dict[tuple[int, int], str]] = {}
         self._made: set[str] = set()
         self._begun: set[tuple[int, int]] = set()
         asked: dict[int, Record] = {}
@@ -75,7 +76,7 @@ class Before:
         elif method == "createStream" and stream and status in ("SUCCESS", "STREAM_EXISTS"):
             self._scope_of(stream)
             self._note_stream(stream, None, is_new=status == "SUCCESS")
-        elif stream and (method in _TELLS_OF_ONE or status in _THERE or answer.get("exists") is True):
+        elif stream and (method in _TELLS_OF_ONE or status in _THERE or _is_there(answer)):
             self._scope_of(stream)
             self._note_stream(stream, _segments_of(answer), is_new=False)
             self._note_transaction(method, stream, request, answer)
@@ -108,7 +109,12 @@ class Before:
         if method == "createTransaction" and answer["txnId"]:
             self._begun.add(_halves(answer["txnId"]))
         elif method in _DONE_TO_ONE and request["txnId"] and _halves(request["txnId"]) not in self._begun:
-            self.transactions.setdefault(stream, {}).setdefault(_halves(request["txnId"]))
+            ended = _ENDED.get(answer.get("state", ""), "")
+            self.transactions.setdefault(stream, {}).setdefault(_halves(request["txnId"]), ended)
+
+
+def _is_there(answer: Mapping[str, Any]) -> bool:
+    return answer.get("exists") is True or answer.get("state", "UNKNOWN") != "UNKNOWN"
 
 
 def _halves(transaction: Mapping[str, Any]) -> tuple[int, int]:
@@ -157,18 +163,20 @@ def prepared(before: Before, protocol: Protocol, values: Values) -> Talk:
             if keys in live:
                 values.learn(SEGMENT_ID, stream, number, live[keys])
                 values.learn(NAME, None, name_of(stream, number), name_of(stream, live[keys]))
-        for transaction in before.transactions.get(stream, ()):
+        for transaction, ended in before.transactions.get(stream, {}).items():
             replies = yield [call("createTransaction", streamInfo=info, lease=_LEASE_MS)]
-            _learn_transaction(stream, segments, transaction, replies, values)
+            made = _learn_transaction(stream, segments, transaction, replies, values)
+            if made is not None and ended:
+                yield [call(ended, streamInfo=info, txnId=made)]
 
 
 def _learn_transaction(
     stream: str, segments: Segments, transaction: tuple[int, int], replies: Sequence[Record], values: Values
-) -> None:
-    """Another transaction stands for one that was open."""
+) -> Mapping[str, Any] | None:
+    """Another transaction stands for one that was there; its id, if there is one."""
     told = replies[0].fields if replies else None
     if not isinstance(told, Mapping) or not told.get("txnId"):
-        return
+        return None
     (high, low), (live_high, live_low) = transaction, _halves(told["txnId"])
     values.learn(HIGH_BITS, low, high, live_high)
     values.learn(LOW_BITS, high, low, live_low)
@@ -176,6 +184,8 @@ def _learn_transaction(
     for number in segments.ids.values():
         name = name_of(stream, number)
         values.learn(NAME, None, name + suffix, values.live_of(NAME, None, name) + transaction_suffix(told["txnId"]))
+    made: Mapping[str, Any] = told["txnId"]
+    return made
 
 
 def _told(replies: Sequence[Record]) -> dict[Range, int]:
