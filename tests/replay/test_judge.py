@@ -47,7 +47,7 @@ def judged(
     request: Record | None = None,
 ) -> Outcome:
     outcome = Outcome(HERE, request, [recorded], [live])
-    judge(manner, values or Values(), outcome, recorded, live)
+    judge(manner, values or Values(), outcome, recorded, live, 0)
     return outcome
 
 
@@ -202,10 +202,9 @@ def test_only_what_lies_in_a_place_that_varies_is_noise(header: Any, verdict: Ve
 def test_a_difference_is_told_with_the_number_of_its_reply() -> None:
     read, asked = reply([reading()], "SegmentRead")
     other, _ = reply([reading(at_tail=False)], "SegmentRead")
-    outcome = Outcome(HERE, asked, [read] * 3)
-    for live in (read, other, read):
-        outcome.live.append(live)
-        judge(STORE, Values(), outcome, read, live)
+    outcome = Outcome(HERE, asked, [read] * 3, [read, other, read])
+    for at, live in enumerate(outcome.live):
+        judge(STORE, Values(), outcome, read, live, at)
     assert outcome.differences == [Difference(("at_tail",), True, False, 1)]
 
 

@@ -14,10 +14,13 @@ from wiretool.replay.values import Values
 ABSENT = "(absent)"
 
 
-def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, live: Record) -> None:
-    """Hold a reply against the recorded one; what the server made up in it is learnt."""
+def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, live: Record, at: int) -> None:
+    """Hold a reply against the recorded one; what the server made up in it is learnt.
+
+    `at` says which of the replies it is, from 0; -1 is the request itself.
+    """
     if recorded.message != live.message:
-        _judge_difference(manner, outcome, Difference((), recorded.message, live.message), recorded, live)
+        _judge_difference(manner, outcome, Difference((), recorded.message, live.message, at), recorded, live)
         return
     if recorded.raw == live.raw and recorded.fields == live.fields is not None and not manner.roles(recorded):
         return  # true is equal to 1 in Python; not so their bytes
@@ -25,7 +28,8 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
     _learn_told(manner, values, recorded, live, outcome.request)
     if is_mapped:
         outcome.note(Verdict.MAPPED)
-    for difference in differences(expected, manner.form(live)):
+    for each in differences(expected, manner.form(live)):
+        difference = each._replace(at=at)
         if any(_begins(difference.steps, steps) for steps in noise):
             outcome.note(Verdict.NOISE)
         else:
@@ -47,7 +51,7 @@ def judge_number(manner: Manner, outcome: Outcome, why: str = "") -> None:
 
 def _judge_difference(manner: Manner, outcome: Outcome, difference: Difference, recorded: Record, live: Record) -> None:
     excuse = manner.excuse(difference, recorded, live, outcome.request)
-    _note(outcome, excuse, difference._replace(at=len(outcome.live) - 1), Verdict.DIFFERENT)
+    _note(outcome, excuse, difference, Verdict.DIFFERENT)
 
 
 def _note(outcome: Outcome, excuse: Excuse | None, difference: Difference, verdict: Verdict, why: str = "") -> None:

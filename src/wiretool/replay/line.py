@@ -119,7 +119,7 @@ class Line:
             self._carry(carried, now_ns)
             return
         self._out(data)
-        self._later.put_off(partial(self._note_asked, record, data, now_ns))
+        self._later.soon(partial(self._note_asked, record, data, now_ns))
 
     def _carry(self, carried: Sequence[Said], now_ns: int) -> None:
         """Send what a carrier makes of frames, and what it says by itself."""
@@ -128,7 +128,7 @@ class Line:
                 self._send(said.data, now_ns)
             else:
                 self._out(said.data)
-                self._later.put_off(partial(self._note_asked, said.record, said.data, now_ns))
+                self._later.soon(partial(self._note_asked, said.record, said.data, now_ns))
 
     def _note_asked(self, record: Record, data: bytes, now_ns: int) -> None:
         """Read what was said as the server does, to know it by its number."""
@@ -167,7 +167,7 @@ class Line:
 
     def feed(self, data: bytes, now_ns: int) -> list[Record]:
         """The server has said bytes; the records that they complete."""
-        self._later.catch_up()
+        self._later.go_on()
         self.vain_waits = 0
         records = self._watch.feed("server", data, now_ns)
         for record in records:
@@ -198,9 +198,10 @@ class Line:
         outcome.live.append(live)
         self._open.pop(request.n, None)
         if len(outcome.live) <= len(outcome.recorded):
-            recorded = outcome.recorded[len(outcome.live) - 1]
+            at = len(outcome.live) - 1
+            recorded = outcome.recorded[at]
             self._settled.add(recorded.n)
-            self._later.put_off(partial(judge, self.manner, self._values, outcome, recorded, live))
+            self._later.late(partial(judge, self.manner, self._values, outcome, recorded, live, at))
         for settled in self.manner.settles(live, self._open):
             earlier = self._outcomes[settled]
             if all(each.message == live.message for each in earlier.recorded):  # a refusal is not told by an ack
@@ -217,7 +218,7 @@ class Line:
         recorded, outcome = self._unheard.pop(number), self._unasked[number]
         outcome.live.append(live)
         self._settled.add(number)
-        judge(self.manner, self._values, outcome, recorded, live)
+        judge(self.manner, self._values, outcome, recorded, live, 0)
 
     def _stumble(self, live: Record) -> None:
         """What the server said is not right; that counts unless the recorded server erred in the same way."""

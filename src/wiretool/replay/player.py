@@ -118,7 +118,7 @@ class Player(Caller):
         return self._go_on(now_ns)
 
     def rest(self) -> None:
-        self._later.catch_up()
+        self._later.go_on()
 
     # -- one step after the other --------------------------------------------------------------------------------------
 

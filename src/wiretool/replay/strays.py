@@ -68,7 +68,7 @@ def _take(manner: Manner, values: Values, lacking: dict[str, deque[Outcome]], st
     waiting = lacking[live.message]
     for outcome in islice(waiting, _TRIED_MAX):
         tried = Outcome(outcome.dialogue, outcome.request, outcome.recorded, [*outcome.live, live])
-        judge(manner, values, tried, outcome.recorded[len(outcome.live)], live)
+        judge(manner, values, tried, outcome.recorded[len(outcome.live)], live, len(tried.live) - 1)
         if len(tried.differences) == 1 and tried.differences[0].steps:
             waiting.remove(outcome)
             outcome.live.append(live)

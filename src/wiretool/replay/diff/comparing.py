@@ -196,7 +196,7 @@ class _Pair:
             for place in self._eye.ids(recorded, self._eye.form(recorded)):
                 if place.steps in told:
                     self._whole.values.bind(CLIENT_ID.kind, place.within, place.value, told[place.steps])
-        judge(self._eye, self._whole.values, outcome, recorded, live)
+        judge(self._eye, self._whole.values, outcome, recorded, live, -1)
 
     # -- what was answered ---------------------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class _Pair:
 
     def _judge_reply(self, outcome: Outcome, recorded: Record, live: Record) -> None:
         outcome.live.append(live)
-        judge(self._eye, self._whole.values, outcome, recorded, live)
+        judge(self._eye, self._whole.values, outcome, recorded, live, len(outcome.live) - 1)
 
     def _judge_number(self, outcome: Outcome, replies: Sequence[Record]) -> None:
         is_short = len(replies) < len(outcome.recorded)

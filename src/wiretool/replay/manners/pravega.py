@@ -131,7 +131,9 @@ class PravegaManner(Manner):
         """Not what the recorded server never took: the client says it again later."""
         if record.n in self._past.unsaid:
             raise EncodeError(self._past.unsaid[record.n])
-        for place in self.places(record, self.form(record)) if self.may_change(record) else ():
+        if not self.may_change(record):
+            return record.raw
+        for place in self.places(record, self.form(record)):
             role, value = place.role, place.value
             if isinstance(role, Position) and values.live_of(role, place.within, value) < 0 <= value:
                 raise EncodeError("it is about bytes from long before the recording")
