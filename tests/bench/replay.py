@@ -5,7 +5,7 @@
 The recorded writer (by default 10,000 events in 70 blocks, up to 1,000 in flight) is said to a `wiretool serve pravega`
 in a process of its own: by the replay, and by a thread that writes the bytes of that connection as fast as the socket
 takes them while another reads until the last acknowledgement. Both are timed from the first byte out to the last byte
-in, in turn; the segment is made anew for each. The exit code is 1 if the median ratio of their rates is below `MARK`.
+in, in turn; the segment is made anew for each. The exit code is 1 if the median ratio of their rates is below the mark.
 """
 
 import argparse
@@ -38,7 +38,8 @@ CAPTURES = (
     SHARED / "captures" / "pravega-rust-client" / "write_inflight.pcap",
     HERE.parent / "captures" / "pravega" / "py_inflight.pcap.gz",
 )
-MARK = 0.5
+#: The quick one only sees what has become much worse: few rounds, and other work beside them.
+MARK, MARK_QUICK = 0.5, 0.25
 ROUNDS, ROUNDS_QUICK = 15, 5
 READ_BYTES = 1 << 16
 TIMEOUT_S = 20.0
@@ -55,14 +56,14 @@ def main() -> int:
     path = options.capture or next(path for path in CAPTURES if path.exists())
     recording = recording_of(read_packets([path]))
     writer = busiest(recording)
-    rounds = ROUNDS_QUICK if options.quick else ROUNDS
+    rounds, mark = (ROUNDS_QUICK, MARK_QUICK) if options.quick else (ROUNDS, MARK)
     with tempfile.TemporaryDirectory(prefix="bench-replay-") as folder:
         doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--control", "127.0.0.1:0")
         with started(Path(folder), "serve", "pravega", *doors) as server:
             ratios = [measure(recording, writer, server) for _ in range(rounds)]
     ratio = statistics.median(ratios)
-    print(f"{path.name}: ratio {ratio:.2f}, mark {MARK} {'reached' if ratio >= MARK else 'MISSED'}")
-    return 0 if ratio >= MARK else 1
+    print(f"{path.name}: ratio {ratio:.2f}, mark {mark} {'reached' if ratio >= mark else 'MISSED'}")
+    return 0 if ratio >= mark else 1
 
 
 def busiest(recording: Recording) -> Dialogue:

@@ -134,3 +134,33 @@ def test_one_field_that_a_fault_changed_is_the_one_difference(tmp_path: Path) ->
     assert [each["differences"] for each in found] == [
         [{"message": "DataAppended", "path": "current_segment_write_offset", "recorded": 9500, "live": 77}]
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("pravega/txn.pcap", "pravega/read.pcap", "pravega/reconnect.pcap", "pravega/py_inflight.pcap.gz"),
+        *("offramp/plain.pcap", "sbp/rs_fetch.pcap", "sbp-0.1/s1_streams.pcap", "pravega-draft/blocks.pcap"),
+    ],
+)
+def test_a_recording_says_the_same_as_its_replay(tmp_path: Path, name: str) -> None:
+    """What was said to prepare the server, and to learn what it has done, is not in what a replay records."""
+    capture, again = str(CAPTURES / name), str(tmp_path / "again.pcapng")
+    assert wiretool("replay", capture, "--speed", "max", "--record", again).returncode == 0
+    code, out, _ = diff(tmp_path, capture, again)
+    assert (code, " no finding\n" in out, "only in B" in out) == (0, True, False), out
+
+
+def test_what_a_replay_recorded_can_be_replayed(tmp_path: Path) -> None:
+    again = str(tmp_path / "again.pcapng")
+    wiretool("replay", str(CAPTURES / "pravega/txn.pcap"), "--speed", "max", "--record", again)
+    ended = wiretool("replay", again, "--speed", "max")
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_half_a_capture_has_as_many_connections_in_either_order(tmp_path: Path) -> None:
+    whole = CAPTURES / "pravega/write.pcap"
+    (tmp_path / "half.pcap").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    for order in ([str(whole), "half.pcap"], ["half.pcap", str(whole)]):
+        code, out, _ = diff(tmp_path, *order)
+        assert (code, out.splitlines()[0]) == (0, "1,006 exchanges on 2 connections: no finding")

@@ -269,3 +269,58 @@ def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
         ended = replay(PLAIN, "--target", f"127.0.0.1:{port}", "--timeout", "0.2", "--speed", "max")
     assert ended.returncode == 1
     assert "missing" in ended.stdout
+
+
+@pytest.mark.parametrize("option", ["--record", "--junit", "--html", "-o"])
+def test_a_capture_is_never_overwritten(option: str, tmp_path: Path) -> None:
+    own = tmp_path / "own.pcap"
+    own.write_bytes(PLAIN.read_bytes())
+    ended = replay(own, "--speed", "max", option, own)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == f"wiretool: {own} is read, it cannot be written at the same time\n"
+    assert own.read_bytes() == PLAIN.read_bytes()
+
+
+def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
+    for options in (("--junit", "a", "--html", "a"), ("-o", "a", "--record", "a"), ("--record", "-"), ("--junit", "-")):
+        ended = replay(PLAIN, "--speed", "max", *(tmp_path / each if each == "a" else each for each in options))
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "would both be written to" in ended.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--where", 'message == "COMMITT"'), "nothing to replay: no request of a client is as --where"),
+        (("--from", "5", "--to", "1"), "--to 1 is not behind --from 5"),
+        (("--from", "1000"), "nothing to replay between --from and --to: the recording lasts 0.788679 s"),
+        (("--from", "inf"), "--from"),
+        (("--from", "nan"), "--from"),
+        (("--to", "1e300"), "--to"),
+        (("--dry-run", "--junit", "x.xml"), "--junit has nothing to write with --dry-run"),
+        (("--target", "http://127.0.0.1:1"), "wants HOST:PORT, not a URL"),
+        (("--target", "x=127.0.0.1:1"), "none of the addresses is for what there is, offramp"),
+    ],
+)
+def test_what_leaves_nothing_to_do_is_refused(options: tuple[str, ...], words: str) -> None:
+    ended = replay(PLAIN, "--speed", "max", *options)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert words in line
+
+
+def test_a_part_that_is_asked_for_is_said_with_what_it_stands_on() -> None:
+    ended = replay(PLAIN, "--speed", "max", "--where", 'message == "REQUEST"')
+    assert ended.returncode == 0, ended.stdout
+    assert "unknown  not all that the client had said before is said again" in ended.stdout
+
+
+def test_a_target_that_never_answers_is_not_prepared_for_ever() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        options = ("--target", f"127.0.0.1:{port}", "--prepare", "--timeout", "0.2", "--speed", "max")
+        ended = replay(WRITE, *options)
+    assert ended.returncode == 1
+    assert "the server leaves unanswered what it is asked to prepare it" in ended.stdout
+    assert "no answer in time" in ended.stdout

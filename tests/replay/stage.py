@@ -50,8 +50,12 @@ class Stage:
         self._is_acting = False
 
     def play(self) -> None:
+        self.play_until(inf)
+
+    def play_until(self, end_ns: float) -> None:
+        """To its end, or until that time."""
         self._act(self.player.start(self.now_ns))
-        while not self.player.is_over:
+        while not self.player.is_over and self.now_ns < end_ns:
             wakes = [self.player.wake_ns, *(mock.wake_ns for mock in self.mocks.values())]
             self.now_ns = max(min(wake for wake in wakes if wake is not None), self.now_ns)
             for mock in self.mocks.values():

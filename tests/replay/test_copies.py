@@ -5,12 +5,18 @@ from uuid import UUID
 
 import pytest
 
+from tests.replay.stage import Stage
 from tests.replay.talks import WRITER, appending, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
+from wiretool.replay.chorus import Chorus
 from wiretool.replay.copies import copy_of
 from wiretool.replay.judge import differences
 from wiretool.replay.manners import manners
+from wiretool.replay.mocks import mocks_for
+from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
+from wiretool.replay.script import script_of
+from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Recording, Told
 
 KNOWN = manners()
@@ -85,3 +91,28 @@ def test_a_protocol_without_a_manner_is_as_it_was() -> None:
     copy = copy_of(recording, {}, 1)
     assert [each.records for each in copy.dialogues] == [each.records for each in recording.dialogues]
     assert copy.events != recording.events
+
+
+OWN = Path(__file__).parents[2] / "captures"
+SHARING = ["offramp/plain.pcap", "offramp/plain_resume.pcap", "offramp/framing.pcap", "pravega-draft/blocks.pcap"]
+
+
+@pytest.mark.parametrize("name", SHARING)
+@pytest.mark.parametrize("rounds", [[[0, 1, 2]], [[0], [1]], [[2, 1], [3]]])
+def test_copies_share_a_mock_and_hear_what_was_recorded(name: str, rounds: list[list[int]]) -> None:
+    recording = recording_of(read_packets([OWN / name]))
+    protocols = {dialogue.protocol for dialogue in recording.dialogues}
+    copies = {number: copy_of(recording, KNOWN, number) for each in rounds for number in each}
+    players: dict[int, Player] = {}
+    for number, copy in copies.items():
+        own = {protocol: manner for protocol, manner in manners().items() if protocol in protocols}
+        numbers = iter(range(100 * number + 1, 100 * number + 100))
+        players[number] = Player(script_of(copy, own), own, prepare=copy, numbers=numbers)
+    known = {protocol: manner for protocol, manner in manners().items() if protocol in protocols}
+    first, *others = copies.values()
+    mocks = mocks_for(first, known, MockOptions(), others)
+    Stage(Chorus([[players[number] for number in each] for each in rounds]), mocks).play()  # type: ignore[arg-type]
+    told = [sorted(each.verdict for each in player.outcomes()) for player in players.values()]
+    assert told[0]
+    assert all(each == told[0] for each in told)
+    assert not any(verdict.is_finding for each in told for verdict in each)

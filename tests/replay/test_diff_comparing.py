@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.replay.forms import PLAIN_MANNERS, changed, is_declared, leaves_of
-from tests.replay.talks import PLAIN, Says, appending, reading, recorded, setting_up, talk
+from tests.replay.talks import PLAIN, STORE, Says, appending, packets, reading, recorded, setting_up, talk
 from wiretool.capture.files import read_packets
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.judge import ABSENT
@@ -156,3 +156,26 @@ def test_ids_that_are_exchanged_between_connections_are_each_their_own() -> None
     crossed = talk(reading(request_id=1), reading(offset=4, request_id=2))
     wrong = crossed[:3] + reading(request_id=2)[1:] + crossed[4:5] + reading(offset=4, request_id=1)[1:]
     assert findings(compare(one, recorded(wrong, talk(reading(segment="s/b/0"))), PLAIN))
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_side_that_was_not_captured_has_not_failed_to_speak(side: str) -> None:
+    says = talk(setting_up(), *(appending(n, request_id=n) for n in range(1, 9)), reading())
+    port = STORE[1].to_bytes(2, "big")
+    half = recording_of(packet for packet in packets(says) if (packet.data[34:36] == port) == (side == "client"))
+    for outcomes in (compare(recorded(says), half, PLAIN), compare(half, recorded(says), PLAIN)):
+        assert [outcome for outcome in outcomes if outcome.verdict.is_finding] == []
+        assert any(outcome.verdict is Verdict.UNKNOWN and outcome.reasons for outcome in outcomes)
+    if side == "server":
+        reasons = {reason for outcome in compare(recorded(says), half, PLAIN) for reason in outcome.reasons}
+        assert reasons == {"nothing that the server of this conversation said is in B"}
+
+
+def test_a_changed_request_is_found_where_the_server_was_not_captured() -> None:
+    half = recording_of(
+        packet
+        for packet in packets(talk(setting_up(), appending(event=b"jello")))
+        if packet.data[34:36] != STORE[1].to_bytes(2, "big")
+    )
+    found = findings(compare(recorded(talk(setting_up(), appending(event=b"hello"))), half, PLAIN))
+    assert [difference.steps for each in found for difference in each.differences] == [("data",)]

@@ -12,8 +12,11 @@ from tests.replay.talks import Says, appending, reading, recorded, setting_up, t
 from wiretool.capture.files import read_packets
 from wiretool.records import Record
 from wiretool.replay.diff import matching
+from wiretool.replay.diff.comparing import compare
 from wiretool.replay.diff.likeness import subjects_of
 from wiretool.replay.diff.matching import Matched, asked, match
+from wiretool.replay.manners import manners
+from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.recording import recording_of
 from wiretool.sessions.dialogues import Dialogue, Recording
 
@@ -137,3 +140,19 @@ def test_very_many_belong_together_in_their_order(monkeypatch: pytest.MonkeyPatc
 def test_what_was_asked_is_all_that_answers_nothing() -> None:
     dialogue = recorded(talk(setting_up(), appending())).dialogues[0]
     assert [record.message for record in asked(dialogue)] == ["Hello", "SetupAppend", "AppendBlockEnd"]
+
+
+def test_what_servers_made_up_in_names_does_not_hide_who_asks() -> None:
+    """Two writers in two parts of a transaction, whose connections come in another order."""
+    names = [f"s/a/{part}.#epoch.0#transaction.{{}}{'0' * 31}" for part in (0, 1)]
+    talks = [
+        [talk(setting_up(segment=name.format(made)), appending(event=name.encode())) for name in names]
+        for made in ("3", "a")
+    ]
+    one, other = recorded(*talks[0]), recorded(*reversed(talks[1]))
+    outcomes = compare(one, other, dict(manners()))
+    assert [outcome for outcome in outcomes if outcome.verdict.is_finding] == []
+    assert sum(outcome.verdict is Verdict.MAPPED for outcome in outcomes) == 2
+    wrong = talk(setting_up(segment=names[0].format("b")), appending(event=names[1].encode()))
+    found = compare(one, recorded(talks[1][0], wrong), dict(manners()))
+    assert [each.request.message for each in found if each.verdict.is_finding and each.request] == ["SetupAppend"]

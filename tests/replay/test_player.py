@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.player import LINGER_NS, Player
 from wiretool.replay.recording import recording_of
-from wiretool.replay.script import Hear, script_of, span_ns
+from wiretool.replay.script import NOT_ASKED, Hear, Say, Script, script_of, span_ns
 from wiretool.servers.mock import Action
 from wiretool.servers.pravega.mock import PravegaMock
 
@@ -32,13 +34,18 @@ class Mute(PravegaMock):
         return actions if is_spoken else []
 
 
+def player_of(path: Path = WRITE, wanted: str = "") -> tuple[Player, Script]:
+    """Who says the requests of that name, or all, to a store that is prepared."""
+    known = {"pravega": manners()["pravega"]}
+    recording = recording_of(read_packets([path]))
+    script = script_of(recording, known, is_wanted=lambda record: not wanted or record.message == wanted)
+    return Player(script, known, patience_ns=PATIENCE_NS, prepare=recording), script
+
+
 def played(mock: PravegaMock) -> tuple[int, list[Verdict]]:
     """How long it took, and what came of it."""
-    known = manners()
-    recording = recording_of(read_packets([WRITE]))
-    script = script_of(recording, known)
+    player, script = player_of()
     assert sum(isinstance(step, Hear) for step in script.steps) > 50
-    player = Player(script, known, patience_ns=PATIENCE_NS, prepare=recording)
     stage = Stage(player, {"pravega": mock})
     stage.play()
     taken_ns = stage.now_ns - START_NS - LINGER_NS - span_ns(script.steps)
@@ -62,3 +69,51 @@ def test_a_word_restores_the_patience() -> None:
     taken_ns, verdicts = played(Mute(8, every=10))
     assert taken_ns > 4 * PATIENCE_NS
     assert Verdict.MISSING in verdicts
+
+
+def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() -> None:
+    player, script = player_of()
+    stage = Stage(player, {"pravega": Mute(0)})
+    stage.play()
+    assert stage.now_ns - START_NS < 4 * PATIENCE_NS + span_ns(script.steps)
+    assert player.remarks == ["pravega: the server leaves unanswered what it is asked to prepare it"]
+
+
+def test_why_nothing_came_is_not_that_we_left() -> None:
+    player, _ = player_of()
+    stage = Stage(player, {"pravega": Mute(8)})
+    stage.play()
+    for number in list(player._lines):
+        player.lost(number, "", stage.now_ns)
+    reasons = {reason for each in player.outcomes() if each.verdict is Verdict.MISSING for reason in each.reasons}
+    assert reasons == {"no answer in time"}
+
+
+def test_what_has_not_come_when_it_is_stopped_is_not_missed() -> None:
+    player, _ = player_of()
+    stage = Stage(player, {"pravega": Mute(8)})
+    stage.play_until(START_NS + PATIENCE_NS // 2)
+    assert not player.is_over
+    player.stop()
+    for number in list(player._lines):
+        assert player.lost(number, "", stage.now_ns) == []
+    found = player.outcomes()
+    assert not [each for each in found if each.verdict.is_finding]
+    assert {"the run was stopped before it came"} == {
+        reason for each in found if each.verdict is Verdict.UNKNOWN for reason in each.reasons
+    }
+
+
+@pytest.mark.parametrize("wanted", ["AppendBlockEnd", "SetupAppend", "Hello"])
+def test_what_later_frames_stand_on_is_said_whatever_is_wanted(wanted: str) -> None:
+    player, script = player_of(wanted=wanted)
+    Stage(player, {"pravega": PravegaMock(wire_version=17)}).play()
+    said = {step.record.message for step in script.steps if isinstance(step, Say)}
+    assert said == {"Hello", "SetupAppend", wanted}
+    assert not [each for each in player.outcomes() if each.verdict.is_finding]
+
+
+def test_connections_of_which_nothing_is_wanted_are_left_out() -> None:
+    _, script = player_of(WRITE.with_name("read.pcap"), "ReadTableEntriesDelta")
+    assert 0 < len(script.dialogues) < len(player_of(WRITE.with_name("read.pcap"))[1].dialogues)
+    assert NOT_ASKED in {each.why for each in script.left_out if each.record is None}

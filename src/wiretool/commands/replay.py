@@ -87,10 +87,11 @@ def replay(
     ] = "",
     where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
     from_: Annotated[
-        float, typer.Option("--from", min=0, metavar="S", help="begin so long after the first packet")
+        float, typer.Option("--from", min=0, max=1e9, metavar="S", help="begin so long after the first packet")
     ] = 0,
     to: Annotated[
-        float | None, typer.Option(min=0, metavar="S", show_default=False, help="end so long after the first packet")
+        float | None,
+        typer.Option(min=0, max=1e9, metavar="S", show_default=False, help="end so long after the first packet"),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="only tell what would be said, prepared, exchanged and left out")
@@ -116,16 +117,16 @@ def replay(
 
     Exit code 1 where the server answers otherwise, leaves an answer out or says more; 4 where it cannot be reached.
     """
-    from wiretool.commands.replaying import (
+    from wiretool.commands.replay_wishes import (
         Judging,
         Playing,
         Reading,
         controller_from,
         headers_from,
-        replayed,
         speed_from,
         targets_from,
     )
+    from wiretool.commands.replaying import replayed
 
     reading = Reading(captures, protocol, port, where, from_, to)
     playing = Playing(

@@ -1,18 +1,16 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
-import base64
 import itertools
 import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from math import inf
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from wiretool.commands.options import ReportFormat, lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.options import lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.replay_wishes import CONTROLLER, Judging, Playing, Reading, check_files, check_span
 from wiretool.errors import CaptureError, PeerError, Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -27,57 +25,6 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
-#: The name under which `--controller` is a target.
-CONTROLLER = "pravega-controller"
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What is read, and which of it is said."""
-
-    captures: Sequence[Path] | None
-    protocol: str
-    ports: Sequence[str] | None
-    where: str = ""
-    from_s: float = 0.0
-    to_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Playing:
-    """Whom it is said to, and how."""
-
-    #: By protocol or door, empty for the only one there is; none for mocks of our own.
-    targets: "Mapping[str, Address]"
-    prepare: bool | None
-    speed: float
-    timeout_s: float
-    record: Path | None
-    rules: Sequence[str]
-    rules_file: Path | None
-    seed: int
-    #: Whether it is played twice, to learn what is another in each run; and whom else it is played to.
-    learns: bool = False
-    against: "Mapping[str, Address]" = field(default_factory=dict)
-    #: How many copies of it play at once, and how often that is done.
-    connections: int = 1
-    repeats: int = 1
-    #: Under which names: those of the copy of that number, 0 for the recorded ones.
-    copy: int = 0
-    #: As whom clients speak.
-    token: str | None = None
-    headers: Sequence[tuple[str, str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """What is made of the answers."""
-
-    form: ReportFormat
-    output: Path | None
-    junit: Path | None
-    html: Path | None
-    expect: Path | None
 
 
 class Played(NamedTuple):
@@ -85,58 +32,7 @@ class Played(NamedTuple):
 
     outcomes: "list[Outcome]"
     is_whole: bool
-
-
-def speed_from(text: str) -> float:
-    """How many times as fast as recorded; UsageError for what is none."""
-    if text == "max":
-        return inf
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < inf:
-        raise UsageError(f"--speed {text!r}: wants a number above 0, as 1 or 0.5, or max")
-    return speed
-
-
-def targets_from(
-    texts: Sequence[str] | None, allowed: Sequence[str], *, option: str = "--target"
-) -> "dict[str, Address]":
-    """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
-    from wiretool.net.addresses import address_from, is_loopback
-
-    found: dict[str, Address] = {}
-    for text in texts or ():
-        name, equals, rest = text.partition("=")
-        address = address_from(rest if equals else text, option=option)
-        if not is_loopback(address.host) and address.host not in allowed:
-            raise UsageError(f"{option} {address} is another machine; if that is meant, --allow-remote {address.host}")
-        found[name if equals else ""] = address
-    return found
-
-
-def controller_from(text: str, allowed: Sequence[str]) -> "dict[str, Address]":
-    """The address of Pravega's controller as that of a target, if one is given; errors as of `targets_from`."""
-    found = targets_from([text], allowed, option="--controller") if text else {}
-    return dict(zip([CONTROLLER], found.values(), strict=False))
-
-
-def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]]:
-    """Headers in `NAME: VALUE`, and Authorization for `USER:PASSWORD`; UsageError for what is neither."""
-    found = []
-    for text in texts or ():
-        name, colon, value = text.partition(":")
-        if not (colon and name and name.isascii() and all(each.isalnum() or each in "-_" for each in name)):
-            raise UsageError(f"--header {text!r}: wants NAME: VALUE")
-        if not value.isprintable() or not value.isascii():
-            raise UsageError(f"--header {text!r}: the value wants printable ASCII")
-        found.append((name, value.strip()))
-    if user:
-        if ":" not in user:
-            raise UsageError("--user wants USER:PASSWORD")
-        found.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
-    return found
+    remarks: Sequence[str] = ()
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
@@ -144,10 +40,13 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     from wiretool.replay.copies import copy_of
     from wiretool.replay.manners import manners
 
+    check_span(reading)
+    check_files(reading, playing, judging, is_dry=is_dry)
     recording = recorded(reading)
     known = spoken(recording, manners(), playing)
     recording = copy_of(recording, known, playing.copy)
     script = script_for(recording, known, reading)
+    check_said(script, reading)
     expectations = expectations_for(judging, known)
     if is_dry:
         told_plan(recording, script, known, playing, judging)
@@ -156,7 +55,7 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     is_whole = played.is_whole
     if playing.learns and is_whole:
         again = play_on(recording, script, known, reading, replace(playing, record=None))
-        played = Played(without_noise_of(played, again), again.is_whole)
+        played = Played(without_noise_of(played, again), again.is_whole, played.remarks)
     if playing.against and is_whole:
         other = play_on(recording, script, known, reading, replace(playing, targets=playing.against, record=None))
         compared(played, other, playing, judging)
@@ -176,17 +75,24 @@ def recorded(reading: Reading) -> "Recording":
     recording = recording_of(
         read_packets(sources), protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell
     )
-    if (reading.from_s or reading.to_s is not None) and recording.events:
-        first_ns = recording.events[0].time_ns
-        last_ns = recording.events[-1].time_ns if reading.to_s is None else first_ns + round(reading.to_s * NS_PER_S)
-        recording = recording.between(first_ns + round(reading.from_s * NS_PER_S), last_ns)
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)
         raise CaptureError(
             name, f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others", offset=0
         )
-    return recording
+    return part_of(recording, reading) if reading.from_s or reading.to_s is not None else recording
+
+
+def part_of(recording: "Recording", reading: Reading) -> "Recording":
+    """What was recorded in the wished time; UsageError where that is nothing of our protocols."""
+    first_ns, last_ns = recording.events[0].time_ns, recording.events[-1].time_ns
+    end_ns = last_ns if reading.to_s is None else first_ns + round(reading.to_s * NS_PER_S)
+    part = recording.between(first_ns + round(reading.from_s * NS_PER_S), end_ns)
+    if not any(dialogue.protocol for dialogue in part.dialogues):
+        length_s = (last_ns - first_ns) / NS_PER_S
+        raise UsageError(f"nothing to replay between --from and --to: the recording lasts {length_s:.6f} s")
+    return part
 
 
 def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing) -> "dict[str, Manner]":
@@ -204,8 +110,8 @@ def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playi
         )
     found = {name: known[name] for name in names if has_target(recording, known[name], playing)}
     if not found:
-        doors = ", ".join(door for name in names for door in doors_of(recording, known[name]))
-        raise UsageError(f"nothing to replay: no address is given for what there is, {doors}{hint_for(names)}")
+        doors = ", ".join(dict.fromkeys(door for name in names for door in doors_of(recording, known[name])))
+        raise UsageError(f"nothing to replay: none of the addresses is for what there is, {doors}{hint_for(names)}")
     return found
 
 
@@ -241,6 +147,14 @@ def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: R
     return script
 
 
+def check_said(script: "Script", reading: Reading) -> None:
+    """UsageError where the options leave nothing to say."""
+    from wiretool.replay.script import Say
+
+    if reading.where and not any(isinstance(step, Say) for step in script.steps):
+        raise UsageError(f"nothing to replay: no request of a client is as --where {reading.where!r} wants it")
+
+
 def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
     """The numbers of the records that the options choose, of both sides. UsageError for a bad expression."""
     from wiretool.sessions.dialogues import Told
@@ -260,21 +174,20 @@ def play_on(
     """Play it to the target or to mocks. PeerError where no connection could be made."""
     from wiretool.net.calling import call
     from wiretool.replay.chorus import Chorus
+    from wiretool.replay.copies import copy_of
 
     numbers = itertools.count(1)
+    copies = [copy_of(recording, known, number) for number in range(1, playing.connections * playing.repeats)]
     first = player_for(recording, script, known, playing, numbers)
-    others = (
-        copied(recording, known, number, reading, playing, numbers)
-        for number in range(1, playing.connections * playing.repeats)
-    )
-    players = [first, *others]
+    players = [first, *(copied(copy, known, reading, playing, numbers) for copy in copies)]
     rounds = [players[at : at + playing.connections] for at in range(0, len(players), playing.connections)]
     with ExitStack() as stack:
-        called = call(Chorus(rounds), stage_for(recording, known, playing, stack))
+        called = call(Chorus(rounds), stage_for(recording, copies, known, playing, stack))
     if not called.reached and called.why_unreached:
         raise PeerError(called.why_unreached)
     begun = [player for player in players if player.has_begun]
-    return Played([outcome for player in begun for outcome in player.outcomes()], called.is_whole)
+    remarks = [*dict.fromkeys(remark for player in begun for remark in player.remarks)]
+    return Played([outcome for player in begun for outcome in player.outcomes()], called.is_whole, remarks)
 
 
 def player_for(
@@ -304,23 +217,26 @@ def player_for(
 
 
 def copied(
-    recording: "Recording",
+    copy: "Recording",
     known: "Mapping[str, Manner]",
-    number: int,
     reading: Reading,
     playing: Playing,
     numbers: "Iterator[int]",
 ) -> "Player":
     """Who plays a copy of the recording, in which clients have other names."""
-    from wiretool.replay.copies import copy_of
     from wiretool.replay.manners import manners
 
-    copy = copy_of(recording, known, number)
     own = {name: manner for name, manner in manners().items() if name in known}
     return player_for(copy, script_for(copy, own, reading), own, playing, numbers)
 
 
-def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Playing, stack: ExitStack) -> "Stage":
+def stage_for(
+    recording: "Recording",
+    copies: "Sequence[Recording]",
+    known: "Mapping[str, Manner]",
+    playing: Playing,
+    stack: ExitStack,
+) -> "Stage":
     """Whom it is played to, and what is recorded of that."""
     from wiretool.commands.serving import rules_for
     from wiretool.net.calling import Stage
@@ -337,7 +253,7 @@ def stage_for(recording: "Recording", known: "Mapping[str, Manner]", playing: Pl
         if playing.rules or playing.rules_file is not None:
             raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
         return Stage(targets_for(recording, known, playing.targets), record=record, tell=tell)
-    mocks = mocks_for(recording, known, MockOptions(seed=playing.seed))
+    mocks = mocks_for(recording, known, MockOptions(seed=playing.seed), copies)
     protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
     rules = rules_for(protocols, playing.rules, playing.rules_file)
     return Stage(mocks=mocks, rules=rules, seed=playing.seed, record=record, tell=tell)
@@ -356,7 +272,7 @@ def targets_for(
             if key in doors or (not key and known[name].server == name)
         ]
         if not places:
-            there = ", ".join(door for doors in names.values() for door in doors)
+            there = ", ".join(dict.fromkeys(door for doors in names.values() for door in doors))
             raise UsageError(f"--target {key}={address}: there is {there}")
         found |= dict.fromkeys(places, address)
     for name in known:
@@ -406,7 +322,7 @@ def reported(
     from wiretool.replay.report import write_report
     from wiretool.sinks.output import open_output
 
-    remarks = list(expectations.apply(played.outcomes))
+    remarks = [*played.remarks, *expectations.apply(played.outcomes)]
     if not played.is_whole:
         remarks.append("stopped before its end: what was not said by then is missing here")
     files = [("junit", judging.junit), ("html", judging.html), (judging.form.value, judging.output)]

@@ -26,6 +26,8 @@ def address_from(text: str, *, option: str, host: str = LOOPBACK, port: int | No
 
     UsageError, with the option's name, for anything else.
     """
+    if "://" in text:
+        raise UsageError(f"{option} {text!r}: wants HOST:PORT, not a URL")
     name, number = _parted(text)
     if ":" in name and not text.startswith("["):
         raise UsageError(f"{option} {text!r}: an IPv6 address wants brackets, as in [::1]:12345")

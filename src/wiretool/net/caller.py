@@ -15,6 +15,8 @@ class Dial(NamedTuple):
     protocol: str
     #: Which of a server's addresses it is, by the name of the mock's door; empty for its first.
     door: str = ""
+    #: What goes over it is not recorded: it is no part of what is to be kept of the run.
+    is_aside: bool = False
 
 
 class Send(NamedTuple):
@@ -70,6 +72,9 @@ class Caller(ABC):
     @abstractmethod
     def woken(self, now_ns: int) -> list[Act]:
         """It is `wake_ns` or later."""
+
+    def stop(self) -> None:  # noqa: B027  (most have nothing to finish)
+        """Somebody ends the run before it is over: what comes from now on is because of that."""
 
     def rest(self) -> None:  # noqa: B027  (most put nothing off)
         """All acts are done, and nothing else has happened yet: the time for what nobody waits for."""

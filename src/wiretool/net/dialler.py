@@ -1,7 +1,6 @@
 """Runs a caller: its dials become sockets, its acts bytes, its waking a timer of the loop's."""
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
@@ -10,7 +9,7 @@ from wiretool.net.addresses import Address
 from wiretool.net.alarm import Alarm
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.net.clock import Clock
-from wiretool.net.sockets import Owner, Socket
+from wiretool.net.sockets import Owner, Socket, why_lost
 from wiretool.sinks.pcapng import Recording
 
 #: How long a server may take to accept.
@@ -29,6 +28,8 @@ class Dialler(Owner):
         self._caller = caller
         self._targets = targets
         self._recording = recording
+        #: Connections that are not recorded.
+        self._unrecorded: set[int] = set()
         self._clock = Clock()
         self._alarm = Alarm(self._clock, self._ring)
         self._sockets: dict[int, Socket] = {}
@@ -57,6 +58,8 @@ class Dialler(Owner):
 
     def _end(self) -> None:
         self._alarm.cancel()
+        if not self._caller.is_over:
+            self._caller.stop()
         for task in self._dialling:
             task.cancel()
         for end in list(self._sockets.values()):
@@ -67,15 +70,15 @@ class Dialler(Owner):
     def opened(self, end: Socket) -> None:
         self.reached += 1
         self._sockets[end.number] = end
-        self._record(lambda recording, now_ns: recording.opened(end.number, end.local, end.peer, now_ns))
+        self._record(end.number, lambda recording, now_ns: recording.opened(end.number, end.local, end.peer, now_ns))
         self._perform(self._caller.opened(end.number, self._clock.now_ns()))
 
     def received(self, end: Socket, data: bytes) -> None:
-        self._record(lambda recording, now_ns: recording.sent(end.number, "server", data, now_ns))
+        self._record(end.number, lambda recording, now_ns: recording.sent(end.number, "server", data, now_ns))
         self._perform(self._caller.received(end.number, data, self._clock.now_ns()))
 
     def ended(self, end: Socket) -> None:
-        self._record(lambda recording, now_ns: recording.finished(end.number, "server", now_ns))
+        self._record(end.number, lambda recording, now_ns: recording.finished(end.number, "server", now_ns))
         self._perform(self._caller.ended(end.number, self._clock.now_ns()))
 
     def full(self, end: Socket) -> None:
@@ -88,8 +91,8 @@ class Dialler(Owner):
         if self._sockets.pop(end.number, None) is None:
             return
         if why:
-            self._record(lambda recording, now_ns: recording.lost(end.number, "server", now_ns))
-        self._record(lambda recording, _: recording.forget(end.number))
+            self._record(end.number, lambda recording, now_ns: recording.lost(end.number, "server", now_ns))
+        self._record(end.number, lambda recording, _: recording.forget(end.number))
         self._perform(self._caller.lost(end.number, why, self._clock.now_ns()))
 
     # -- what is to be done ----------------------------------------------------------------------------------------
@@ -112,6 +115,8 @@ class Dialler(Owner):
 
     def _do(self, act: Act) -> None:
         if isinstance(act, Dial):
+            if act.is_aside:
+                self._unrecorded.add(act.connection)
             task = asyncio.ensure_future(self._dial(act))
             self._dialling.add(task)
             task.add_done_callback(self._dialling.discard)
@@ -121,12 +126,14 @@ class Dialler(Owner):
             return
         if isinstance(act, Send):
             if end.send(act.data):
-                self._record(lambda recording, now_ns: recording.sent(end.number, "client", act.data, now_ns))
+                self._record(
+                    end.number, lambda recording, now_ns: recording.sent(end.number, "client", act.data, now_ns)
+                )
         elif isinstance(act, Finish):
-            self._record(lambda recording, now_ns: recording.finished(end.number, "client", now_ns))
+            self._record(end.number, lambda recording, now_ns: recording.finished(end.number, "client", now_ns))
             end.finish()
         elif isinstance(act, Abort):
-            self._record(lambda recording, now_ns: recording.lost(end.number, "client", now_ns))
+            self._record(end.number, lambda recording, now_ns: recording.lost(end.number, "client", now_ns))
             end.abort()
 
     async def _dial(self, act: Dial) -> None:
@@ -135,12 +142,13 @@ class Dialler(Owner):
         try:
             await asyncio.wait_for(dialled, CONNECT_S)
         except (OSError, TimeoutError, UnicodeError) as err:
-            self.why_unreached = f"cannot reach {address}: {_why(err)}"
+            why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
+            self.why_unreached = f"cannot reach {address}: {why}"
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
 
-    def _record(self, what: Callable[[Recording, int], None]) -> None:
+    def _record(self, connection: int, what: Callable[[Recording, int], None]) -> None:
         """Write into the recording at the time it is now. Where that fails the run ends with it."""
-        if self._recording is None:
+        if self._recording is None or connection in self._unrecorded:
             return
         try:
             what(self._recording, self._clock.now_ns())
@@ -150,10 +158,3 @@ class Dialler(Owner):
 
     def _ring(self) -> None:
         self._perform(self._caller.woken(self._clock.now_ns()))
-
-
-def _why(err: Exception) -> str:
-    """What the network said, in its own words."""
-    if isinstance(err, OSError) and err.errno is not None and err.errno > 0:
-        return os.strerror(err.errno)
-    return getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"

@@ -1,6 +1,7 @@
 """One TCP connection under asyncio, as whoever owns it wants to be told of it."""
 
 import asyncio
+import os
 import socket
 import sys
 from abc import ABC, abstractmethod
@@ -87,7 +88,7 @@ class Socket(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closing = True
         if self._is_told:
-            self._owner.lost(self, "" if exc is None else str(exc) or type(exc).__name__)
+            self._owner.lost(self, "" if exc is None else why_lost(exc))
 
     @property
     def is_open(self) -> bool:
@@ -146,3 +147,10 @@ def _linger_not(transport: asyncio.Transport) -> None:
     if raw is not None:
         on, seconds = (1).to_bytes(4, sys.byteorder), bytes(4)
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, on + seconds)
+
+
+def why_lost(err: Exception) -> str:
+    """What the network said, in its own words; the kind of the error where it said nothing."""
+    if isinstance(err, OSError) and err.errno is not None and err.errno > 0:
+        return os.strerror(err.errno)
+    return getattr(err, "strerror", None) or str(err) or type(err).__name__

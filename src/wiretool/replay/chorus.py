@@ -35,6 +35,10 @@ class Chorus(Caller):
                 acts += self._noted(player, player.woken(now_ns))
         return acts + self._go_on(now_ns)
 
+    def stop(self) -> None:
+        for player in self._rounds[self._at]:
+            player.stop()
+
     def rest(self) -> None:
         for player in self._rounds[self._at]:
             player.rest()

@@ -18,6 +18,7 @@ def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) ->
         other = others[dialogue] = Dialogue(
             dialogue.number, dialogue.client, dialogue.server, dialogue.protocol, dialogue.is_opened, dialogue.is_heard
         )
+        other.copies = (*dialogue.copies, number)
         other.records = [record if manner is None else manner.alias(record, number) for record in dialogue.records]
         renamed |= {record.n: record for record in other.records}
     copy = Recording(list(others.values()))

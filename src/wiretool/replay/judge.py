@@ -38,11 +38,21 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
 
 def judge_number(manner: Manner, outcome: Outcome, why: str = "") -> None:
     """What did not come of the recorded replies, for the reason `why` if there is one, and what came too much."""
+    judge_missing(manner, outcome, why)
+    judge_extra(manner, outcome)
+
+
+def judge_missing(manner: Manner, outcome: Outcome, why: str = "") -> None:
+    """What did not come of the recorded replies, for the reason `why` if there is one."""
     for at, recorded in enumerate(outcome.recorded[len(outcome.live) :], len(outcome.live)):
         if not (outcome.is_covered or outcome.verdict is Verdict.UNKNOWN):
             excuse = manner.excuse_missing(recorded, outcome.request, outcome.dialogue)
             missing = Difference((), recorded.message, ABSENT, at)
             _note(outcome, excuse, missing, Verdict.MISSING, why)
+
+
+def judge_extra(manner: Manner, outcome: Outcome) -> None:
+    """What came too much."""
     for at, live in enumerate(outcome.live[len(outcome.recorded) :], len(outcome.recorded)):
         if live.kind == "frame" and not outcome.was_covered:
             excuse = manner.excuse_extra(live, outcome.request, outcome.dialogue)

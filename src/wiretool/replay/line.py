@@ -4,12 +4,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 
 from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.records import Record
-from wiretool.replay.judge import judge, judge_number
+from wiretool.replay.judge import judge, judge_extra, judge_missing
 from wiretool.replay.later import Later
 from wiretool.replay.manners.carrier import Said
 from wiretool.replay.manners.manner import Excuse, Manner, Verdict
@@ -19,6 +20,9 @@ from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
 
 _UNHEARD = "nothing that the server said on the connection is in the recording"
+_STOPPED = "the run was stopped before it came"
+_UNSAID = "not all that the client had said before is said again"
+_NO_ANSWER = "no answer in time"
 
 
 class Line:
@@ -71,6 +75,12 @@ class Line:
         self.is_parted = self.is_left = False
         #: Why nothing more can be said or heard; empty as long as something can.
         self.why_over = ""
+        #: Why an answer does not come.
+        self._why_missing = _NO_ANSWER
+        #: From which number on the client had said more than is said now.
+        self.unsaid_from = inf
+        #: Somebody stopped the run.
+        self.is_stopped = False
         #: How it came to its end, where that was not as recorded.
         self._ends: list[Outcome] = []
 
@@ -157,6 +167,7 @@ class Line:
     def fall_silent(self) -> None:
         """Wait for no more replies to messages of our own."""
         self._talking.clear()
+        self.vain_waits += 1
 
     def _send(self, data: bytes, now_ns: int) -> list[Record]:
         self._later.catch_up()
@@ -242,12 +253,15 @@ class Line:
         """The server has ended the connection, or could not be reached."""
         self.is_parted = True
         self.why_over = self.why_over or why
+        if not self.is_left:
+            self._why_missing = self.why_over
 
     def judge_end(self, *, was_ended: bool) -> None:
         """The server was recorded to end the connection and has not, or has and was not."""
         outcome = Outcome(self.dialogue, None)
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, _UNHEARD)
+        excuse = excuse if self.unsaid_from == inf else Excuse(Verdict.UNKNOWN, _UNSAID)
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         outcome.note(excuse.verdict if excuse else Verdict.DIFFERENT, excuse.why if excuse else why)
         self._ends.append(outcome)
@@ -258,10 +272,28 @@ class Line:
         found = known + take_in(self.manner, self._values, known, self._extra)
         for outcome in found:
             if self.dialogue.is_heard:
-                judge_number(self.manner, outcome, self.why_over)
+                self._judge_number(outcome)
             elif outcome.live:
                 outcome.note(Verdict.UNKNOWN, _UNHEARD)
         return without_double(found) + self._ends
+
+    def _judge_number(self, outcome: Outcome) -> None:
+        lacks = len(outcome.live) < len(outcome.recorded) and not outcome.is_covered
+        if lacks and (why := self._why_unknown(outcome)):
+            outcome.note(Verdict.UNKNOWN, why)
+        else:
+            judge_missing(self.manner, outcome, self._why_missing)
+        if outcome.request is None and outcome.live and not outcome.recorded and self.unsaid_from < inf:
+            outcome.note(Verdict.UNKNOWN, _UNSAID)
+        else:
+            judge_extra(self.manner, outcome)
+
+    def _why_unknown(self, outcome: Outcome) -> str:
+        """Why it cannot be said whether a recorded reply would have come; empty where it can."""
+        if self.is_stopped:
+            return _STOPPED
+        is_pushed = outcome.request is None and outcome.recorded[0].n > self.unsaid_from
+        return _UNSAID if is_pushed else ""
 
 
 def _is_blemish(record: Record) -> bool:

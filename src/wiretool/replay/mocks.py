@@ -1,6 +1,6 @@
 """The mocks to which a recording can be spoken again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from wiretool.replay.manners.manner import Manner
 from wiretool.servers.choose import mock_for
@@ -9,9 +9,14 @@ from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 
 
-def mocks_for(recording: Recording, manners: Mapping[str, Manner], options: MockOptions) -> dict[str, Mock]:
-    """By the protocol of its first door; one mock may have doors for several of the protocols."""
+def mocks_for(
+    recording: Recording, manners: Mapping[str, Manner], options: MockOptions, copies: Sequence[Recording] = ()
+) -> dict[str, Mock]:
+    """By the protocol of its first door; one mock may have doors for several of the protocols.
+
+    `copies` are played to them as well.
+    """
     made: dict[str, MockOptions] = {}
     for manner in manners.values():
-        made[manner.server] = manner.mock_options(recording, made.get(manner.server, options))
+        made[manner.server] = manner.options_with_copies(recording, copies, made.get(manner.server, options))
     return {name: mock_for(name, each) for name, each in made.items()}

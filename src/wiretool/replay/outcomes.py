@@ -24,6 +24,8 @@ class Outcome:
     #: A reply to a later request settled this one as well: in the recording, and now.
     was_covered: bool = False
     is_covered: bool = False
+    #: The recorded connection that this one stands for, where it is of the other side only.
+    counterpart: Dialogue | None = None
 
     def note(self, verdict: Verdict, why: str = "", differences: Sequence[Difference] = ()) -> None:
         """Something more was seen of it."""

@@ -16,7 +16,7 @@ from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.script import Await, Hear, Leave, Open, Part, Say, Script, Step
+from wiretool.replay.script import NOT_ASKED, Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 
@@ -72,6 +72,14 @@ class Player(Caller):
         #: Since when the step at hand is waited for, and when it is given up.
         self._since_ns: int | None = None
         self._start_ns = 0
+        self._is_stopped = False
+        #: What is to be said of the run as a whole.
+        self.remarks: list[str] = []
+        #: From which record on a connection is not said as it was, since not all was asked for.
+        self._unsaid_from: dict[Dialogue, int] = {}
+        for dialogue, record, why in script.left_out:
+            if record is not None and why == NOT_ASKED:
+                self._unsaid_from.setdefault(dialogue, record.n)
 
     @property
     def has_begun(self) -> bool:
@@ -98,24 +106,34 @@ class Player(Caller):
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
         """The server has sent bytes."""
-        if self.is_over:  # what a server says to our own going is no answer to anything
+        if self.is_over or self._is_stopped:  # what a server says to our own going is no answer to anything
             return []
         self._lines[connection].feed(data, now_ns)
         return self._go_on(now_ns)
 
     def ended(self, connection: int, now_ns: int) -> list[Act]:
         """The server has sent its last byte."""
+        if self.is_over or self._is_stopped:
+            return []
         self._lines[connection].part("the server ended the connection")
         return self._go_on(now_ns)
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
         """The connection is gone, or never came to be."""
+        if self.is_over or self._is_stopped:
+            return []
         self._lines[connection].part(why or "the server ended the connection")
         return self._go_on(now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:
         """It is `wake_ns` or later."""
         return self._go_on(now_ns)
+
+    def stop(self) -> None:
+        """What has not come by now is not missed."""
+        self._is_stopped = True
+        for line in self._lines.values():
+            line.is_stopped = True
 
     def rest(self) -> None:
         self._later.go_on()
@@ -149,19 +167,22 @@ class Player(Caller):
             return False
         self._at += 1
         if self._unfinished and isinstance(step, Hear) and step.record.n in self._unfinished:
-            self._finish(step)
+            self._finish(step, now_ns)
         return True
 
-    def _finish(self, step: Hear) -> None:
-        """Let the server come to the end of what it has answered by now."""
+    def _finish(self, step: Hear, now_ns: int) -> None:
+        """Let the server come to the end of what it has answered by now; who asks for that is none of the clients."""
         self._later.catch_up()
-        talk = self._manners[step.dialogue.protocol].finish(self._unfinished[step.record.n], step.record, self.values)
-        self._talks.append((self._number_of[step.dialogue], talk))
+        name = step.dialogue.protocol
+        talk = self._manners[name].finish(self._unfinished[step.record.n], step.record, self.values)
+        if name not in self._aside or self._lines[self._aside[name]].is_over:
+            self._aside[name] = self._dial(Dialogue(-1, "", step.dialogue.server, name), self._manners[name], now_ns)
+        self._talks.append((self._aside[name], talk))
 
     def _meet(self, step: Step) -> None:
         """Do what others did to the server before the step, if it was prepared at all."""
         number = self._aside.get(step.dialogue.protocol)
-        if number is not None and isinstance(step, Say | Hear):
+        if self._prepare is not None and number is not None and isinstance(step, Say | Hear):
             talk = self._manners[step.dialogue.protocol].meanwhile(step.record, self.values)
             if talk is not None:
                 self._later.catch_up()
@@ -258,9 +279,10 @@ class Player(Caller):
         def out(data: bytes) -> None:
             self._acts.append(Send(number, data))
 
-        self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng, self._later)
+        line = self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng, self._later)
+        line.unsaid_from = self._unsaid_from.get(dialogue, inf)
         self._number_of[dialogue] = number
-        self._acts.append(Dial(number, protocol.name, manner.door(dialogue)))
+        self._acts.append(Dial(number, protocol.name, manner.door(dialogue), is_aside=dialogue.number < 0))
         return number
 
     # -- in words of our own -------------------------------------------------------------------------------------------
@@ -272,9 +294,11 @@ class Player(Caller):
         if self._since_ns is None:
             self._since_ns = now_ns
         if not line.is_over and (not line.is_open or line.is_talking):
-            if now_ns < self._since_ns + self._patience_ns:
-                self.wake_ns = self._since_ns + self._patience_ns
+            deadline_ns = self._since_ns + (self._patience_ns >> line.vain_waits)
+            if now_ns < deadline_ns:
+                self.wake_ns = deadline_ns
                 return False
+            self._note_silence(line)
             line.fall_silent()
         try:
             if line.is_over:
@@ -288,7 +312,12 @@ class Player(Caller):
         self._is_asked = True
         line.talk(messages, now_ns)
         self._since_ns = now_ns
-        return not line.is_talking and self._talk(now_ns)
+        return self._talk(now_ns)
+
+    def _note_silence(self, line: Line) -> None:
+        remark = f"{line.manner.protocol.name}: the server leaves unanswered what it is asked to prepare it"
+        if not line.heard and remark not in self.remarks:
+            self.remarks.append(remark)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,10 @@ class Part(NamedTuple):
 Step = Open | Say | Hear | Await | Leave | Part
 
 
+#: Why something is left out that could be said.
+NOT_ASKED = "not asked for"
+
+
 class LeftOut(NamedTuple):
     """Something of the recording that is not spoken again."""
 
@@ -94,6 +98,7 @@ def script_of(
     recording = recording.without(apart)
     for name in {dialogue.protocol for dialogue in recording.dialogues}:
         apart |= manners[name].apart(recording)
+    apart |= {each: NOT_ASKED for each in recording.dialogues if _is_idle(each, is_wanted)}
     recording = recording.without(apart)
     spoken = set(recording.dialogues)
     for name in {dialogue.protocol for dialogue in spoken}:
@@ -112,6 +117,12 @@ def script_of(
         for n, behind in manners[name].delays(recording).items():
             _put_off(script.steps, n, behind)
     return script
+
+
+def _is_idle(dialogue: Dialogue, is_wanted: Callable[[Record], bool]) -> bool:
+    """Whether clients say something on a connection, and nothing of it is wanted."""
+    said = [each for each in dialogue.records if each.side == "client" and each.kind == "frame"]
+    return bool(said) and not any(map(is_wanted, said))
 
 
 def _put_off(steps: list[Step], n: int, behind: int) -> None:
@@ -191,8 +202,8 @@ class _Scribe:
                 return f"behind a hole of the recording: {record.why}"
             is_cut = record.error == "incomplete" and not self._has_end  # neither side was seen to end within it
             return "the recording ends in the midst of it" if is_cut else ""
-        if not self._is_wanted(record):
-            return "not asked for"
+        if not (self._is_wanted(record) or self._manner.is_basis(record)):
+            return NOT_ASKED
         return "" if self._manner.is_said(record) else "none of the client's own"
 
     def _end(self, event: Ended) -> None:

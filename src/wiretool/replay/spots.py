@@ -1,6 +1,7 @@
 """A field of a message as the user names it, `SegmentRead.at_tail`, and which differences are there."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from wiretool.codec.flatbuffers import Table
@@ -84,6 +85,7 @@ def _why_not(spot: Spot, protocol: Protocol) -> str:
     return ""
 
 
+@cache
 def _names_of(message: str, protocol: Protocol) -> Names:
     """The fields of what is called so; where a message is a table in a frame, those of any frame."""
     if any(issubclass(cls, Table) for cls in protocol.messages):

@@ -25,6 +25,8 @@ class Dialogue:
     is_heard: bool = True
     #: Frames and other records of both sides, in the order in which they were told.
     records: list[Record] = field(default_factory=list)
+    #: The numbers of the copy that it is of, and of the copy of that; none for what was recorded.
+    copies: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -71,6 +73,14 @@ class Recording:
     def of(self, protocol: str) -> list[Dialogue]:
         """The connections on which a protocol is spoken."""
         return [dialogue for dialogue in self.dialogues if dialogue.protocol == protocol]
+
+    def beside(self, others: "Iterable[Recording]") -> "Recording":
+        """This recording and others as one."""
+        found = Recording(list(self.dialogues), list(self.events), self.is_cut)
+        for other in others:
+            found.dialogues += other.dialogues
+            found.events += other.events
+        return found
 
     def exchanges(self, protocol: str) -> "list[Exchange]":
         """The exchanges on all connections of a protocol, in the order in which they were asked."""

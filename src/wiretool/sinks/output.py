@@ -3,7 +3,7 @@
 import codecs
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -114,13 +114,18 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
         return Output(
             sys.stdout.buffer, name="stdout", encoding=encoding, at_once=at_once or sys.stdout.isatty(), own=False
         )
-    if any(is_same(given, path) for given in inputs):
-        raise UsageError(f"{path} is read, it cannot be written at the same time")
+    check_not_read(path, inputs)
     try:
         file = path.open("ab")
     except OSError as err:
         raise UsageError(f"cannot write {path}: {err.strerror}") from err
     return Output(file, name=str(path), at_once=at_once, own=True)
+
+
+def check_not_read(path: Path, inputs: Iterable[Path]) -> None:
+    """UsageError where a file to be written is one of the `inputs`."""
+    if any(is_same(given, path) for given in inputs):
+        raise UsageError(f"{path} is read, it cannot be written at the same time")
 
 
 def is_same(one: Path, other: Path) -> bool:

@@ -21,7 +21,7 @@ from wiretool.codec.json_types import (
     bad_type,
     shorten,
 )
-from wiretool.codec.message import Doc, Message, Position, Unit, Varies, message
+from wiretool.codec.message import Doc, Message, Named, Position, Unit, Varies, message
 from wiretool.codec.types import Rest
 from wiretool.errors import DecodeError, EncodeError
 
@@ -190,7 +190,7 @@ class HandshakeRequest(Message, frozen=True, kw_only=True):
     headers: Headers = ()
     body: Body = b""
     road: NullableText = None
-    stream: NullableText = None
+    stream: Annotated[str | None, JsonText(nullable=True), Named("stream")] = None
     defaultOffset: NullableText = None
     grants: Annotated[tuple[str, ...] | None, JsonList(JsonText(), nullable=True)] = None
 

@@ -7,15 +7,15 @@ S19 in SOURCES.md.
 from typing import Annotated
 
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.message import Doc, Message, Position, Unit, message
+from wiretool.codec.message import Doc, Message, Named, Position, Unit, message
 from wiretool.codec.types import I32, I64, Bool, NamedByte, Rest, Text, UuidText
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega.structures import Zeros
 
 _SPEC = "Streaming Service Wire Protocol (2017), "
 
-_ConnectionId = Annotated[UuidText, Doc("names the appender; several may share one TCP connection")]
-_Segment = Annotated[Text, Doc("name of the segment")]
+_ConnectionId = Annotated[UuidText, Doc("names the appender; several may share one TCP connection"), Named("appender")]
+_Segment = Annotated[Text, Doc("name of the segment"), Named("segment")]
 _ConnectionOffset = Annotated[I64, Unit("bytes"), Position("connection offset", "connection_id", besides=())]
 
 _AT_TAIL = 0x80

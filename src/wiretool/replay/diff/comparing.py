@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
-from wiretool.codec.message import fields_of
+from wiretool.codec.message import Side, fields_of
 from wiretool.records import Record
 from wiretool.replay.diff.aligning import align
 from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
@@ -41,10 +41,12 @@ class _Comparison:
         self._eyes = {name: Eye(manner) for name, manner in manners.items()}
         self._names = names
         self._values = Values()
-        self._subjects, self._other_subjects = subjects_of(one), subjects_of(other)
+        self._subjects, self._other_subjects = subjects_of(one, manners), subjects_of(other, manners)
         #: By the number of the record of the first recording with which it can be judged.
         self._judgements: list[tuple[int, Callable[[], None]]] = []
         self._cut = _cut(one) | _cut(other)
+        #: Protocol, whether of the second -> what `untaken` is asked for.
+        self._untaken: dict[tuple[str, bool], Mapping[int, str]] = {}
         #: Frames of both that belong together.
         self._met: list[Met] = []
         self._outcomes: list[Outcome] = []
@@ -57,7 +59,7 @@ class _Comparison:
             for record in chain.from_iterable(each.records for each in self._other.of(name)):
                 if record.side == "server":
                     eye.hear(record)
-            matched = self._matched(name)
+            matched = self._matched(name, eye)
             for one, other in matched.pairs:
                 _Pair(self, eye, one, other).compare()
             self._outcomes += [self._alone(each, Verdict.MISSING) for each in matched.one]
@@ -67,10 +69,10 @@ class _Comparison:
             judgement()
         return self._outcomes + self._only_other
 
-    def _matched(self, protocol: str) -> Matched:
+    def _matched(self, protocol: str, eye: Eye) -> Matched:
         spoken = (each for each in self._one.of(protocol) if any(record.kind == "frame" for record in each.records))
         heard = (each for each in self._other.of(protocol) if any(record.kind == "frame" for record in each.records))
-        return match(list(spoken), list(heard), self.subject, self.other_subject)
+        return match(list(spoken), list(heard), self.subject, self.other_subject, eye.own)
 
     def subject(self, record: Record) -> tuple[Subject, ...]:
         """What a frame of the first recording is about."""
@@ -87,10 +89,19 @@ class _Comparison:
         more = ", ..." if len(counts) > NAMED_MAX else ""
         where, lacking = self._names if verdict is Verdict.MISSING else self._names[::-1]
         outcome = Outcome(dialogue, None)
-        is_cut = (self._other if verdict is Verdict.MISSING else self._one).is_cut
-        verdict = Verdict.UNKNOWN if is_cut else verdict
+        own, others = (self._one, self._other) if verdict is Verdict.MISSING else (self._other, self._one)
+        why_apart = self._why_apart(dialogue, own, others)
+        if why_apart:
+            outcome.note(Verdict.EXPLAINED, f"only in {where}: {why_apart}")
+            return outcome
+        verdict = Verdict.UNKNOWN if others.is_cut else verdict
         outcome.note(verdict, f"only in {where}; no conversation of {lacking} is like it: {said or 'replies'}{more}")
         return outcome
+
+    def _why_apart(self, dialogue: Dialogue, own: Recording, others: Recording) -> str:
+        """Why no client has a conversation; empty where one has, or the other recording shows such as well."""
+        eye = self._eyes[dialogue.protocol]
+        return "" if eye.apart(others) else eye.apart(own).get(dialogue, "")
 
     # -- for the pairs -------------------------------------------------------------------------------------------------
 
@@ -102,6 +113,13 @@ class _Comparison:
         """Whether some of a conversation was not captured."""
         has_holes = not dialogue.is_opened or any(record.kind == "gap" for record in dialogue.records)
         return has_holes or dialogue in self._cut
+
+    def untaken(self, eye: Eye, *, is_other: bool) -> Mapping[int, str]:
+        """Requests of a recording that its server never took, and why."""
+        key = eye.protocol.name, is_other
+        if key not in self._untaken:
+            self._untaken[key] = eye.untaken(self._other if is_other else self._one)
+        return self._untaken[key]
 
     def meet(self, met: Met) -> None:
         """Two frames belong together."""
@@ -130,7 +148,6 @@ class _Pair:
         self._eye = eye
         self._one = one
         self._other = other
-        self._is_torn, self._is_other_torn = whole.is_torn(one), whole.is_torn(other)
         self._covered, self._other_covered = covered(one, eye), covered(other, eye)
 
     def compare(self) -> None:
@@ -196,6 +213,8 @@ class _Pair:
             for place in self._eye.ids(recorded, self._eye.form(recorded)):
                 if place.steps in told:
                     self._whole.values.bind(CLIENT_ID.kind, place.within, place.value, told[place.steps])
+        if recorded.message == live.message:
+            self._eye.bind_names(self._whole.values, recorded, live)
         judge(self._eye, self._whole.values, outcome, recorded, live, -1)
 
     # -- what was answered ---------------------------------------------------------------------------------------------
@@ -216,18 +235,19 @@ class _Pair:
     def _judge_number(self, outcome: Outcome, replies: Sequence[Record]) -> None:
         is_short = len(replies) < len(outcome.recorded)
         outcome.live.extend(replies[len(outcome.live) :])
-        if self._is_other_torn if is_short else self._is_torn:
-            outcome.note(Verdict.UNKNOWN, self._torn(self._whole.names[is_short]))
+        why = self._loss("server", is_other=is_short)
+        if why:
+            outcome.note(Verdict.UNKNOWN, why)
         else:
             judge_number(self._eye, outcome)
 
-    def _torn_names(self) -> list[str]:
-        return [
-            name for name, torn in zip(self._whole.names, (self._is_torn, self._is_other_torn), strict=True) if torn
-        ]
-
-    def _torn(self, name: str) -> str:
-        return f"bytes of this conversation are missing in {name}"
+    def _loss(self, side: Side, *, is_other: bool) -> str:
+        """Why a recording may lack what a side said; empty where it has all."""
+        dialogue, name = self._other if is_other else self._one, self._whole.names[is_other]
+        if self._whole.is_torn(dialogue):
+            return f"bytes of this conversation are missing in {name}"
+        is_heard = dialogue.is_heard if side == "server" else any(each.side == side for each in dialogue.records)
+        return "" if is_heard else f"nothing that the {side} of this conversation said is in {name}"
 
     # -- what only one has ---------------------------------------------------------------------------------------------
 
@@ -242,7 +262,7 @@ class _Pair:
         """Only the second recording has this."""
         is_request = record.side == "client"
         live = list(replies) if is_request else [record]
-        outcome = Outcome(self._other, record if is_request else None, live=live)
+        outcome = Outcome(self._other, record if is_request else None, live=live, counterpart=self._one)
         self._note_alone(outcome, record, Verdict.EXTRA)
         self._whole.add(outcome, is_other=True)
 
@@ -250,10 +270,13 @@ class _Pair:
         is_missing = verdict is Verdict.MISSING
         at = -1 if outcome.request is not None else 0
         texts = (record.message, ABSENT) if is_missing else (ABSENT, record.message)
-        torn = self._torn_names()
-        lacking = self._whole.names[is_missing]
-        if lacking in torn or (torn and record.side == "server"):  # which may be the reply to what is missing
-            outcome.note(Verdict.UNKNOWN, self._torn(lacking if lacking in torn else torn[0]))
+        loss = self._loss(record.side, is_other=is_missing)
+        if not loss and record.side == "server":  # it may be the reply to what is missing
+            loss = self._loss("server", is_other=not is_missing) or self._loss("client", is_other=not is_missing)
+        if not loss and record.side == "client" and not outcome.recorded and not outcome.live:
+            loss = self._whole.untaken(self._eye, is_other=not is_missing).get(record.n, "")
+        if loss:
+            outcome.note(Verdict.UNKNOWN, loss)
         elif self._says_nothing(record):
             outcome.note(Verdict.NOISE)
         else:
@@ -299,8 +322,9 @@ class _Pair:
                 outcome = Outcome(self._one, None, recorded, live)
                 name, other = self._whole.names
                 told = f"{error} of the {side} ({why}): {len(recorded):,} in {name}, {len(live):,} in {other}"
-                is_torn = self._is_other_torn if len(live) > len(recorded) else self._is_torn
-                outcome.note(Verdict.UNKNOWN if is_torn else Verdict.DIFFERENT, told)
+                is_other = len(live) > len(recorded)
+                loss = self._loss("server", is_other=is_other) or self._loss(side, is_other=not is_other)
+                outcome.note(Verdict.UNKNOWN if loss else Verdict.DIFFERENT, f"{told}; {loss}" if loss else told)
                 self._whole.add(outcome)
 
 
@@ -312,8 +336,8 @@ def _cut(recording: Recording) -> set[Dialogue]:
     return {dialogue for dialogue in recording.dialogues if dialogue not in ended}
 
 
-def _problems(dialogue: Dialogue) -> dict[tuple[str, str, str], list[Record]]:
-    found: dict[tuple[str, str, str], list[Record]] = {}
+def _problems(dialogue: Dialogue) -> dict[tuple[Side, str, str], list[Record]]:
+    found: dict[tuple[Side, str, str], list[Record]] = {}
     for each in dialogue.records:
         if each.kind == "problem":
             found.setdefault((each.side, each.error, each.why), []).append(each)

@@ -1,6 +1,6 @@
 """What of a frame is the caller's own: what it asks of what, whatever ids stand in it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.message import Issued, Position, Role, Varies
@@ -8,6 +8,7 @@ from wiretool.faults.dialects.dialect import Form, Kind
 from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, is_noise
+from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sessions.subjects import Subject, Subjects
 
@@ -21,7 +22,10 @@ class Eye(Manner):
     def __init__(self, manner: Manner) -> None:
         super().__init__(manner.protocol)
         self._manner = manner
+        self.name_role = manner.name_role
         self._known_ids: dict[Kind, Sequence[Pattern]] = {}
+        #: Names of the first recording of which it is known what they are in the second, as no server told it.
+        self._bound: set[str] = set()
 
     def form(self, record: Record) -> Form:
         return self._manner.form(record)
@@ -31,6 +35,7 @@ class Eye(Manner):
 
     def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
         found = [*self._manner.places(record, form, request), *self.ids(record, form)]
+        found += [place for place in self.made_names(record, form) if place.value in self._bound]
         return found + [Place(steps, None, Varies(), None) for steps in self.dialect.carriage_in(record, form)]
 
     def has_ids(self, record: Record) -> bool:
@@ -42,6 +47,27 @@ class Eye(Manner):
         found = [each for pattern in self._ids(record) for each in values_at(form, pattern)]
         return [Place(steps, value, CLIENT_ID, record.connection) for steps, value in found if value is not None]
 
+    def made_names(self, record: Record, form: Form) -> Iterator[Place]:
+        """The names in a frame of which a server has made up a part."""
+        role = self.name_role
+        if role is None:
+            return
+        for pattern in [pattern for pattern, each in self._manner.roles(record) if each == role]:
+            for steps, value in values_at(form, pattern):
+                if isinstance(value, str) and self.stem(value) != value:
+                    yield Place(steps, value, role, None)
+
+    def bind_names(self, values: Values, recorded: Record, live: Record) -> None:
+        """Of two requests that are one: the made-up names are one, too, where no server has told what they are."""
+        told = {place.steps: place.value for place in self.made_names(live, self.form(live))}
+        for place in self.made_names(recorded, self.form(recorded)):
+            role, name = place.role, told.get(place.steps)
+            if name is None or not isinstance(role, Issued) or self.stem(name) != self.stem(place.value):
+                continue
+            if not (values.knows(role, None, place.value) or values.is_taken(role, None, name)):
+                values.bind(role.kind, None, place.value, name)
+                self._bound.add(place.value)
+
     def _ids(self, record: Record) -> Sequence[Pattern]:
         kind = record.side, record.message
         if kind not in self._known_ids:
@@ -50,16 +76,32 @@ class Eye(Manner):
 
     def own(self, record: Record) -> Hashable:
         """What a frame says, without values that a server or the run has made up."""
-        made: Any = self.form(record)
-        for place in self.places(record, made):
+        form: Form = self.form(record)
+        made: Any = form
+        for place in self.places(record, form):
             if is_noise(place.role) or isinstance(place.role, Issued | Position):
-                made = with_value(made, place.steps, None)
+                is_name = place.role == self.name_role
+                made = with_value(made, place.steps, self.stem(place.value) if is_name else None)
+        for place in self.made_names(record, form):
+            made = with_value(made, place.steps, self.stem(place.value))
         return record.message, repr(made)
 
     # -- what the protocol's own manner knows --------------------------------------------------------------------------
 
     def study(self, recording: Recording) -> None:
         self._manner.study(recording)
+
+    def told(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
+        return self._manner.told(record, form, request)
+
+    def stem(self, name: str) -> str:
+        return self._manner.stem(name)
+
+    def apart(self, recording: Recording) -> Mapping[Dialogue, str]:
+        return self._manner.apart(recording)
+
+    def untaken(self, recording: Recording) -> Mapping[int, str]:
+        return self._manner.untaken(recording)
 
     def wants_answer(self, request: Record) -> bool:
         return self._manner.wants_answer(request)
@@ -83,8 +125,22 @@ class Eye(Manner):
         return self._manner.excuse_extra(live, request, dialogue)
 
 
-def subjects_of(recording: Recording) -> dict[int, tuple[Subject, ...]]:
-    """What each frame is about, by its number."""
+def subjects_of(recording: Recording, manners: Mapping[str, Manner] | None = None) -> dict[int, tuple[Subject, ...]]:
+    """What each frame is about, by its number.
+
+    What servers made up in a name gives way to which of its kind it is: the first, the second, and so on.
+    """
     subjects = Subjects()
     records = (record for dialogue in recording.dialogues for record in dialogue.records)
-    return {record.n: subjects.of(record) for record in records if record.kind == "frame"}
+    about = {record.n: (record.protocol, subjects.of(record)) for record in records if record.kind == "frame"}
+    places: dict[Subject, dict[str, int]] = {}
+
+    def told(subject: Subject, manner: Manner | None) -> Subject:
+        stem = subject.name if manner is None or manner.name_role is None else manner.stem(subject.name)
+        if stem == subject.name:
+            return subject
+        known = places.setdefault(subject._replace(name=stem), {})
+        return subject._replace(name=f"{stem}#{known.setdefault(subject.name, len(known))}")
+
+    known = manners or {}
+    return {n: tuple(told(each, known.get(name)) for each in found) for n, (name, found) in sorted(about.items())}

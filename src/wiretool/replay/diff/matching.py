@@ -26,14 +26,23 @@ class Matched(NamedTuple):
     other: list[Dialogue]
 
 
-def match(one: Sequence[Dialogue], other: Sequence[Dialogue], subject: Subject, other_subject: Subject) -> Matched:
+def match(
+    one: Sequence[Dialogue],
+    other: Sequence[Dialogue],
+    subject: Subject,
+    other_subject: Subject,
+    own: Callable[[Record], Hashable] | None = None,
+) -> Matched:
     """Match the conversations of one protocol: first those in the same bytes, then of the same, then the like.
 
-    Of those that ask in the same bytes first those that are answered so.
+    Of those that ask in the same bytes first those that are answered so. Of those that ask of the same, first those
+    that ask the same; `own` is what a frame says, whatever ids stand in it.
     """
     matched = Matched([], list(one), list(other))
     _take_equal(matched, _all_bytes_of, _all_bytes_of)
     _take_equal(matched, _bytes_of, _bytes_of)
+    if own is not None:
+        _take_equal(matched, lambda each: _said_of(each, subject, own), lambda each: _said_of(each, other_subject, own))
     _take_equal(matched, lambda each: _words_of(each, subject), lambda each: _words_of(each, other_subject))
     _take_alike(matched, subject, other_subject)
     return matched
@@ -55,6 +64,10 @@ def _bytes_of(dialogue: Dialogue) -> Hashable:
 
 def _words_of(dialogue: Dialogue, subject: Subject) -> Hashable:
     return tuple((record.message, subject(record)) for record in asked(dialogue) if record.side == "client")
+
+
+def _said_of(dialogue: Dialogue, subject: Subject, own: Callable[[Record], Hashable]) -> Hashable:
+    return tuple((own(record), subject(record)) for record in asked(dialogue) if record.side == "client")
 
 
 def _take_equal(

@@ -4,8 +4,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID, uuid5
 
-from wiretool.codec.message import Issued, Position, Role
+import msgspec
+
+from wiretool.codec.message import Issued, Named, Position, Role
 from wiretool.faults.dialects.dialect import Form
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.pravega_draft.messages import (
@@ -33,6 +36,8 @@ _ELSEWHERE = "one store has all segments, and the draft has no word for making, 
 _HIDDEN = "a hole of the recording hides what it answers"
 _HOLE = "bytes of the server are missing in the recording"
 _LEFT_OUT = "blocks that are not whole in the recording were left out"
+#: What names segments and appenders in what is known of an append.
+_APPEND_NAMES = {"segment": Named("segment"), "connection_id": Named("appender")}
 
 
 class DraftManner(Manner):
@@ -63,6 +68,20 @@ class DraftManner(Manner):
         past = self._pasts.get(record.connection)
         return past is None or record.n not in past.left_out
 
+    def alias(self, record: Record, number: int) -> Record:
+        """With another name in what is known of an append, too."""
+        other = super().alias(record, number)
+        if not record.append:
+            return other
+        names = {name: self.other_name(role, record.append[name], number) for name, role in _APPEND_NAMES.items()}
+        return msgspec.structs.replace(other, append={**record.append, **names})
+
+    def other_name(self, role: Role, name: Any, number: int) -> Any:
+        """Other segments: nobody makes them, and other appenders do not leave them as they were."""
+        if isinstance(role, Named) and role.kind == "appender":
+            return str(uuid5(UUID(name), str(number)))
+        return super().other_name(role, name, number) if name else name
+
     def is_greeted(self, dialogue: Dialogue) -> bool:
         return bool(self._past(dialogue).unbound)
 
@@ -84,7 +103,17 @@ class DraftManner(Manner):
             names = sorted(_bound_in(pasts) - refused)
         return replace(options, segments=names, segment_starts={**starts, **(options.segment_starts or {})})
 
+    def options_with_copies(
+        self, recording: Recording, copies: Sequence[Recording], options: MockOptions
+    ) -> MockOptions:
+        """The segments of each are there."""
+        return self.mock_options(recording.beside(copies), options)
+
     # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def is_basis(self, record: Record) -> bool:
+        """Who appends where."""
+        return isinstance(record.fields, SetupAppend)
 
     def wants_answer(self, request: Record) -> bool:
         if isinstance(request.fields, EndAppendBlock | PartialMessage):

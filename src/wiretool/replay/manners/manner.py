@@ -103,6 +103,8 @@ class Manner:
 
     #: Whether bytes of the client that are no frame are said again as they are.
     is_said_raw = True
+    #: The role of the names of what requests are about, of which servers may have made up a part.
+    name_role: Issued | None = None
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
@@ -116,6 +118,10 @@ class Manner:
 
     def study(self, recording: Recording) -> None:
         """Look over a recording before it is spoken again: what one frame means, another may tell."""
+
+    def untaken(self, recording: Recording) -> Mapping[int, str]:
+        """The requests, by number, that the recorded server never took and clients made again later, and why."""
+        return {}
 
     def apart(self, recording: Recording) -> Mapping[Dialogue, str]:
         """The connections of the protocol that are not spoken again, and why."""
@@ -169,6 +175,10 @@ class Manner:
     def waits(self, record: Record) -> Sequence[Wait]:
         """What servers had done already when a frame of the client came, though no client knew of it."""
         return ()
+
+    def is_basis(self, record: Record) -> bool:
+        """Whether what a client says later means nothing without this: it is said whatever else is chosen."""
+        return False
 
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         """The frame of the client with what its values are now; EncodeError where that cannot be written."""
@@ -226,6 +236,10 @@ class Manner:
         """What the client of that number calls something, where names are the clients'."""
         return f"{name}-{number}" if isinstance(role, Named) and isinstance(name, str) else name
 
+    def stem(self, name: str) -> str:
+        """What no server made up of the name of what a request is about."""
+        return name
+
     def door(self, dialogue: Dialogue) -> str:
         """Which of the addresses of a server a connection goes to: the name of a mock's door, empty for its first."""
         return ""
@@ -255,6 +269,12 @@ class Manner:
     def mock_options(self, recording: Recording, options: MockOptions) -> MockOptions:
         """The options of a mock that is such a server as was recorded."""
         return options
+
+    def options_with_copies(
+        self, recording: Recording, copies: Sequence[Recording], options: MockOptions
+    ) -> MockOptions:
+        """The same, of one that copies find as well: most bring what they need by their preparation."""
+        return self.mock_options(recording, options)
 
     def delays(self, recording: Recording) -> Mapping[int, int]:
         """Requests that were done late, by number, and the frames behind which they are said, to be done at once."""

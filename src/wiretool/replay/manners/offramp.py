@@ -6,7 +6,7 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from wiretool.codec.message import Issued, Message, Position, Role
+from wiretool.codec.message import Issued, Message, Named, Position, Role, fields_of
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import with_value
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -16,6 +16,7 @@ from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.messages import (
     Close,
     CommitEvent,
+    HandshakeRequest,
     HandshakeResponse,
     MessageEvent,
     Ping,
@@ -27,7 +28,7 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
 from wiretool.replay.manners.offramp_course import Course, course_of, courses_of
 from wiretool.replay.manners.offramp_excuses import Excuses
-from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head
+from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head, with_stream
 from wiretool.replay.manners.offramp_matching import Matcher
 from wiretool.replay.manners.offramp_roads import credentials_of, is_decided, roads_of
 from wiretool.replay.values import Values
@@ -117,6 +118,10 @@ class OfframpManner(Manner):
         """Every frame has a new mask, and hangs on those before it where they are compressed."""
         return True
 
+    def is_basis(self, record: Record) -> bool:
+        """Without it nothing but HTTP is spoken."""
+        return record.message == "HandshakeRequest"
+
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         assert isinstance(conversation, Connection)
         if record.message == "HandshakeRequest":
@@ -143,6 +148,13 @@ class OfframpManner(Manner):
             if live != place.value:
                 made = with_value(made, place.steps, live)
         return None if made is form else self.protocol.from_json(record.message, "client", made)
+
+    def alias(self, record: Record, number: int) -> Record:
+        """Another stream of the same road: streams are the clients', roads and what is on them the servers'."""
+        if not isinstance(record.fields, HandshakeRequest):
+            return record
+        role = next(field.role for field in fields_of(HandshakeRequest) if isinstance(field.role, Named))
+        return with_stream(record, lambda name: self.other_name(role, name, number))
 
     def is_greeted(self, dialogue: Dialogue) -> bool:
         return self._course(dialogue).is_greeted
@@ -183,6 +195,12 @@ class OfframpManner(Manner):
             auth=options.auth or credentials_of(courses),
             like_real=options.like_real or not is_decided(courses),
         )
+
+    def options_with_copies(
+        self, recording: Recording, copies: Sequence[Recording], options: MockOptions
+    ) -> MockOptions:
+        """What is on the roads is there for all; each stream begins where it did, and is told of it as it was."""
+        return self.mock_options(recording.beside(copies), options)
 
     # -- what is answered ----------------------------------------------------------------------------------------------
 

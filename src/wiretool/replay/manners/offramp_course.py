@@ -261,11 +261,12 @@ def course_of(dialogue: Dialogue, *, is_ended: bool = True, is_left: bool = True
     is_upgraded = any(isinstance(each.fields, HandshakeResponse) and each.fields.status == 101 for each in frames)
     is_event = any(isinstance(each.fields, ConnectionEvent | MessageEvent) for each in frames)
     is_greeted = not heads
+    unnamed = "-".join(str(number) for number in (dialogue.number, *dialogue.copies))
     cuts = Cuts(dialogue, is_torn=is_greeted)
     return Course(
         dialogue,
         path.road if path else f"road-of-{dialogue.number}",
-        path.stream if path else f"stream-of-{dialogue.number}",
+        path.stream if path else f"stream-of-{unnamed}",
         path.default_offset if path else "EARLIEST",
         is_greeted,
         is_event or (is_greeted and not is_upgraded),

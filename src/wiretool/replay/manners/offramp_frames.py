@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.offramp import events, framing
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.framing import RSV1
+from wiretool.protocols.offramp.handshake import read_handshake
 from wiretool.protocols.offramp.http import read_head
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Identity
@@ -20,6 +23,7 @@ from wiretool.servers.offramp.upgrade import accept_of
 
 _KEY = re.compile(rb"(?im)^(Sec-WebSocket-Key[ \t]*:[ \t]*)([^\r\n]*?)([ \t]*\r?)$")
 _HOST = re.compile(rb"(?im)^(Host[ \t]*:[ \t]*)([^\r\n]*?)([ \t]*\r?)$")
+_STREAM = re.compile(rb"/roads/[^/]+/streams/([^/]+)/messages")
 _KEY_BYTES = 16
 #: The message that a frame completes as it is to be now; None where it may go as it was recorded.
 Changed = Callable[[Record], Message | None]
@@ -44,6 +48,18 @@ def renewed_head(record: Record, identity: Identity, rng: random.Random) -> tupl
     new = base64.b64encode(rng.randbytes(_KEY_BYTES))
     lines = _KEY.sub(lambda found: found[1] + new + found[3], lines)
     return lines + rest, {accept_of(keys[0][1].decode("ascii")): accept_of(new.decode("ascii"))}
+
+
+def with_stream(record: Record, rename: Callable[[str], str]) -> Record:
+    """A handshake that is about another stream, where its target names one; all else stays as the client wrote it."""
+    line, end, rest = record.raw.partition(b"\n")
+    found = _STREAM.search(line.partition(b"?")[0])
+    if found is None:
+        return record
+    start, stop = found.span(1)
+    name = rename(found[1].decode("latin-1")).encode("latin-1")
+    raw = line[:start] + name + line[stop:] + end + rest
+    return msgspec.structs.replace(record, fields=read_handshake("client", raw, 0, len(raw)).message, raw=raw)
 
 
 def _with_header(lines: bytes, name: bytes, value: bytes) -> bytes:

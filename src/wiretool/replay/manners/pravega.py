@@ -1,6 +1,7 @@
 """How Pravega's protocol is spoken again."""
 
 import random
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
@@ -31,13 +32,14 @@ from wiretool.protocols.pravega.segments import (
     StreamSegmentInfo,
 )
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
+from wiretool.protocols.pravega.structures import NAME
 from wiretool.protocols.pravega.tables import TableEntriesDeltaRead
 from wiretool.records import Record
 from wiretool.replay.manners.controller import TOKEN
 from wiretool.replay.manners.controller_names import other_scope, stream_of
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk, Wait
 from wiretool.replay.manners.pravega_acks import Acks
-from wiretool.replay.manners.pravega_appends import frames_of
+from wiretool.replay.manners.pravega_appends import Fate, frames_of
 from wiretool.replay.manners.pravega_calls import names_told, own_connections
 from wiretool.replay.manners.pravega_excuses import Excuses, is_unloading
 from wiretool.replay.manners.pravega_order import waits_of
@@ -49,13 +51,18 @@ from wiretool.servers.options import MockOptions
 from wiretool.servers.pravega.mock import ADMIN_DOOR, NEWEST_VERSION, OLDEST_SERVED_VERSION
 from wiretool.sessions.dialogues import Dialogue, Recording
 
-_NAME = "segment name"
+_NAME = NAME.kind
+_OWN = "the controller's own connection to its store, which each has for itself"
+#: What the server makes up stands behind these, in the names of parts of transactions and of transient segments.
+_MADE_UP = re.compile("#transaction[.]|#transient[.]")
 #: Where a segment begins that was not truncated since the recording began.
 START = Issued("segment start", "segment_name")
 
 
 class PravegaManner(Manner):
     """Segments, writers and tables."""
+
+    name_role = NAME
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
@@ -66,9 +73,14 @@ class PravegaManner(Manner):
         self._acks = Acks()
         self._excuses = Excuses(self._past, self._acks, Recording())
 
+    def untaken(self, recording: Recording) -> Mapping[int, str]:
+        """Appends that were lost with their connection."""
+        past = past_of(recording)
+        return {n: past.unsaid[n] for n, append in past.log.of.items() if append.fate is Fate.LOST and n in past.unsaid}
+
     def apart(self, recording: Recording) -> Mapping[Dialogue, str]:
-        """The controller's own, where its calls are said again: this one has its own too."""
-        return dict.fromkeys(own_connections(recording), "the controller's own connection: this one has its own")
+        """The controller's own, where its calls are said again."""
+        return dict.fromkeys(own_connections(recording), _OWN)
 
     def study(self, recording: Recording) -> None:
         """What the recording takes for granted is inferred once."""
@@ -127,6 +139,10 @@ class PravegaManner(Manner):
         """Appends and reads in a segment that another client ends."""
         return self._waits.get(record.n, ())
 
+    def is_basis(self, record: Record) -> bool:
+        """What wire version is spoken, and who appends where."""
+        return isinstance(record.fields, Hello | SetupAppend)
+
     def renewed(self, record: Record, values: Values, conversation: Conversation, rng: random.Random) -> bytes:
         """Not what the recorded server never took: the client says it again later."""
         if record.n in self._past.unsaid:
@@ -150,6 +166,10 @@ class PravegaManner(Manner):
         if isinstance(role, Issued) and role.kind == _NAME:
             return other_scope(name, number)
         return str(uuid5(UUID(name), str(number))) if isinstance(role, Named) else name
+
+    def stem(self, name: str) -> str:
+        """Of a part of a transaction, or a transient segment, the segment that it becomes part of."""
+        return _MADE_UP.split(name, maxsplit=1)[0]
 
     def door(self, dialogue: Dialogue) -> str:
         """Flushing and listing are asked at the admin port."""

@@ -109,7 +109,7 @@ def report_of(
     by_dialogue: dict[Dialogue, Counter[Verdict]] = {}
     reasons: Counter[tuple[Verdict, str]] = Counter()
     for outcome in ordered:
-        by_dialogue.setdefault(outcome.dialogue, Counter())[outcome.verdict] += 1
+        by_dialogue.setdefault(outcome.counterpart or outcome.dialogue, Counter())[outcome.verdict] += 1
         if outcome.verdict in (Verdict.EXPLAINED, Verdict.UNKNOWN):
             reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += 1
     counts = Counter(outcome.verdict for outcome in ordered)

@@ -137,7 +137,7 @@ class Consumer:
             position = self._positions[index]
             if not partition.first <= position <= partition.end:
                 position = self._positions[index] = self._start_of(index)
-            if self._left and position < partition.end:
+            if self._left and position < self._road.end(self._stream, index):
                 self._left -= 1
                 self._positions[index] = position + 1
                 entry = partition.at(position)
@@ -166,8 +166,9 @@ class Consumer:
 
     def _start_of(self, index: int) -> int:
         """Where a partition begins for which nothing that is there is committed."""
-        partition = self._road.partitions[index]
-        return partition.end if self._starts_at_end else partition.first
+        if self._starts_at_end:
+            return self._road.end(self._stream, index)
+        return self._road.partitions[index].first
 
     def _commit(self, offsets: Mapping[int, int]) -> bool:
         if self._group is None:

@@ -149,8 +149,8 @@ class OfframpMock(Mock):
         )
 
     def _go_on(self, road: Road, name: ConsumerName, count: int) -> None:
-        """A consumer has been served so many events: what came to the road then comes now."""
-        if self._roads.release(road, name, count, self.now_ns):
+        """A consumer has been served so many events: what came to the road then is there now."""
+        if road.go_on(name, count):
             road.pump()
 
     def gone(self, path: StreamPath) -> None:

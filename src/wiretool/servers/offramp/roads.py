@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from wiretool import limits
 from wiretool.errors import UsageError
 from wiretool.protocols.offramp import events
@@ -35,8 +33,8 @@ class RoadStart:
     committed: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     #: Which authority holds which sensitivities; None: as on any road.
     permissions: Mapping[str, Set[str]] | None = None
-    #: For a consumer, how much of the feed is on the road once so many of its events are served, the index. Where any
-    #: is named, the feed comes no sooner, and with whoever else comes all at once; where none is, it is there at once.
+    #: For a consumer, how much of the road is there for its stream once so many of its events are served, the index.
+    #: For a stream of which none is named, and once another consumer of it was served, all of it is there.
     paces: Mapping[ConsumerName, Sequence[Ends]] = field(default_factory=dict)
 
 
@@ -52,14 +50,36 @@ class Road:
         #: Connections on it.
         self.users = 0
         self._turn = 0
-        #: Of the feed, what is not there yet, by partition.
-        self.held: dict[int, deque[FeedMessage]] = {}
         self._came: Counter[str] = Counter()
+        #: How much of it is there by now for a stream that is told of it at a pace.
+        self._shown: dict[str, dict[int, int]] = {stream: {} for stream, _ in self.start.paces}
 
     def came(self, stream: str) -> ConsumerName:
         """A further consumer of a stream has come; its name."""
         self._came[stream] += 1
         return stream, self._came[stream] - 1
+
+    def end(self, stream: str, index: int) -> int:
+        """The offset behind the last message of a partition that is there for a stream."""
+        partition = self.partitions[index]
+        if stream not in self._shown:
+            return partition.end
+        return min(max(self._shown[stream].get(index, 0), partition.first), partition.end)
+
+    def go_on(self, name: ConsumerName, count: int) -> bool:
+        """Show what is there for a stream once a consumer has been served so many events; whether that is more."""
+        stream, _ = name
+        shown = self._shown.get(stream)
+        if shown is None:
+            return False
+        paces = self.start.paces
+        if name not in paces:
+            del self._shown[stream]
+            return True
+        ends = paces[name][count] if count < len(paces[name]) else {}
+        more = {index: end for index, end in ends.items() if end > shown.get(index, 0)}
+        shown.update(more)
+        return bool(more)
 
     def group(self, stream: str) -> Group:
         """The consumers and commits of a stream. Streams that only have old commits are forgotten where many are."""
@@ -162,30 +182,9 @@ class Roads:
         if road is None and self.has(name):
             road = self._roads[name] = Road(name, self._partitions_of(name), self._later, self._starts.get(name))
             for message in self._feed:
-                if message.road not in (None, name):
-                    continue
-                if road.start.paces:
-                    road.held.setdefault(road.place(message), deque()).append(message)
-                else:
+                if message.road in (None, name):
                     self.put(road, message, now_ns)
         return road
-
-    def release(self, road: Road, name: ConsumerName, count: int, now_ns: int) -> bool:
-        """Put on the road what of its feed is there once a consumer has been served so many events; whether any was."""
-        if not road.held:
-            return False
-        paces = road.start.paces
-        if name not in paces:
-            ends: Ends = {index: road.partitions[index].end + len(held) for index, held in road.held.items()}
-        else:
-            ends = paces[name][count] if count < len(paces[name]) else {}
-        is_more = False
-        for index, end in ends.items():
-            held = road.held.get(index, ())
-            while held and road.partitions[index].end < end:
-                self.put(road, msgspec.structs.replace(held.popleft(), partition=index), now_ns)
-                is_more = True
-        return is_more
 
     def put(self, road: Road, message: FeedMessage, now_ns: int) -> tuple[int, int]:
         """Append a message to a road; its partition and offset. EncodeError: its payload is no JSON."""

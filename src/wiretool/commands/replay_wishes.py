@@ -1,0 +1,151 @@
+"""What is wished for of `wiretool replay`: its options, checked."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.options import ReportFormat
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.net.addresses import Address
+
+#: The name under which `--controller` is a target.
+CONTROLLER = "pravega-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read, and which of it is said."""
+
+    captures: Sequence[Path] | None
+    protocol: str
+    ports: Sequence[str] | None
+    where: str = ""
+    from_s: float = 0.0
+    to_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """Whom it is said to, and how."""
+
+    #: By protocol or door, empty for the only one there is; none for mocks of our own.
+    targets: "Mapping[str, Address]"
+    prepare: bool | None
+    speed: float
+    timeout_s: float
+    record: Path | None
+    rules: Sequence[str]
+    rules_file: Path | None
+    seed: int
+    #: Whether it is played twice, to learn what is another in each run; and whom else it is played to.
+    learns: bool = False
+    against: "Mapping[str, Address]" = field(default_factory=dict)
+    #: How many copies of it play at once, and how often that is done.
+    connections: int = 1
+    repeats: int = 1
+    #: Under which names: those of the copy of that number, 0 for the recorded ones.
+    copy: int = 0
+    #: As whom clients speak.
+    token: str | None = None
+    headers: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """What is made of the answers."""
+
+    form: ReportFormat
+    output: Path | None
+    junit: Path | None
+    html: Path | None
+    expect: Path | None
+
+
+def speed_from(text: str) -> float:
+    """How many times as fast as recorded; UsageError for what is none."""
+    if text == "max":
+        return inf
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < inf:
+        raise UsageError(f"--speed {text!r}: wants a number above 0, as 1 or 0.5, or max")
+    return speed
+
+
+def targets_from(
+    texts: Sequence[str] | None, allowed: Sequence[str], *, option: str = "--target"
+) -> "dict[str, Address]":
+    """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
+    from wiretool.net.addresses import address_from, is_loopback
+
+    found: dict[str, Address] = {}
+    for text in texts or ():
+        name, equals, rest = text.partition("=")
+        address = address_from(rest if equals else text, option=option)
+        if not is_loopback(address.host) and address.host not in allowed:
+            raise UsageError(f"{option} {address} is another machine; if that is meant, --allow-remote {address.host}")
+        found[name if equals else ""] = address
+    return found
+
+
+def controller_from(text: str, allowed: Sequence[str]) -> "dict[str, Address]":
+    """The address of Pravega's controller as that of a target, if one is given; errors as of `targets_from`."""
+    found = targets_from([text], allowed, option="--controller") if text else {}
+    return dict(zip([CONTROLLER], found.values(), strict=False))
+
+
+def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]]:
+    """Headers in `NAME: VALUE`, and Authorization for `USER:PASSWORD`; UsageError for what is neither."""
+    found = []
+    for text in texts or ():
+        name, colon, value = text.partition(":")
+        if not (colon and name and name.isascii() and all(each.isalnum() or each in "-_" for each in name)):
+            raise UsageError(f"--header {text!r}: wants NAME: VALUE")
+        if not value.isprintable() or not value.isascii():
+            raise UsageError(f"--header {text!r}: the value wants printable ASCII")
+        found.append((name, value.strip()))
+    if user:
+        if ":" not in user:
+            raise UsageError("--user wants USER:PASSWORD")
+        found.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
+    return found
+
+
+def check_span(reading: Reading) -> None:
+    """UsageError where the wished part of a recording is none."""
+    if not isfinite(reading.from_s) or not isfinite(reading.to_s or 0):
+        raise UsageError("--from and --to want seconds")
+    if reading.to_s is not None and reading.to_s <= reading.from_s:
+        raise UsageError(f"--to {reading.to_s:g} is not behind --from {reading.from_s:g}: nothing is in between")
+
+
+def check_files(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
+    """UsageError where something is read and written at once, or two things are written to one place."""
+    from wiretool.sinks.output import check_not_read
+
+    written = dict(_written(playing, judging))
+    if is_dry and (unused := [name for name in written if name not in ("-o", "the report")]):
+        raise UsageError(f"{unused[0]} has nothing to write with --dry-run, which says nothing to anybody")
+    read = [path for path in (*(reading.captures or ()), judging.expect, playing.rules_file) if path is not None]
+    for path in written.values():
+        check_not_read(path, read)
+    for (one, path), (other, other_path) in combinations(written.items(), 2):
+        if path.absolute() == other_path.absolute():
+            where = "stdout" if str(path) == "-" else str(path)
+            raise UsageError(f"{one} and {other} would both be written to {where}: give one a file of its own")
+
+
+def _written(playing: Playing, judging: Judging) -> Iterator[tuple[str, Path]]:
+    """What is written, and where: `-` is stdout."""
+    yield ("the report", Path("-")) if judging.output is None else ("-o", judging.output)
+    for name, path in (("--junit", judging.junit), ("--html", judging.html), ("--record", playing.record)):
+        if path is not None:
+            yield name, path
