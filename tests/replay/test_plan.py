@@ -45,9 +45,10 @@ def test_each_connection_is_told_with_what_is_said_on_it() -> None:
     assert second.endswith("pravega: 1 Hello, 1 bytes that are no frame")
 
 
-def test_a_connection_on_which_nothing_is_said_is_told_too() -> None:
-    (first, *_) = planned(recorded(talk()), is_wanted=lambda record: False)
-    assert first.endswith("pravega: nothing")
+def test_a_connection_on_which_nothing_is_wanted_is_told_to_be_left_out() -> None:
+    heading, why = planned(recorded(talk()), is_wanted=lambda record: False)
+    assert heading == "left out:"
+    assert why.endswith(": not asked for")
 
 
 def test_of_nothing_there_is_nothing_to_tell() -> None:
