@@ -58,3 +58,21 @@ def test_little_is_loaded_before_signals_are_heeded() -> None:
         "import sys; before = set(sys.modules); import wiretool.__main__; print(*set(sys.modules) - before)"
     )
     assert {"typing", "typer", "re", "wiretool.cli"}.isdisjoint(ended.stdout.split())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what Arrow is built with elsewhere is not known")
+@pytest.mark.parametrize(("chosen", "backend"), [("", "jemalloc"), ("system", "system")])
+def test_arrow_gives_memory_back_unless_somebody_chose_otherwise(chosen: str, backend: str) -> None:
+    ended = started(f"""
+import os, sys
+os.environ.pop("ARROW_DEFAULT_MEMORY_POOL", None)
+if {chosen!r}: os.environ["ARROW_DEFAULT_MEMORY_POOL"] = {chosen!r}
+sys.argv = ["wiretool", "--version"]
+from wiretool.__main__ import main
+try: main()
+except SystemExit: pass
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name)
+""")
+    assert ended.stdout.splitlines()[-1] == backend
+    assert ended.stderr == ""
