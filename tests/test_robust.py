@@ -136,7 +136,7 @@ def mutate(data: bytes, changes: Sequence[tuple[str, int, int, bytes]]) -> bytes
 
 @pytest.mark.parametrize("name", SMALL)
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_a_damaged_capture(name: str, data: st.DataObject) -> None:
     raw = (CAPTURES / name).read_bytes()
     survives(mutate(raw, data.draw(mutations(len(raw)))))
@@ -144,7 +144,7 @@ def test_a_damaged_capture(name: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SMALL if not name.endswith((".gz", "ng"))])
 @given(data=st.data())
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_a_capture_whose_packets_are_damaged(name: str, data: st.DataObject) -> None:
     """The file itself stays whole: the damage is in the packets, so it gets as far as the protocols."""
     raw = bytearray((CAPTURES / name).read_bytes())

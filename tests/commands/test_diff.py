@@ -139,7 +139,7 @@ def test_one_field_that_a_fault_changed_is_the_one_difference(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "name",
     [
-        *("pravega/txn.pcap", "pravega/read.pcap", "pravega/reconnect.pcap", "pravega/py_inflight.pcap.gz"),
+        *("pravega/txn.pcap", "pravega/read.pcap", "pravega/py_inflight.pcap.gz"),
         *("offramp/plain.pcap", "sbp/rs_fetch.pcap", "sbp-0.1/s1_streams.pcap", "pravega-draft/blocks.pcap"),
     ],
 )
