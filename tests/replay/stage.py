@@ -1,6 +1,6 @@
 """A replay against a mock in memory: no sockets, and time passes as fast as nobody needs it."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -9,7 +9,7 @@ from pathlib import Path
 from wiretool.capture.files import read_packets
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Manner
+from wiretool.replay.manners.manner import Manner, Verdict
 from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
@@ -110,6 +110,19 @@ class Stage:
         for number in sent:
             if more := mock.drained(number, self.now_ns):
                 self._answer(mock, more)
+
+
+def counts(replayed: Replayed) -> Counter[Verdict]:
+    """How many outcomes have which verdict."""
+    return Counter(outcome.verdict for outcome in replayed.outcomes)
+
+
+def check_no_finding(replayed: Replayed) -> None:
+    """Something came of it, no finding, and what is not simply the same has a reason."""
+    assert replayed.outcomes
+    assert not replayed.findings
+    for outcome in replayed.outcomes:
+        assert outcome.reasons or outcome.verdict not in (Verdict.EXPLAINED, Verdict.UNKNOWN)
 
 
 def replay(

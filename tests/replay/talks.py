@@ -56,7 +56,13 @@ def appending(
     number: int = 1, *, event: bytes = b"hello", writer: str = WRITER, request_id: int = 2, length: int = 13
 ) -> Says:
     data = len(event).to_bytes(8, "big") + event
-    asked = AppendBlockEnd(
+    asked = block(number, data, writer=writer, request_id=request_id)
+    return [client(asked), server(ack(number, length, writer=writer, request_id=request_id))]
+
+
+def block(number: int, data: bytes, *, writer: str = WRITER, request_id: int) -> AppendBlockEnd:
+    """The append of one event, whose bytes in the segment are `data`."""
+    return AppendBlockEnd(
         writer_id=writer,
         size_of_whole_events=len(data),
         data=data,
@@ -64,14 +70,17 @@ def appending(
         last_event_number=number,
         request_id=request_id,
     )
-    answered = DataAppended(
+
+
+def ack(number: int, length: int, *, writer: str = WRITER, request_id: int) -> DataAppended:
+    """What is said to it, when the segment is so long."""
+    return DataAppended(
         writer_id=writer,
         event_number=number,
         previous_event_number=number - 1,
         request_id=request_id,
         current_segment_write_offset=length,
     )
-    return [client(asked), server(answered)]
 
 
 def reading(

@@ -1,6 +1,5 @@
 """Conversations of the 2017 draft, recorded from its mock, are spoken again to others that are in another state."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from tests.helpers.captures import tcp_packets
 from tests.protocols.pravega_draft.talk import ID, OTHER, begin, end
-from tests.replay.stage import Replayed, Stage, replay
+from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
 from wiretool.capture.items import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega_draft.framing import encode
@@ -91,10 +90,6 @@ def played(recording: Recording, mock: Mock | None = None) -> Replayed:
     return Replayed(recording, script, player.outcomes(), player)
 
 
-def counts(replayed: Replayed) -> Counter[Verdict]:
-    return Counter(outcome.verdict for outcome in replayed.outcomes)
-
-
 EVERYTHING = [
     setup(),
     *block(0, EVENT, EVENT),
@@ -110,9 +105,7 @@ EVERYTHING = [
 
 @pytest.mark.parametrize("path", sorted(OWN.glob("*.pcap*")), ids=lambda path: path.name)
 def test_a_capture_replays_without_a_finding(path: Path) -> None:
-    replayed = replay(path)
-    assert replayed.outcomes
-    assert not replayed.findings
+    check_no_finding(replay(path))
 
 
 def test_a_fresh_mock_says_the_same() -> None:

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.conftest import SHARED
-from tests.replay.stage import Replayed, Stage, replay
+from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.protocols.registry import PROTOCOLS
@@ -48,17 +47,9 @@ def mock_of(path: Path, options: MockOptions | None = None) -> tuple[Mock, MockO
     return mock_for("offramp", made), made
 
 
-def counts(replayed: Replayed) -> Counter[Verdict]:
-    return Counter(outcome.verdict for outcome in replayed.outcomes)
-
-
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_a_capture_replays_without_a_finding(path: Path) -> None:
-    replayed = replay(path)
-    assert replayed.outcomes
-    assert not replayed.findings
-    for outcome in replayed.outcomes:
-        assert outcome.reasons or outcome.verdict not in (Verdict.EXPLAINED, Verdict.UNKNOWN)
+    check_no_finding(replay(path))
 
 
 @pytest.mark.parametrize("name", ["plain", "plain_resume", "deflate_context_takeover", "framing"])

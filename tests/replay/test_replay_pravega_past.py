@@ -1,16 +1,14 @@
 """What is inferred of a store from what was recorded of it."""
 
-from uuid import UUID
-
 from tests.helpers.captures import tcp_packets
+from tests.replay import talks
+from tests.replay.talks import SEGMENT, WRITER
 from wiretool.capture.items import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, NoSuchSegment, SegmentIsSealed
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import (
-    AppendBlockEnd,
     AppendSetup,
-    DataAppended,
     Hello,
     ReadSegment,
     SegmentRead,
@@ -23,9 +21,7 @@ from wiretool.replay.manners.pravega_past import past_of
 from wiretool.replay.manners.pravega_state import Delete, Extend, Held, Past, Seal
 from wiretool.replay.recording import recording_of
 
-SEGMENT = "scope/stream/0.#epoch.0"
 TABLE = "scope/table/0.#epoch.0"
-WRITER = str(UUID(int=7))
 HELLO = Hello(high_version=17, low_version=5)
 
 
@@ -42,26 +38,11 @@ def set_up(last: int) -> list[tuple[Side, Message]]:
 
 
 def append(number: int, data: bytes) -> tuple[Side, Message]:
-    end = AppendBlockEnd(
-        writer_id=WRITER,
-        size_of_whole_events=len(data),
-        data=data,
-        num_events=1,
-        last_event_number=number,
-        request_id=number,
-    )
-    return "client", end
+    return "client", talks.block(number, data, request_id=number)
 
 
 def ack(number: int, length: int) -> tuple[Side, Message]:
-    told = DataAppended(
-        writer_id=WRITER,
-        event_number=number,
-        previous_event_number=number - 1,
-        request_id=number,
-        current_segment_write_offset=length,
-    )
-    return "server", told
+    return "server", talks.ack(number, length, request_id=number)
 
 
 def read(offset: int, data: bytes) -> list[tuple[Side, Message]]:

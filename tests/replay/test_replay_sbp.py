@@ -1,6 +1,5 @@
 """Recorded SBP conversations are spoken again to a mock: nothing differs, or what does is found."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import HERE, SHARED
 from tests.helpers.captures import tcp_packets
 from tests.replay.mutants import Spot, mutated
-from tests.replay.stage import START_NS, Replayed, Stage, replay
+from tests.replay.stage import START_NS, Replayed, Stage, check_no_finding, counts, replay
 from wiretool.capture.files import read_packets
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.message import Side
@@ -67,17 +66,9 @@ def mock_of(path: Path) -> Mock:
     return mock_for(name, options)
 
 
-def counts(replayed: Replayed) -> Counter[Verdict]:
-    return Counter(outcome.verdict for outcome in replayed.outcomes)
-
-
 @pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
 def test_a_capture_replays_without_a_finding(path: Path) -> None:
-    replayed = replay(path)
-    assert replayed.outcomes
-    assert not replayed.findings
-    for outcome in replayed.outcomes:
-        assert outcome.reasons or outcome.verdict not in (Verdict.EXPLAINED, Verdict.UNKNOWN)
+    check_no_finding(replay(path))
 
 
 @pytest.mark.parametrize("name", ["mixed_noise", "sdk_main", "rs_fetch", "pd_heartbeat", "s1_streams"])

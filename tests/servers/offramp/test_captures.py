@@ -202,6 +202,7 @@ def test_recorded_clients_are_answered_as_by_the_original(name: str) -> None:
     paths = [folder / f"{name}.pcap" for folder in (HERE, SHARED / "captures" / "offramp")]
     path = next((path for path in paths if path.exists()), None)
     if path is None:
+        assert not SHARED.exists(), f"the capture {name} is missing"
         pytest.skip(f"the capture {name} is not here")
     truth = json.loads(path.with_suffix(".truth.json").read_text())
     port = f":{truth['server_port']}"
