@@ -80,7 +80,8 @@ def test_an_unknown_interface() -> None:
 
 
 def test_no_permission(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scapy.config import conf
+    # Importing Scapy's layers is what chooses its sockets: one is replaced after that, whatever test runs first.
+    from scapy.layers.l2 import conf
 
     def refuse(**_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
