@@ -166,3 +166,12 @@ CONTROLLER_DELETED_STREAMS_MAX = 10_000
 #: them if nobody reads them. Longer segments begin later.
 REPLAY_OLD_BYTES_MAX = 64 * 1024 * 1024
 REPLAY_UNREAD_BYTES_MAX = 1024 * 1024
+
+#: Bench: one run, its warm-up included: a load that was forgotten ends by itself.
+BENCH_S_MAX = 3_600.0
+#: Bench: bytes of the events of one append; a Pravega client sends no larger batch (PendingEvent.java: 2 x 8 MiB).
+BENCH_APPEND_BYTES_MAX = 16 * 1024 * 1024 - 64
+#: Bench: users on one connection each; the ports of an address pair are no more.
+BENCH_USERS_MAX = 28_000
+#: Bench: exchanges a second that may be asked for.
+BENCH_RATE_MAX = 10_000_000.0

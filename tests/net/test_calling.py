@@ -117,7 +117,7 @@ def is_open(port: int) -> bool:
 def test_each_door_of_each_mock_is_found_by_its_name_and_the_first_without_one() -> None:
     one, other = Doors(), Doors("sbp")
     caller = Saying(("pravega", ""), ("pravega", "second"), ("sbp", "second"), ("sbp", "first"), data=b"\x03ab")
-    assert called(caller, {"pravega": one, "sbp": other}) == Called(True, 4, "")
+    assert called(caller, {"pravega": one, "sbp": other}) == Called(None, 4, "")
     assert sorted(one.greeted) == ["first", "second"]
     assert sorted(other.greeted) == ["first", "second"]
     assert caller.heard == dict.fromkeys(range(4), b"\x03ab")
@@ -154,7 +154,7 @@ def test_a_server_that_is_not_there_is_told() -> None:
         there = Address(*nobody.getsockname())
         caller = Saying(("pravega", ""))
         found = call(caller, Stage({("pravega", ""): there}))
-    assert found == Called(True, 0, f"cannot reach {there}: Connection refused")
+    assert found == Called(None, 0, f"cannot reach {there}: Connection refused")
     assert caller.lost_why == [found.why_unreached]
 
 
@@ -164,7 +164,7 @@ def test_addresses_and_mocks_stand_beside_each_other() -> None:
         # The kernel takes the connection; nobody answers on it, which resets it when the server goes.
         caller.over.add(0)
         found = call(caller, Stage({("offramp", ""): Address(*server.getsockname())}, {"pravega": EchoMock()}))
-    assert (found.is_whole, found.reached) == (True, 2)
+    assert (found.stopped_by, found.reached) == (None, 2)
     assert caller.heard == {0: b"", 1: b"\x03ab"}
 
 
@@ -174,7 +174,7 @@ def test_addresses_and_mocks_stand_beside_each_other() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_before_its_end(number: signal.Signals) -> None:
     mock = Doors()
-    assert called(Saying(("pravega", ""), stop=number), {"pravega": mock}) == Called(False, 1, "")
+    assert called(Saying(("pravega", ""), stop=number), {"pravega": mock}) == Called(number, 1, "")
     assert not is_open(mock.bound_at["first"])
 
 
@@ -188,7 +188,7 @@ def test_rules_act_on_the_mock_of_their_protocol_alone() -> None:
     for protocol in ("pravega", "sbp"):
         caller = Saying(("pravega", ""))
         rules = [parse_rule(rule if protocol == "pravega" else 'message == "PING": drop', protocols=[protocol])]
-        assert called(caller, {"pravega": PravegaMock(wire_version=17)}, rules=rules, tell=told.append).is_whole
+        assert called(caller, {"pravega": PravegaMock(wire_version=17)}, rules=rules, tell=told.append).stopped_by is None
         heard[protocol] = caller.heard[0]
     assert heard["sbp"] == encode(Hello(high_version=17, low_version=5), "server")
     assert heard["pravega"] == encode(Hello(high_version=9, low_version=5), "server")
@@ -198,7 +198,7 @@ def test_what_goes_over_the_wire_is_recorded_in_the_clear() -> None:
     file = BytesIO()
     with Output(file) as output:
         caller = Saying(("pravega", ""))
-        assert called(caller, {"pravega": PravegaMock(wire_version=17)}, record=Pcapng(output)).is_whole
+        assert called(caller, {"pravega": PravegaMock(wire_version=17)}, record=Pcapng(output)).stopped_by is None
     raw = BytesIO(file.getvalue())
     records = list(read(raw))
     assert [(record.side, record.message) for record in records] == [("client", "Hello"), ("server", "Hello")]

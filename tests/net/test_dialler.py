@@ -53,8 +53,10 @@ class Asker(Caller):
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.write(await reader.read())
-    writer.close()
+    try:
+        writer.write(await reader.read())
+    finally:
+        writer.close()
 
 
 def run(asker: Asker, *, port: int | None = None) -> tuple[bool, Dialler]:
@@ -110,6 +112,21 @@ def test_it_can_be_stopped() -> None:
             return await asyncio.wait_for(dialler.run(stopped), 20)
 
     assert asyncio.run(go()) is False
+
+
+@pytest.mark.parametrize("when", ["start", "opened", "received", "ended", "woken"])
+def test_a_defect_of_the_caller_ends_the_run_and_is_told(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever never hears of it would wait for ever."""
+    asker = Asker(1)
+
+    def fail(*told: object) -> list[Act]:
+        raise AssertionError("a defect")
+
+    if when == "woken":
+        asker.wake_ns = 1
+    monkeypatch.setattr(asker, when, fail)
+    with pytest.raises(AssertionError, match="a defect"):
+        run(asker)
 
 
 @pytest.mark.parametrize("wake_s", [0.05])

@@ -27,9 +27,10 @@ def test_a_signal_goes_to_the_loop_and_afterwards_to_whom_it_went_before(number:
 
     async def stopped_by_it() -> None:
         stopped = asyncio.Event()
-        with on_stop(stopped.set):
+        with on_stop(stopped.set) as came:
             signal.raise_signal(number)
             await asyncio.wait_for(stopped.wait(), DEADLINE_S)
+        assert came == [number]
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(stopped_by_it())

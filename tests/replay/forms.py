@@ -1,6 +1,6 @@
 """Messages as JSON forms, and the same messages with one value of them changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,9 @@ from wiretool.faults.places import with_value
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Manner, Steps
+from wiretool.replay.outcomes import Outcome
+from wiretool.replay.report.data import message_of
+from wiretool.replay.spots import Spot, named
 
 #: No more known of any protocol than it declares.
 PLAIN_MANNERS = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
@@ -29,6 +32,15 @@ def leaves_of(form: Any) -> list[tuple[Steps, Any]]:
         (steps, value) for steps, value in places_in(form) if not (isinstance(value, dict | list | tuple) and value)
     ]
     return found or [((), form)]
+
+
+def spots_in(outcomes: Sequence[Outcome]) -> set[Spot]:
+    """The fields in which outcomes differ, whatever element of a list; messages that are missing or too much too."""
+    return {
+        Spot(message_of(outcome, difference), named(difference.steps))
+        for outcome in outcomes
+        for difference in outcome.differences
+    }
 
 
 def is_declared(record: Record) -> bool:

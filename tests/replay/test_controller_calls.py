@@ -14,6 +14,7 @@ from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Say, script_of
+from wiretool.servers.mock import Action
 from wiretool.servers.options import MockOptions
 from wiretool.servers.pravega.mock import PravegaMock
 from wiretool.sessions.dialogues import Told
@@ -123,6 +124,27 @@ def test_one_thing_said_otherwise_is_found_there(
 
 
 # -- what a controller does --------------------------------------------------------------------------------------------
+
+
+class Hearing(PravegaMock):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(wire_version=17)
+        self.heard: dict[int, bytes] = {}
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+        self.heard[connection] = self.heard.get(connection, b"") + data
+        return super().received(connection, data, now_ns)
+
+
+def test_the_client_heeds_what_the_server_says_of_http_2_itself() -> None:
+    """Settings are acknowledged (RFC 9113 §6.5.3), or windows would stay as they were for ever."""
+    mock = Hearing()
+    assert told(replay(CAPTURES / "mgmt.pcap", mocks={"pravega": mock})) == []
+    acknowledged = b"\0\0\0\x04\x01\0\0\0\0"
+    assert mock.heard
+    assert all(acknowledged in heard for heard in mock.heard.values())
 
 
 def test_the_recorded_controller_does_not_speak_to_the_store_again() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import HERE
-from tests.replay.controllers import ask
+from tests.replay.controllers import LyingController, ask
 from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
@@ -86,6 +86,32 @@ def test_what_was_there_is_made_first() -> None:
     assert not [each for each in player.outcomes() if each.verdict.is_finding]
     info = pb.StreamInfo(scope="sc", stream="st")
     assert len(ask(mock, "getCurrentSegments", info, START_NS).segmentRanges) == 2
+
+
+def test_a_segment_that_is_told_without_its_id_is_none_of_those_there() -> None:
+    def forget(answer: Any) -> None:
+        answer.segmentRanges[0].ClearField("segmentId")
+
+    whole = recorded("txn.pcap")
+    part = whole.between(whole.events[0].time_ns + 10_000_000, whole.events[-1].time_ns)
+    known, mock = manners(), LyingController("getCurrentSegments", forget, wire_version=17)
+    player = Player(script_of(part, known), known, prepare=part)
+    Stage(player, {"pravega": mock}).play()
+    assert mock.has_lied
+    assert player.is_over
+
+
+def test_nor_where_it_was_told_so_in_the_recording() -> None:
+    part = recorded("txn.pcap")
+    part = part.between(part.events[0].time_ns + 10_000_000, part.events[-1].time_ns)
+    for record in part.of(CONTROLLER)[0].records:
+        fields: Any = record.fields
+        if record.message in ("getEpochSegments", "createTransaction", "getSegments") and record.side == "server":
+            told = next(fields[name] for name in ("segmentRanges", "activeSegments", "segments") if name in fields)
+            told[0]["segmentId"] = None
+    segments = Before(part, CONTROLLER).streams["sc/st"]
+    assert segments is not None
+    assert sorted(segments.ids) == [(0.5, 1.0)]
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,24 @@
-"""How long a player waits for what does not come."""
+"""How long a player waits, for what does not come and for its time."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.manners.manner import Talk, Verdict
+from wiretool.replay.manners.pravega import PravegaManner
+from wiretool.replay.manners.pravega_prepare import HELLO
 from wiretool.replay.player import LINGER_NS, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Say, Script, script_of, span_ns
-from wiretool.servers.mock import Action
+from wiretool.replay.values import Values
+from wiretool.servers.mock import Action, Send
 from wiretool.servers.pravega.mock import PravegaMock
+from wiretool.sessions.dialogues import Recording
 
 WRITE = Path(__file__).parent.parent.parent / "captures" / "pravega" / "write.pcap"
 PATIENCE_NS = 1_000_000_000
@@ -77,6 +83,48 @@ def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() ->
     stage.play()
     assert stage.now_ns - START_NS < 4 * PATIENCE_NS + span_ns(script.steps)
     assert player.remarks == ["pravega: the server leaves unanswered what it is asked to prepare it"]
+
+
+def test_a_server_that_never_answers_may_be_told_any_number_of_things() -> None:
+    class Talkative(PravegaManner):
+        def prepare(self, recording: Recording, values: Values) -> Talk:
+            for _ in range(sys.getrecursionlimit()):
+                yield [HELLO]
+
+    known = {"pravega": Talkative(PROTOCOLS["pravega"])}
+    recording = recording_of(read_packets([WRITE]))
+    player = Player(script_of(recording, known), known, patience_ns=PATIENCE_NS, prepare=recording)
+    Stage(player, {"pravega": Mute(0)}).play()
+    assert player.is_over
+
+
+def test_a_controller_that_speaks_no_http_2_is_not_asked_for_ever() -> None:
+    class Garbling(PravegaMock):
+        def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+            return [Send(connection, b"\0\0\1\6\0\0\0\0\0a")]  # a PING of one byte
+
+    recording = recording_of(read_packets([WRITE.with_name("txn.pcap")]))
+    part = recording.between(recording.events[0].time_ns + 10_000_000, recording.events[-1].time_ns)
+    known = {"pravega-controller": manners()["pravega-controller"]}
+    player = Player(script_of(part, known), known, patience_ns=PATIENCE_NS, prepare=part)
+    Stage(player, {"pravega": Garbling()}).play()
+    silence, refusal = player.remarks
+    assert silence == "pravega-controller: the server leaves unanswered what it is asked to prepare it"
+    assert refusal.startswith(
+        "pravega-controller: the server cannot be asked to prepare it: what the server says is no"
+    )
+    assert player.outcomes()
+
+
+def test_the_recorded_gaps_begin_when_the_server_is_prepared() -> None:
+    """However long that takes, nothing is said sooner behind the first connection than it was."""
+    known = {"pravega": manners()["pravega"]}
+    recording = recording_of(read_packets([WRITE]))
+    script = script_of(recording, known)
+    player = Player(script, known, speed=1e-3, patience_ns=PATIENCE_NS, prepare=recording)
+    stage = Stage(player, {"pravega": Mute(0)})
+    stage.play()
+    assert stage.now_ns - START_NS > 1_000 * span_ns(script.steps) + PATIENCE_NS
 
 
 def test_why_nothing_came_is_not_that_we_left() -> None:

@@ -3,6 +3,7 @@
 from tests.helpers.captures import tcp_packets
 from tests.replay import talks
 from tests.replay.talks import SEGMENT, WRITER
+from wiretool import limits
 from wiretool.capture.items import Side
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, NoSuchSegment, SegmentIsSealed
@@ -18,8 +19,10 @@ from wiretool.protocols.pravega.segments import CreateSegment
 from wiretool.protocols.pravega.structures import NONE_I64, TableEntries, TableEntry, TableKey, TableValue
 from wiretool.protocols.pravega.tables import ReadTable, TableRead
 from wiretool.replay.manners.pravega_past import past_of
+from wiretool.replay.manners.pravega_prepare import done
 from wiretool.replay.manners.pravega_state import Delete, Extend, Held, Past, Seal
 from wiretool.replay.recording import recording_of
+from wiretool.replay.values import Values
 
 TABLE = "scope/table/0.#epoch.0"
 HELLO = Hello(high_version=17, low_version=5)
@@ -65,6 +68,20 @@ def test_old_contents_are_what_was_read() -> None:
 def test_what_somebody_else_appended_comes_before_it_is_read() -> None:
     found = past(*set_up(NONE_I64), append(1, b"ours"), ack(1, 4), *read(0, b"ours and theirs"))
     assert [*found.changes.values()] == [[Extend(SEGMENT, b" and theirs")]]
+
+
+def test_of_very_much_that_somebody_else_appended_only_the_end_is_made() -> None:
+    length = 2**60
+    told = (*read(length, b"theirs"), *read(2 * length, b"more of theirs"))
+    found = past(*set_up(NONE_I64), append(1, b"ours"), ack(1, 4), *told)
+    made, (more,) = found.changes.values()
+    assert more == Extend(SEGMENT, b"", length + 8)
+    skipped = length + 2 - limits.REPLAY_OLD_BYTES_MAX
+    assert made == [Extend(SEGMENT, bytes(limits.REPLAY_OLD_BYTES_MAX - 6) + b"theirs", skipped)]
+    values = Values()
+    values.shift("segment", SEGMENT, 10)
+    next(done(made, values))
+    assert values.shift_of("segment", SEGMENT) == 10 - skipped
 
 
 def test_who_sealed_a_segment_need_not_be_recorded() -> None:

@@ -29,13 +29,13 @@ from wiretool.replay.manners.sbp_grounds import grounds_in
 from wiretool.replay.manners.sbp_servers import servers_in
 from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
-from wiretool.replay.script import script_of
+from wiretool.replay.script import Hear, Say, script_of
 from wiretool.servers.choose import mock_for
 from wiretool.servers.mock import Mock, Outbox, Send
 from wiretool.servers.options import MockOptions
 from wiretool.servers.sbp.mock import SbpMock
 from wiretool.servers.sbp_0_1.mock import Sbp01Mock
-from wiretool.sessions.dialogues import Recording
+from wiretool.sessions.dialogues import Ended, Recording
 
 OWN = HERE.parent / "captures"
 #: Of the batch style, by how their names begin; all others are of the newest schema.
@@ -84,6 +84,16 @@ def test_servers_are_known_by_what_they_say(name: str, drivers: list[str], range
     servers = servers_in(recording_of(read_packets([capture(name)])), "sbp")
     assert (servers.drivers, servers.range_servers) == (drivers, range_servers)
     assert (servers.followers, servers.both) == ([], [])
+
+
+def test_a_connection_of_which_but_the_end_is_in_a_part() -> None:
+    recording = recording_of(read_packets([capture("pd_ranges")]))
+    ends = [event.time_ns for event in recording.events if isinstance(event, Ended)]
+    part = recording.between(ends[0], ends[-1])
+    assert [dialogue.records for dialogue in part.dialogues] == [[]]
+    script = script_of(part, manners())
+    assert script.dialogues == part.dialogues
+    assert not any(isinstance(step, Say | Hear) for step in script.steps)
 
 
 # -- a server in another state -----------------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.replay.forms import spots_in
 from tests.replay.talks import PLAIN, appending, reading, recorded, setting_up, talk
 from wiretool.replay.diff.comparing import compare
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.settling import END, ignore, settle, verdict_of
-from wiretool.replay.spots import Spot, spots_in
+from wiretool.replay.spots import Spot
 
 HERE = recorded(talk(reading())).dialogues[0]
 ASKED, ANSWER = HERE.records[2:4]

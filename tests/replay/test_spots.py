@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.replay.forms import PLAIN_MANNERS, is_declared, places_in
+from tests.replay.forms import PLAIN_MANNERS, is_declared, places_in, spots_in
 from tests.replay.talks import reading, recorded, talk
 from wiretool.capture.files import read_packets
 from wiretool.errors import UsageError
@@ -21,7 +21,7 @@ from wiretool.replay.manners.manner import Difference, Steps
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.recording import recording_of
 from wiretool.replay.report.data import differing
-from wiretool.replay.spots import Spot, field_of, named, spot_of, spots_in
+from wiretool.replay.spots import Spot, field_of, named, spot_of
 from wiretool.where.names import spelt
 
 #: Of one message that are looked at; lists go on and on.

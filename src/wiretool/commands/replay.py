@@ -125,6 +125,7 @@ def replay(
         headers_from,
         speed_from,
         targets_from,
+        token_from,
     )
     from wiretool.commands.replaying import replayed
 
@@ -143,7 +144,7 @@ def replay(
         connections,
         repeat,
         copy,
-        token,
+        token_from(token),
         headers_from(header, user),
     )
     replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)

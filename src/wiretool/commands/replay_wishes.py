@@ -98,8 +98,10 @@ def targets_from(
 
 def controller_from(text: str, allowed: Sequence[str]) -> "dict[str, Address]":
     """The address of Pravega's controller as that of a target, if one is given; errors as of `targets_from`."""
-    found = targets_from([text], allowed, option="--controller") if text else {}
-    return dict(zip([CONTROLLER], found.values(), strict=False))
+    if not text:
+        return {}
+    (address,) = targets_from([text], allowed, option="--controller").values()
+    return {CONTROLLER: address}
 
 
 def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]]:
@@ -113,10 +115,22 @@ def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]
             raise UsageError(f"--header {text!r}: the value wants printable ASCII")
         found.append((name, value.strip()))
     if user:
-        if ":" not in user:
-            raise UsageError("--user wants USER:PASSWORD")
+        if ":" not in user or not is_utf8(user):
+            raise UsageError("--user wants USER:PASSWORD, in UTF-8")
         found.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
     return found
+
+
+def token_from(text: str | None) -> str | None:
+    """A token as it goes into a header; UsageError for what cannot stand there."""
+    if text is not None and not (text.isprintable() and text.isascii()):
+        raise UsageError("--token wants printable ASCII")
+    return text
+
+
+def is_utf8(text: str) -> bool:
+    """Whether what was typed had no other bytes, which Python keeps as surrogates."""
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def check_span(reading: Reading) -> None:
@@ -125,6 +139,18 @@ def check_span(reading: Reading) -> None:
         raise UsageError("--from and --to want seconds")
     if reading.to_s is not None and reading.to_s <= reading.from_s:
         raise UsageError(f"--to {reading.to_s:g} is not behind --from {reading.from_s:g}: nothing is in between")
+
+
+def check_servers(playing: Playing, judging: Judging) -> None:
+    """UsageError where an option means nothing with the servers that it is said to."""
+    if (playing.targets or playing.against) and (playing.rules or playing.rules_file is not None):
+        raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
+    if playing.against:
+        files = {"--junit": judging.junit, "--html": judging.html, "--expect": judging.expect}
+        unused = [name for name, path in files.items() if path is not None]
+        unused += ["--format"] if judging.form is not ReportFormat.TEXT else []
+        if unused:
+            raise UsageError(f"{unused[0]} means nothing with --against, which shows a grid of two servers as text")
 
 
 def check_files(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:

@@ -1,7 +1,6 @@
 """The way of `wiretool replay`: from options to a script, a stage to play it on, and a report."""
 
 import itertools
-import signal
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,7 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from wiretool.commands.options import lines_of, ports_from, protocols_like, sources_from, tell
-from wiretool.commands.replay_wishes import CONTROLLER, Judging, Playing, Reading, check_files, check_span
+from wiretool.commands.replay_wishes import (
+    CONTROLLER,
+    Judging,
+    Playing,
+    Reading,
+    check_files,
+    check_servers,
+    check_span,
+)
 from wiretool.errors import CaptureError, PeerError, Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -25,14 +32,20 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
+CUT_SHORT = "stopped before its end: what was not said by then is missing here"
 
 
 class Played(NamedTuple):
-    """What came of a replay, and whether it was played to its end."""
+    """What came of a replay, and the signal that stopped it before its end."""
 
     outcomes: "list[Outcome]"
-    is_whole: bool
+    stopped_by: int | None
     remarks: Sequence[str] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was played to its end."""
+        return self.stopped_by is None
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
@@ -41,6 +54,7 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     from wiretool.replay.manners import manners
 
     check_span(reading)
+    check_servers(playing, judging)
     check_files(reading, playing, judging, is_dry=is_dry)
     recording = recorded(reading)
     known = spoken(recording, manners(), playing)
@@ -54,11 +68,11 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     played = play_on(recording, script, known, reading, playing)
     is_whole = played.is_whole
     if playing.learns and is_whole:
-        again = play_on(recording, script, known, reading, replace(playing, record=None))
-        played = Played(without_noise_of(played, again), again.is_whole, played.remarks)
+        again = play_on(recording, *afresh(recording, known, reading), reading, replace(playing, record=None))
+        played = Played(without_noise_of(played, again), again.stopped_by, [*played.remarks, *again.remarks])
     if playing.against and is_whole:
-        other = play_on(recording, script, known, reading, replace(playing, targets=playing.against, record=None))
-        compared(played, other, playing, judging)
+        beside = replace(playing, targets=playing.against, record=None)
+        compared(played, play_on(recording, *afresh(recording, known, reading), reading, beside), playing, judging)
         return
     reported(recording, script, played, judging, expectations)
 
@@ -147,6 +161,16 @@ def script_for(recording: "Recording", known: "Mapping[str, Manner]", reading: R
     return script
 
 
+def afresh(
+    recording: "Recording", known: "Mapping[str, Manner]", reading: Reading
+) -> "tuple[Script, dict[str, Manner]]":
+    """What is done, and the manners of the same protocols that know nothing of a run before."""
+    from wiretool.replay.manners import manners
+
+    own = {name: manner for name, manner in manners().items() if name in known}
+    return script_for(recording, own, reading), own
+
+
 def check_said(script: "Script", reading: Reading) -> None:
     """UsageError where the options leave nothing to say."""
     from wiretool.replay.script import Say
@@ -187,7 +211,7 @@ def play_on(
         raise PeerError(called.why_unreached)
     begun = [player for player in players if player.has_begun]
     remarks = [*dict.fromkeys(remark for player in begun for remark in player.remarks)]
-    return Played([outcome for player in begun for outcome in player.outcomes()], called.is_whole, remarks)
+    return Played([outcome for player in begun for outcome in player.outcomes()], called.stopped_by, remarks)
 
 
 def player_for(
@@ -224,10 +248,8 @@ def copied(
     numbers: "Iterator[int]",
 ) -> "Player":
     """Who plays a copy of the recording, in which clients have other names."""
-    from wiretool.replay.manners import manners
-
-    own = {name: manner for name, manner in manners().items() if name in known}
-    return player_for(copy, script_for(copy, own, reading), own, playing, numbers)
+    script, own = afresh(copy, known, reading)
+    return player_for(copy, script, own, playing, numbers)
 
 
 def stage_for(
@@ -245,18 +267,18 @@ def stage_for(
     from wiretool.sinks.output import open_output
     from wiretool.sinks.pcapng import Recording as Pcapng
 
-    record = None
-    if playing.record is not None:
-        record = Pcapng(stack.enter_context(open_output(playing.record)))
-        record.begin()
     if playing.targets:
-        if playing.rules or playing.rules_file is not None:
-            raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
-        return Stage(targets_for(recording, known, playing.targets), record=record, tell=tell)
-    mocks = mocks_for(recording, known, MockOptions(seed=playing.seed), copies)
-    protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
-    rules = rules_for(protocols, playing.rules, playing.rules_file)
-    return Stage(mocks=mocks, rules=rules, seed=playing.seed, record=record, tell=tell)
+        stage = Stage(targets_for(recording, known, playing.targets), tell=tell)
+    else:
+        mocks = mocks_for(recording, known, MockOptions(seed=playing.seed), copies)
+        protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
+        rules = rules_for(protocols, playing.rules, playing.rules_file)
+        stage = Stage(mocks=mocks, rules=rules, seed=playing.seed, tell=tell)
+    if playing.record is None:
+        return stage
+    record = Pcapng(stack.enter_context(open_output(playing.record)))
+    record.begin()
+    return replace(stage, record=record)
 
 
 def targets_for(
@@ -324,20 +346,20 @@ def reported(
 
     remarks = [*played.remarks, *expectations.apply(played.outcomes)]
     if not played.is_whole:
-        remarks.append("stopped before its end: what was not said by then is missing here")
+        remarks.append(CUT_SHORT)
     files = [("junit", judging.junit), ("html", judging.html), (judging.form.value, judging.output)]
     for form, path in files:
         if path is not None or form == judging.form.value:
             with open_output(path) as out:
                 write_report(recording, script, played.outcomes, out, form, remarks=remarks)
-    if not played.is_whole:
-        raise Stopped(signal.SIGINT)
+    if played.stopped_by is not None:
+        raise Stopped(played.stopped_by)
     if any(outcome.verdict.is_finding for outcome in played.outcomes):
         raise typer.Exit(1)
 
 
 def compared(one: Played, other: Played, playing: Playing, judging: Judging) -> None:
-    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything."""
+    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything; Stopped as in `reported`."""
     from wiretool.replay.grid import grid, grid_lines
     from wiretool.sinks.output import open_output
     from wiretool.sinks.printable import printable
@@ -347,5 +369,9 @@ def compared(one: Played, other: Played, playing: Playing, judging: Judging) -> 
     with open_output(judging.output) as out:
         for line in grid_lines(rows, *names):
             out.write(printable(line) + "\n")
+        for remark in [*dict.fromkeys((*one.remarks, *other.remarks)), *([] if other.is_whole else [CUT_SHORT])]:
+            out.write(printable(remark) + "\n")
+    if other.stopped_by is not None:
+        raise Stopped(other.stopped_by)
     if rows:
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Caller
 from wiretool.net.dialler import Dialler, Target
 from wiretool.net.host import Host
-from wiretool.net.serving import calm_collector, loop_factory
+from wiretool.net.serving import calm_collector, fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
 from wiretool.servers.mock import Mock
 from wiretool.sinks.pcapng import Recording as Pcapng
@@ -33,8 +33,8 @@ class Stage:
 class Called:
     """How it went."""
 
-    #: Whether the caller came to its end, and not stopped before.
-    is_whole: bool
+    #: The signal that stopped the caller before it came to its end.
+    stopped_by: int | None
     #: Connections that the server has accepted, and what the network said of one that it has not.
     reached: int
     why_unreached: str
@@ -42,6 +42,7 @@ class Called:
 
 def call(caller: Caller, stage: Stage) -> Called:
     """Run it to its end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
+    fill_standard_streams()
     calm_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_call(caller, stage))
@@ -50,13 +51,13 @@ def call(caller: Caller, stage: Stage) -> Called:
 async def _call(caller: Caller, stage: Stage) -> Called:
     stopped = asyncio.Event()
     async with AsyncExitStack() as stack:
-        stack.enter_context(on_stop(stopped.set))
+        came = stack.enter_context(on_stop(stopped.set))
         targets = dict(stage.targets)
         for protocol, mock in stage.mocks.items():
             targets |= await _hosted(protocol, mock, stage, stack)
         dialler = Dialler(caller, targets, recording=stage.record)
         is_whole = await dialler.run(stopped)
-    return Called(is_whole, dialler.reached, dialler.why_unreached)
+    return Called(None if is_whole else came[0], dialler.reached, dialler.why_unreached)
 
 
 async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack) -> dict[Target, Address]:

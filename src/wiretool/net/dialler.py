@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from wiretool.errors import WiretoolError
 from wiretool.net.addresses import Address
@@ -43,7 +44,19 @@ class Dialler(Owner):
         self._failure: Exception | None = None
 
     async def run(self, stopped: asyncio.Event | None = None) -> bool:
-        """Until the caller is over, or `stopped` is set; whether it came to its end."""
+        """Until the caller is over, or `stopped` is set; whether it came to its end.
+
+        What a callback of the loop raises meanwhile ends the run and is raised here: such a caller would wait for ever.
+        """
+        loop = asyncio.get_running_loop()
+        usual = loop.get_exception_handler()
+        loop.set_exception_handler(self._fail)
+        try:
+            return await self._run(stopped)
+        finally:
+            loop.set_exception_handler(usual)
+
+    async def _run(self, stopped: asyncio.Event | None) -> bool:
         self._perform(self._caller.start(self._clock.now_ns()))
         waits = [asyncio.ensure_future(event.wait()) for event in (self._over, stopped) if event is not None]
         try:
@@ -55,6 +68,15 @@ class Dialler(Owner):
         if self._failure is not None:
             raise self._failure
         return self._caller.is_over
+
+    def _fail(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """End the run with what a callback raised; what the system lacks is told as usual, and tried again."""
+        error = context.get("exception")
+        if not isinstance(error, Exception) or isinstance(error, OSError):
+            loop.default_exception_handler(context)
+            return
+        self._failure = self._failure or error
+        self._over.set()
 
     def _end(self) -> None:
         self._alarm.cancel()

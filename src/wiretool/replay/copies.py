@@ -21,7 +21,7 @@ def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) ->
         other.copies = (*dialogue.copies, number)
         other.records = [record if manner is None else manner.alias(record, number) for record in dialogue.records]
         renamed |= {record.n: record for record in other.records}
-    copy = Recording(list(others.values()))
+    copy = Recording(list(others.values()), is_cut=recording.is_cut)
     for event in recording.events:
         moved = event._replace(dialogue=others[event.dialogue])
         copy.events.append(moved._replace(record=renamed[moved.record.n]) if isinstance(moved, Told) else moved)

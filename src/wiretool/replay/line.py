@@ -147,7 +147,7 @@ class Line:
                 self._asked[live.n] = record
 
     def talk(self, messages: Sequence[Message], now_ns: int) -> None:
-        """Say messages of our own, whose replies are heard and not judged."""
+        """Say messages of our own, whose replies are heard and not judged. EncodeError where one cannot be said."""
         self.heard = []
         for message in messages:
             data = self._worded(self.manner.signed(message))
@@ -184,8 +184,8 @@ class Line:
         for record in records:
             if record.side == "server" and record.kind == "frame":
                 self._hear(record)
-                if data := self.manner.reflex(record, self._rng):
-                    self._send(data, now_ns)
+                if reflex := self.manner.reflex(record, self._rng):
+                    self._send(reflex, now_ns)
             elif record.side == "server" and record.kind == "problem":
                 self._stumble(record)
         if self._carrier is not None:

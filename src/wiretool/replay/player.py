@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Mapping
 from math import inf
 
+from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.protocols.conversation import Protocol
@@ -71,6 +72,7 @@ class Player(Caller):
         self._met = -1
         #: Since when the step at hand is waited for, and when it is given up.
         self._since_ns: int | None = None
+        #: When the first step could be done: the server was prepared by then.
         self._start_ns = 0
         self._is_stopped = False
         #: What is to be said of the run as a whole.
@@ -96,7 +98,6 @@ class Player(Caller):
                     number = self._dial(Dialogue(-1, "", server, name), manner, now_ns)
                     self._aside.setdefault(name, number)
                     self._talks.append((number, talk))
-        self._start_ns = now_ns
         return self._go_on(now_ns)
 
     def opened(self, connection: int, now_ns: int) -> list[Act]:
@@ -155,6 +156,8 @@ class Player(Caller):
         """Whether the step at hand is done, or what others do before it has to be said first."""
         if self._since_ns is None:
             self._since_ns = now_ns
+            if not self._at:
+                self._start_ns = now_ns
         step = self._steps[self._at]
         if not self._is_due(step, now_ns):
             return False
@@ -288,7 +291,7 @@ class Player(Caller):
     # -- in words of our own -------------------------------------------------------------------------------------------
 
     def _talk(self, now_ns: int) -> bool:
-        """Whether the talk at hand has come to its end."""
+        """Whether the talk at hand has gone on, or come to its end; it waits for a reply where it has not."""
         number, talk = self._talks[0]
         line = self._lines[number]
         if self._since_ns is None:
@@ -298,7 +301,8 @@ class Player(Caller):
             if now_ns < deadline_ns:
                 self.wake_ns = deadline_ns
                 return False
-            self._note_silence(line)
+            if not line.heard:
+                self._remark(line, "the server leaves unanswered what it is asked to prepare it")
             line.fall_silent()
         try:
             if line.is_over:
@@ -310,13 +314,15 @@ class Player(Caller):
             self._is_asked = False
             return True
         self._is_asked = True
-        line.talk(messages, now_ns)
-        self._since_ns = now_ns
-        return self._talk(now_ns)
+        try:
+            line.talk(messages, now_ns)
+        except EncodeError as err:
+            self._remark(line, f"the server cannot be asked to prepare it: {err}")
+        return True
 
-    def _note_silence(self, line: Line) -> None:
-        remark = f"{line.manner.protocol.name}: the server leaves unanswered what it is asked to prepare it"
-        if not line.heard and remark not in self.remarks:
+    def _remark(self, line: Line, text: str) -> None:
+        remark = f"{line.manner.protocol.name}: {text}"
+        if remark not in self.remarks:
             self.remarks.append(remark)
 
     # -- the end -------------------------------------------------------------------------------------------------------

@@ -114,8 +114,7 @@ def script_of(
             scribes[event.dialogue].note(event)
     for name in {dialogue.protocol for dialogue in spoken}:
         script.unfinished |= manners[name].unfinished(recording)
-        for n, behind in manners[name].delays(recording).items():
-            _put_off(script.steps, n, behind)
+        _put_off(script.steps, manners[name].delays(recording))
     return script
 
 
@@ -125,18 +124,24 @@ def _is_idle(dialogue: Dialogue, is_wanted: Callable[[Record], bool]) -> bool:
     return bool(said) and not any(map(is_wanted, said))
 
 
-def _put_off(steps: list[Step], n: int, behind: int) -> None:
-    """Say a request, and what its connection says and hears then, behind a later frame of another connection."""
-    numbers = {step.record.n: at for at, step in enumerate(steps) if isinstance(step, Say | Hear)}
-    first, last = numbers.get(n, -1), numbers.get(behind, -1)
-    if not 0 <= first < last:
-        return
-    dialogue = steps[first].dialogue
-    span = steps[first : last + 1]
-    steps[first : last + 1] = [
-        *(step for step in span if step.dialogue is not dialogue),
-        *(step._replace(time_ns=span[-1].time_ns) for step in span if step.dialogue is dialogue),
-    ]
+def _put_off(steps: list[Step], delays: Mapping[int, int]) -> None:
+    """Say requests, and what their connections say and hear then, each behind a later frame of another connection."""
+    places = _places(steps) if delays else {}
+    for n, behind in delays.items():
+        first, last = places.get(n, -1), places.get(behind, -1)
+        if not 0 <= first < last:
+            continue
+        dialogue = steps[first].dialogue
+        span = steps[first : last + 1]
+        moved: list[Step] = [step for step in span if step.dialogue is not dialogue]
+        moved += [step._replace(time_ns=span[-1].time_ns) for step in span if step.dialogue is dialogue]
+        steps[first : last + 1] = moved
+        places |= _places(moved, first)
+
+
+def _places(steps: Sequence[Step], first: int = 0) -> dict[int, int]:
+    """By the number of its record, where each frame stands; the first step is number `first`."""
+    return {step.record.n: at for at, step in enumerate(steps, first) if isinstance(step, Say | Hear)}
 
 
 def _why_not_spoken(dialogue: Dialogue) -> str:

@@ -1,6 +1,6 @@
 """A field of a message as the user names it, `SegmentRead.at_tail`, and which differences are there."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -95,12 +95,3 @@ def _names_of(message: str, protocol: Protocol) -> Names:
         if name == message:
             names.add_fields(cls)
     return names
-
-
-def spots_in(outcomes: Sequence[Outcome]) -> set[Spot]:
-    """The fields in which outcomes differ, whatever element of a list; messages that are missing or too much too."""
-    return {
-        Spot(message_of(outcome, difference), named(difference.steps))
-        for outcome in outcomes
-        for difference in outcome.differences
-    }

@@ -117,6 +117,48 @@ def test_an_answer_that_ends_well_without_a_message() -> None:
     assert kinds(after_opening(*sent))[-1] == ["missing_message"]
 
 
+def test_headers_without_a_status_begin_no_response_and_what_follows_is_no_answer() -> None:
+    client, server, sent = opened("createScope")
+    sent += [
+        client.says(1, "createScope", {"scope": "x"}, end=True),
+        server.headers(1, request(path_of("createScope"))),
+        server.says(1, "createScope", {"status": "SUCCESS"}),
+        server.trails(1),
+    ]
+    readings = after_opening(*sent)
+    assert names(readings) == ["Headers", "createScope", "Headers", "Data", "Headers"]
+    assert kinds(readings) == [[], [], ["no_status"], [], []]
+    asked = len(OPENING) + 2
+    assert [reading.reply_to for reading in readings] == [None, None, asked, None, None]
+
+
+def test_the_headers_of_a_response_may_need_a_continuation_to_be_one() -> None:
+    _, server, sent = opened("createScope")
+    block = server.block(ANSWER)
+    for end in (len(block), 0):  # all of it in the continuation, and none at all
+        headers = [
+            Sent("server", frame(HEADERS, 0, 1, b"")),
+            Sent("server", frame(CONTINUATION, END_HEADERS, 1, block[:end])),
+        ]
+        assert kinds(after_opening(*sent, *headers)) == [[], [], [] if end else ["no_status"]]
+
+
+def test_trailers_behind_a_hole_need_no_status() -> None:
+    client, server, sent = opened("createScope")
+    connection = Connection(from_start=True)
+    read_all([*OPENING, *sent], connection)
+    connection.hole("server")
+    assert kinds(read_all([server.trails(1)], connection)) == [[]]
+    echo = [server.headers(1, request(path_of("createScope")))]
+    assert kinds(read_all(echo, connection)) == [["frame_after_end", "no_status"]]
+
+
+def test_an_answer_begins_with_headers() -> None:
+    _, server, sent = opened("createScope")
+    sent.append(server.says(1, "createScope", {"status": "SUCCESS"}))
+    assert kinds(after_opening(*sent)) == [[], ["frame_on_idle_stream"]]
+
+
 def test_parts_of_messages_are_held_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "GRPC_HELD_BYTES_MAX", 100)
     client = Peer("client")

@@ -45,7 +45,8 @@ class ControllerDialect(Dialect):
     def is_carriage(self, record: Record) -> bool:
         """Whether it is neither a message of a call nor says that one has failed."""
         if isinstance(record.fields, Headers):
-            return record.fields.grpc_status in (None, "OK")
+            status = record.fields.grpc_status
+            return status == "OK" or (status is None and record.reply_to is None)
         return (record.message, record.side) not in CALLS and record.message not in ("RstStream", "GoAway")
 
     def frame(self, record: Record, form: Form, first: bytes, conversation: Conversation, rng: random.Random) -> bytes:

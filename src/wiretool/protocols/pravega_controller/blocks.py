@@ -11,12 +11,16 @@ from wiretool.protocols.pravega_controller.headers import HeaderReader, Pair
 
 @dataclass(slots=True)
 class Block:
-    """A header block: whose it is, and its bytes so far, None where they are too many to keep."""
+    """A header block: whose it is, and its bytes so far, None where they are too many to keep.
+
+    `is_first`: nothing that its side says on the stream came before.
+    """
 
     stream_id: int
     is_promise: bool
     ends_stream: bool
     data: bytes | None = b""
+    is_first: bool = False
 
 
 @dataclass(slots=True)
@@ -35,10 +39,10 @@ class Blocks:
         self.reader = HeaderReader(is_whole=is_whole)
         self._open: Block | None = None
 
-    def begin(self, frame: h2.HeadersFrame | h2.PushPromiseFrame) -> Told:
+    def begin(self, frame: h2.HeadersFrame | h2.PushPromiseFrame, *, is_first: bool = False) -> Told:
         """A HEADERS or PUSH_PROMISE frame."""
         is_promise = isinstance(frame, h2.PushPromiseFrame)
-        block = Block(frame.stream_id, is_promise, "END_STREAM" in frame.flags)
+        block = Block(frame.stream_id, is_promise, "END_STREAM" in frame.flags, is_first=is_first)
         return self._add(block, frame.data, ends="END_HEADERS" in frame.flags)
 
     def go_on(self, frame: h2.ContinuationFrame) -> Told | None:

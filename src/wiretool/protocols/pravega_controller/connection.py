@@ -16,7 +16,7 @@ from wiretool.protocols.pravega_controller import frames
 from wiretool.protocols.pravega_controller.annotation import annotate_frame
 from wiretool.protocols.pravega_controller.blocks import Blocks, Told
 from wiretool.protocols.pravega_controller.calls import METHODS, read_body
-from wiretool.protocols.pravega_controller.headers import TABLE_BYTES_DEFAULT, Meaning, meaning_of
+from wiretool.protocols.pravega_controller.headers import TABLE_BYTES_DEFAULT, Meaning, lacks_status, meaning_of
 from wiretool.protocols.pravega_controller.messages import (
     BY_TYPE,
     ERROR_CODE,
@@ -186,11 +186,12 @@ class Connection(Conversation):
     def _read_headers(self, side: Side, frame: h2.HeadersFrame, n: int) -> Reading:
         breach = self._session.open(frame.stream_id) if side == "client" else None
         defects: list[Defect] = [] if breach is None else [breach]
+        is_first = self._session.stream(frame.stream_id).phases[side] is Phase.IDLE
         stream, wrong = self._take_on_stream(side, Headers, frame)
         defects += wrong
         if side == "client" and stream.asked_n is None:
             stream.asked_n = n
-        told = self._blocks[side].begin(frame)
+        told = self._blocks[side].begin(frame, is_first=is_first)
         meaning, reply_to = self._understand(side, told, defects)
         message = Headers(
             stream_id=frame.stream_id,
@@ -242,8 +243,12 @@ class Connection(Conversation):
         stream = self._session.stream(told.block.stream_id)
         if meaning.path is not None and side == "client":
             self._learn(stream, meaning)
-        if any(name in (":path", ":status") for name, _ in told.headers):
+        names = {name for name, _ in told.headers}
+        if names & {":path", ":status"}:
             stream.joiners[side].begin()
+        if side == "server" and lacks_status(told.headers, is_first=told.block.is_first):
+            defects.append(stream.fail())
+            return meaning, stream.answer()
         if not told.block.ends_stream:
             return meaning, None
         defects += self._ended(side, stream, is_failure=meaning.grpc_status != "OK")
@@ -260,7 +265,7 @@ class Connection(Conversation):
     def _ended(self, side: Side, stream: Stream, *, is_failure: bool) -> Iterator[Defect]:
         """What is wrong with the messages of a side that ends its half of a call."""
         joiner = stream.joiners[side]
-        if not stream.method:
+        if not stream.method or (side == "server" and stream.is_malformed):
             return
         if not joiner.is_between:
             yield DecodeError("incomplete_message", "the stream ends inside a message", path=stream.method)
@@ -276,7 +281,7 @@ class Connection(Conversation):
         ends = "END_STREAM" in frame.flags
         stream, defects = self._take_on_stream(side, Data, frame)
         reading = Reading("Data", Data(stream_id=frame.stream_id, end_stream=ends, data=frame.data))
-        if stream.method and not defects:
+        if stream.method and not defects and not (side == "server" and stream.is_malformed):
             joined = stream.joiners[side].join(frame.data)
             defects += joined.defects
             if joined.body is not None:

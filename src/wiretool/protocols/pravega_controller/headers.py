@@ -124,6 +124,16 @@ def meaning_of(headers: Sequence[Pair] | None) -> Meaning:
     )
 
 
+def lacks_status(headers: Sequence[Pair], *, is_first: bool) -> bool:
+    """Whether headers of a server are none of a response (RFC 9113 §8.3.2).
+
+    The first on a stream need a status, if all of them are known; those at its end have no field with a colon.
+    """
+    names = [name for name, _ in headers]
+    is_known = is_first and None not in names
+    return ":status" not in names and (is_known or any(name and name.startswith(":") for name in names))
+
+
 def path_of(method: str) -> str:
     """The target of a request that calls a method of the controller."""
     return _PATH + method

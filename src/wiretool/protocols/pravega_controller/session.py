@@ -111,7 +111,7 @@ _RULES: Mapping[Phase, tuple[str, str]] = {
 class Stream:
     """One stream: a call, where it is one."""
 
-    __slots__ = ("answered", "asked_n", "joiners", "method", "number", "phases", "said")
+    __slots__ = ("answered", "asked_n", "is_malformed", "joiners", "method", "number", "phases", "said")
 
     def __init__(self, number: int, phases: dict[Side, Phase], held: Held) -> None:
         self.number = number
@@ -121,6 +121,8 @@ class Stream:
         #: The record that asks, and whether its answer was told.
         self.asked_n: int | None = None
         self.answered = False
+        #: What the server says there is no response, and holds no answer (RFC 9113 §8.1.1).
+        self.is_malformed = False
         #: Messages of each side so far.
         self.said: dict[Side, int] = {"client": 0, "server": 0}
         self.joiners: dict[Side, Joiner] = {
@@ -144,6 +146,14 @@ class Stream:
             return None
         self.answered = True
         return self.asked_n
+
+    def fail(self) -> ProtocolViolation:
+        """The server's headers are none of a response; that this is wrong."""
+        self.is_malformed = True
+        self.joiners["server"].drop()
+        why = f"headers without :status begin no response (stream {self.number})"
+        phase = self.phases["server"].value
+        return ProtocolViolation("no_status", why, phase=phase, side="server", message="Headers")
 
     def hole(self, side: Side) -> None:
         """What is missing may have been anything of this stream."""
@@ -211,6 +221,8 @@ class Session:
         if stream is not None and stream.phases["client"] is not Phase.IDLE:
             return None
         last = self._last_opened
+        if number > last:
+            self.stream(number)  # from now on, one that is not remembered was forgotten
         self._last_opened = max(number, last)
         if number % 2 == 0:
             return self._misnumbered("a client's streams are odd")

@@ -244,7 +244,7 @@ class ControllerManner(Manner):
         return self._excuses.end(dialogue) if was_ended else None
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        return self._excuses.extra(live, request, dialogue)
+        return self._excuses.extra(request, dialogue)
 
 
 def _offsets(steps: Steps, value: Any, role: Position, form: Form, stream: str | None) -> Iterator[Place]:

@@ -53,21 +53,21 @@ def _ending_in(recording: Recording) -> Iterator[tuple[int, Ends]]:
         record = event.record
         make = _ENDING.get(record.message)
         if make is not None and record.side == "client" and isinstance(record.fields, Mapping):
-            yield record.n, make(record, record.fields)
+            yield record.n, make(record.fields)
 
 
-def _scaled(record: Record, call: Mapping[str, Any]) -> Ends:
+def _scaled(call: Mapping[str, Any]) -> Ends:
     stream = stream_at(call, ()) or ""
     names = {name_of(stream, number) for number in call["sealedSegments"]}
     return lambda segment: segment in names
 
 
-def _sealed(record: Record, call: Mapping[str, Any]) -> Ends:
+def _sealed(call: Mapping[str, Any]) -> Ends:
     stream = stream_at(call, ())
     return lambda segment: stream_of(segment) == stream
 
 
-def _completed(record: Record, call: Mapping[str, Any]) -> Ends:
+def _completed(call: Mapping[str, Any]) -> Ends:
     stream, suffix = stream_at(call, ()), transaction_suffix(call["txnId"])
     return lambda segment: stream_of(segment) == stream and bool(suffix) and segment.endswith(suffix)
 
@@ -75,7 +75,7 @@ def _completed(record: Record, call: Mapping[str, Any]) -> Ends:
 #: Calls that are answered when they are begun, and how.
 _GOES_ON = {"scale": "STARTED", "commitTransaction": "SUCCESS", "abortTransaction": "SUCCESS"}
 _UNDER_WAY = {"IN_PROGRESS", "COMMITTING", "ABORTING", "OPEN"}
-_ENDING: Mapping[str, Callable[[Record, Mapping[str, Any]], Ends]] = {
+_ENDING: Mapping[str, Callable[[Mapping[str, Any]], Ends]] = {
     "scale": _scaled,
     "sealStream": _sealed,
     "commitTransaction": _completed,

@@ -79,7 +79,7 @@ class Excuses:
         is_gone = any(isinstance(record.fields, GoAway) and record.side == "server" for record in dialogue.records)
         return STOPPED if is_gone or dialogue in self._reset else None
 
-    def extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+    def extra(self, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         """Why a call is answered that was not, as it was recorded: every call has an answer, or was given up."""
         if request is None or any(record.reply_to == request.n for record in dialogue.records):
             return None

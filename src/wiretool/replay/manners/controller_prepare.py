@@ -127,15 +127,17 @@ def _segments_of(answer: Mapping[str, Any]) -> Segments | None:
     if told:
         return Segments(dict(_ranges(told)))
     located = answer.get("segments")
-    if not located or not all("offset" in each for each in located):
+    if not located or not all("offset" in each and each["segmentId"] for each in located):
         return None
     ids = sorted(each["segmentId"]["segmentId"] for each in located)
     return Segments({(at / len(ids), (at + 1) / len(ids)): number for at, number in enumerate(ids)})
 
 
 def _ranges(told: Any) -> Iterator[tuple[Range, int]]:
+    """The segments that are told with their ids, by their keys."""
     for each in told:
-        yield (each["minKey"], each["maxKey"]), each["segmentId"]["segmentId"]
+        if each["segmentId"]:
+            yield (each["minKey"], each["maxKey"]), each["segmentId"]["segmentId"]
 
 
 def prepared(before: Before, protocol: Protocol, values: Values) -> Talk:

@@ -81,6 +81,12 @@ class Course:
     def _places(self) -> Mapping[int, int]:
         return {record.n: place for place, record in enumerate(self._records)}
 
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """When it began and ended, in ns, as far as its records show; 0 where it has none."""
+        times = [record.time_ns for record in self.dialogue.records]
+        return (min(times), max(times)) if times else (0, 0)
+
     def is_behind(self, n: int, other: int) -> bool:
         """Whether record `n` was captured behind another; 0 stands for the beginning."""
         return self._places.get(n, -1) > self._places.get(other, -1)

@@ -225,18 +225,18 @@ class Excuses:
         return any(
             (other.stream == course.stream and not (other.is_ended and other.is_all_said)) or other.is_greeted
             for other in self._others
-            if _span(other)[0] < _span(course)[0]
+            if other.span[0] < course.span[0]
         )
 
     @cached_property
     def _is_shared(self) -> bool:
         """Whether others read the same stream at the time."""
-        mine = _span(self._course)
+        mine = self._course.span
         return any(
             other is not self._course
             and other.stream == self._course.stream
-            and _span(other)[0] <= mine[1]
-            and mine[0] <= _span(other)[1]
+            and other.span[0] <= mine[1]
+            and mine[0] <= other.span[1]
             for other in self._others
         )
 
@@ -260,12 +260,6 @@ class Excuses:
         if not was_ended and course.is_lossy:
             return Excuse(Verdict.UNKNOWN, _HOLE)
         return None
-
-
-def _span(course: Course) -> tuple[int, int]:
-    """When it began and ended, as far as its frames show."""
-    times = [record.time_ns for record in course.dialogue.records]
-    return (min(times), max(times)) if times else (0, 0)
 
 
 def _is_echo(expected: object, live: object) -> bool:

@@ -46,7 +46,7 @@ class Calls:
         for event in frames_of(recording, CONTROLLER):
             record = event.record
             if record.side == "client" and isinstance(record.fields, Mapping):
-                for stream in _streams_of(record.message, record.fields):
+                for stream in _streams_of(record.fields):
                     self._asked[stream].setdefault(record.message, record.n)
         #: Number of a commit that was done -> stream, and what stands behind the names of the transaction's segments.
         self.commits: dict[int, tuple[str, str]] = dict(_commits_in(recording))
@@ -99,7 +99,7 @@ def _commits_in(recording: Recording) -> Iterator[tuple[int, tuple[str, str]]]:
                 yield record.reply_to, (stream, suffix)
 
 
-def _streams_of(method: str, request: Mapping[str, Any]) -> Iterator[str]:
+def _streams_of(request: Mapping[str, Any]) -> Iterator[str]:
     """The streams, `scope/stream`, to which a call does something."""
     if "readerGroupName" in request or "readerGroup" in request:
         yield f"{request['scope']}/{READER_GROUP}{request.get('readerGroupName') or request.get('readerGroup')}"

@@ -138,7 +138,7 @@ class Excuses:
         if request is not None and not self._past.torn.isdisjoint(segments_of(request) | segments_of(recorded)):
             return TORN
         if isinstance(was, messages.SegmentRead) and isinstance(now, messages.SegmentRead):
-            return self._read(was, now, request)
+            return self._read(was, now)
         if isinstance(was, messages.DataAppended) and isinstance(now, messages.DataAppended):
             return self._ack(difference, was, live, request)
         if isinstance(was, messages.Hello) and isinstance(now, messages.Hello):
@@ -172,7 +172,7 @@ class Excuses:
         waited_ns = 0 if request is None else recorded.time_ns - request.time_ns
         return is_unloading(recorded.fields) or (is_unloading(now) and waited_ns > _UNLOADING_NS)
 
-    def _read(self, was: messages.SegmentRead, now: messages.SegmentRead, request: Record | None) -> Excuse | None:
+    def _read(self, was: messages.SegmentRead, now: messages.SegmentRead) -> Excuse | None:
         """Reads may be cut at another length; what both have must be the same, and no more than is in the segment."""
         common = min(len(was.data), len(now.data))
         if was.data == now.data:
@@ -275,7 +275,7 @@ class Excuses:
         """Whether it was refused with another one of its writer that was on its way at the same time."""
         if append.fate is not Fate.REFUSED:
             return False
-        replies = {record.reply_to: record.n for record in append.dialogue.records if record.reply_to is not None}
+        replies = _answered(append.dialogue)
         return any(
             each.fate in (Fate.REFUSED, Fate.OPEN)
             and each.record.n < replies.get(append.record.n, 0)
@@ -300,7 +300,7 @@ class Excuses:
         append = None if request is None else self._past.log.of.get(request.n)
         if append is None or not isinstance(append.record.fields, _CONDITIONAL):
             return False
-        replies = {record.reply_to: record.n for record in append.dialogue.records if record.reply_to is not None}
+        replies = _answered(append.dialogue)
         return any(
             each.writer == append.writer and each.record.n < append.record.n < replies.get(each.record.n, inf)
             for each in self._appends[append.dialogue]
@@ -352,6 +352,11 @@ class Excuses:
         is_taken = append is not None and append.fate in (Fate.LOST, Fate.STORED)
         is_waiting = isinstance(record.fields, messages.ReadSegment | messages.Padding)
         return not (record.n in answered or is_taken or is_waiting)
+
+
+def _answered(dialogue: Dialogue) -> dict[int, int]:
+    """Number of a request -> that of the last reply to it."""
+    return {record.reply_to: record.n for record in dialogue.records if record.reply_to is not None}
 
 
 def _is_empty_page(

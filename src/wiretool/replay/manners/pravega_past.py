@@ -7,6 +7,7 @@ others have done it meanwhile: a controller whose connections were not recorded,
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from wiretool import limits
 from wiretool.codec.message import Message
 from wiretool.protocols.pravega import failures, messages, segments
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
@@ -25,27 +26,12 @@ from wiretool.replay.manners.pravega_state import (
     Delete,
     Extend,
     Past,
+    Plain,
     Seal,
     SetAttribute,
     Truncate,
 )
 from wiretool.sessions.dialogues import Recording
-
-
-class Plain:
-    """A plain segment as the model has it; `exists` is None until something is known of it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.exists: bool | None = None
-        #: As it was before the recording.
-        self.before: Before | None = None
-        self.length = self.start = 0
-        self.is_sealed = False
-        self.attributes: dict[str, int] = {}
-        #: Somebody has used it as one that is not sealed.
-        self.was_open = False
-        self.was_deleted = self.was_merged = False
 
 
 def past_of(recording: Recording) -> Past:
@@ -158,8 +144,10 @@ class _Historian:
         """The segment is so long by now."""
         if length <= plain.length:
             return
-        data = self.past.contents.bytes_of(plain.name, plain.length, length)
-        self._change(n, Extend(plain.name, data))
+        begin = max(plain.length, length - limits.REPLAY_OLD_BYTES_MAX + plain.extended)
+        plain.extended += length - begin
+        data = self.past.contents.bytes_of(plain.name, begin, length)
+        self._change(n, Extend(plain.name, data, skipped=begin - plain.length))
         plain.length = length
 
     def _is_sealed(self, plain: Plain, n: int) -> None:
@@ -278,11 +266,16 @@ class _Historian:
             return  # merged before: nothing happens
         taken = self._there(source, record.n)
         begin = into.length
-        data = self.past.contents.bytes_of(source, taken.start, taken.length)
-        self.past.contents.add(target, begin, data, is_sure=False)
+        self._copy(source, taken.start, taken.length, target, begin)
         into.length += taken.length - taken.start
         into.was_open = True
         taken.exists, taken.was_deleted, taken.was_merged = False, True, True
+
+    def _copy(self, source: str, start: int, stop: int, target: str, at: int) -> None:
+        """What a segment holds from `start` to `stop` another holds too, from `at` on; of too much only the end."""
+        begin = max(start, stop - limits.REPLAY_OLD_BYTES_MAX)
+        data = self.past.contents.bytes_of(source, begin, stop)
+        self.past.contents.add(target, at + begin - start, data, is_sure=False)
 
     def _commit(self, record: Record, stream: str, suffix: str) -> None:
         """The controller puts what is in a transaction into its stream."""
@@ -379,8 +372,7 @@ class _Historian:
         into, taken = self._of(target), self._of(source)
         more = length - into.length
         if more > 0 and taken.before is not None and source not in self._lengths:
-            old = self.past.contents.bytes_of(target, into.length, length)
-            self.past.contents.add(source, taken.before.length, old, is_sure=False)
+            self._copy(target, into.length, length, source, taken.before.length)
             taken.before.length += more
             into.length = length
         self._reaches(into, length, request.n)

@@ -86,7 +86,9 @@ def done(changes: Iterable[Change], values: Values) -> Talk:
         match change:
             case Create(segment):
                 yield [_creation(segment)]
-            case Extend(segment, data):
+            case Extend(segment, data, skipped):
+                if skipped:
+                    values.shift("segment", segment, values.shift_of("segment", segment) - skipped)
                 yield from _append(segment, data)
             case Seal(segment):
                 yield [SealSegment(request_id=1, segment=segment)]
@@ -160,7 +162,7 @@ def _segment(past: Past, before: Before, info: StreamSegmentInfo | None, values:
     yield from _append(name, past.contents.bytes_of(name, first, before.length))
     shift = there - first
     values.shift("segment", name, shift)
-    yield from _attributes(past, before, is_new=is_new)
+    yield from _attributes(before, is_new=is_new)
     start = 0 if info is None else info.start_offset
     if before.start > first and before.start + shift > start:
         start = before.start + shift
@@ -177,7 +179,7 @@ def _first_needed(past: Past, before: Before, *, is_new: bool) -> int:
     return max(first, before.length - limits.REPLAY_OLD_BYTES_MAX)
 
 
-def _attributes(past: Past, before: Before, *, is_new: bool) -> Talk:
+def _attributes(before: Before, *, is_new: bool) -> Talk:
     """What writers are known to have appended; of a segment that was there already, also that others have not."""
     wanted = {name: value for name, value in before.attributes.items() if not is_new or value != NONE_I64}
     for attribute, value in wanted.items():

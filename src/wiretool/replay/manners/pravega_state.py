@@ -44,6 +44,8 @@ class Extend(NamedTuple):
 
     segment: str
     data: bytes
+    #: Bytes in front of these that are not made again: they are too many.
+    skipped: int = 0
 
 
 class Seal(NamedTuple):
@@ -89,6 +91,24 @@ class Remove(NamedTuple):
 
 
 Change = Create | Extend | Seal | Delete | Truncate | SetAttribute | Put | Remove
+
+
+class Plain:
+    """A plain segment as the model has it; `exists` is None until something is known of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.exists: bool | None = None
+        #: As it was before the recording.
+        self.before: Before | None = None
+        self.length = self.start = 0
+        self.is_sealed = False
+        self.attributes: dict[str, int] = {}
+        #: Somebody has used it as one that is not sealed.
+        self.was_open = False
+        self.was_deleted = self.was_merged = False
+        #: Bytes that others appended meanwhile, as far as they are made again.
+        self.extended = 0
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from wiretool.records import Record
 from wiretool.replay.manners import sbp_excuses
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
 from wiretool.replay.manners.sbp_grounds import OK, Grounds, grounds_in, made_in
-from wiretool.replay.manners.sbp_prepare import preparations
+from wiretool.replay.manners.sbp_prepare import ASIDE, STREAM, preparations
 from wiretool.replay.manners.sbp_prepare_batches import batch_preparations
 from wiretool.replay.manners.sbp_servers import Servers, code_of, flags_of, servers_in, stream_id_of
 from wiretool.replay.values import Values
@@ -29,10 +29,7 @@ from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Numbers of streams and servers in the sentences of a placement driver (sbp.md §4.5).
 _NUMBERED = re.compile(r"((?:stream(?: id:?)?|server id:?) )(-?\d+)")
-_STREAM = Issued("stream", besides=(-1,))
 _SERVER = Issued("range server", besides=(-1,))
-#: How far off the number of a stream is put that nobody has made, where the server has one of that number by now.
-_ASIDE = 1_000_000
 
 
 class SbpManner(Manner):
@@ -127,7 +124,7 @@ class SbpManner(Manner):
             return
         now = place.value
         while type(now) is int and values.is_taken(role, place.within, now):
-            now += _ASIDE
+            now += ASIDE
         values.bind(role.kind, place.within, place.value, now)
 
     # -- the server before the recording -------------------------------------------------------------------------------
@@ -253,7 +250,7 @@ def _numbers_in(form: Any, steps: Steps) -> Iterable[Place]:
             yield from _numbers_in(value, (*steps, name))
         for at, part in enumerate(parts if isinstance(parts, list) else ()):
             if isinstance(part, int):
-                role = _SERVER if "server" in form["message"][at - 1] else _STREAM
+                role = _SERVER if "server" in form["message"][at - 1] else STREAM
                 yield Place((*steps, "message", at), part, role, None)
     elif isinstance(form, list) and (not steps or steps[-1] != "message"):
         for at, value in enumerate(form):

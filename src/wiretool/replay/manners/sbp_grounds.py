@@ -4,7 +4,7 @@ Times are those of the recording, in nanoseconds.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -158,6 +158,7 @@ def grounds_in(recording: Recording, protocol: str, servers: Servers) -> Grounds
 
 def _look_at(grounds: Grounds, dialogue: Dialogue) -> None:
     open_ids: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for record in dialogue.records:
         grounds.dialogue_of[record.n] = dialogue
         if record.kind == "gap" and record.side == "server":
@@ -171,11 +172,12 @@ def _look_at(grounds: Grounds, dialogue: Dialogue) -> None:
         if record.side == "server":
             grounds.made.update(made_in(record))
             if record.reply_to in open_ids:
-                del open_ids[record.reply_to]
+                counts[open_ids.pop(record.reply_to)] -= 1
         else:
             number = record.fields["stream_id"]
-            if number not in open_ids.values():
+            if not counts[number]:
                 grounds.fresh.add(record.n)
+            counts[number] += 1
             open_ids[record.n] = number
             if flags_of(record) & RESPONSE:
                 grounds.responses.add(record.n)

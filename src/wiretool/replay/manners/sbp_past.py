@@ -9,7 +9,7 @@ from wiretool.replay.manners.sbp_grounds import OK, RangeKey, entries_of, range_
 from wiretool.replay.manners.sbp_servers import code_of, fields_in
 from wiretool.sessions.dialogues import Exchange
 
-RANGE_NOT_FOUND, SEALED, COMMITTED, PENDING, OVERTAKEN, NO_NEW_RECORD = 1462, 1460, 1464, 1465, 1466, 1204
+RANGE_NOT_FOUND, SEALED, COMMITTED, NO_NEW_RECORD = 1462, 1460, 1464, 1204
 NOT_FOUND, EXPIRED = 1404, 1471
 #: "invalid epoch 0 (less than 1) for ..."
 _EPOCH = re.compile(r"\(less than (-?\d+)\)")
@@ -56,7 +56,7 @@ class DriverSeen:
             said = fields_in(answer)
             if code_of(answer) == OK:
                 self._look_at_stream(name, asked, said)
-                self._look_at_ranges(name, asked, said)
+                self._look_at_ranges(name, said)
             elif code_of(answer) == EXPIRED and name == "SEAL_RANGE" and asked.get("range"):
                 found = _EPOCH.search(said["status"].get("message") or "")
                 if found:
@@ -81,7 +81,7 @@ class DriverSeen:
             self._streams.add(told["stream_id"])
             self.past.streams[told["stream_id"]] = told
 
-    def _look_at_ranges(self, name: str, asked: Fields, said: Fields) -> None:
+    def _look_at_ranges(self, name: str, said: Fields) -> None:
         if name == "LIST_RANGE":
             for told in said.get("ranges") or ():
                 self._range(told)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 HEARTBEAT, REPORT_METRICS, CREATE_RANGE, CREATE_STREAM = 0x0003, 0x4001, 0x2004, 0x3001
 DELETE_STREAM, DESCRIBE_STREAM = 0x3002, 0x3004
 ROLE_RANGE_SERVER, SEAL_AT_SERVER, SEAL_AT_DRIVER = 2, 1, 2
-_STREAM = Issued("stream", besides=(-1,))
-#: How far off the number of a stream is put where a range server has ranges of one with its number; how often.
+STREAM = Issued("stream", besides=(-1,))
+#: How far off the number of a stream is put where a server has one of that number, or ranges of one; how often.
 ASIDE, ASIDE_MAX = 1_000_000, 16
 
 
@@ -90,8 +90,8 @@ def _prepare_driver(manner: "SbpManner", past: DriverPast, values: Values) -> Ta
             if made is not None:
                 values.bind("stream", None, stream["stream_id"], made)
     for stream_id, ranges in past.ranges.items():
-        yield from _prepare_ranges(asking, past, values.live_of(_STREAM, None, stream_id), ranges)
-    gone = [values.live_of(_STREAM, None, number) for number in past.deleted]
+        yield from _prepare_ranges(asking, past, values.live_of(STREAM, None, stream_id), ranges)
+    gone = [values.live_of(STREAM, None, number) for number in past.deleted]
     if gone:
         yield [asking.frame(DELETE_STREAM, tables.DeleteStreamRequest(stream_id=number)) for number in gone]
     for number in past.servers.keys() - past.living:
@@ -159,7 +159,7 @@ def _prepare_server(manner: "SbpManner", seen: ServerSeen, values: Values) -> Ta
     asking = _Asking()
     yield from _move_aside(manner, asking, seen, values)
     for key, replica in seen.past.items():
-        stream_id = values.live_of(_STREAM, None, key[0])
+        stream_id = values.live_of(STREAM, None, key[0])
         yield from _frames_of(asking, stream_id, key[1], replica)
 
 
@@ -167,7 +167,7 @@ def _move_aside(manner: "SbpManner", asking: _Asking, seen: ServerSeen, values: 
     """Give streams that no placement driver tells of numbers of which the range server has nothing yet."""
     streams: dict[int, set[int]] = {}
     for stream_id, index in sorted(seen.named):
-        is_given = manner.grounds.is_made("stream", stream_id) or values.knows(_STREAM, None, stream_id)
+        is_given = manner.grounds.is_made("stream", stream_id) or values.knows(STREAM, None, stream_id)
         if stream_id >= 0 and not is_given:
             streams.setdefault(stream_id, set()).add(index)
     for stream_id, indexes in streams.items():

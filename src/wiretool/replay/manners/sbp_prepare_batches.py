@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wiretool.codec.flatbuffers import Table
-from wiretool.codec.message import Issued
 from wiretool.protocols.sbp.messages import SEAL_RANGE, SbpFrame, Schema
 from wiretool.protocols.sbp_0_1 import tables_s1, tables_s2
 from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Talk
 from wiretool.replay.manners.sbp_grounds import ADDRESS, OK, seen_with
+from wiretool.replay.manners.sbp_prepare import ASIDE, ASIDE_MAX
 from wiretool.replay.manners.sbp_servers import fields_in
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Exchange, Recording
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 HEARTBEAT, CREATE_STREAMS, UPDATE_STREAMS, DESCRIBE_STREAMS = 0x0003, 0x3001, 0x3003, 0x3004
 ROLE_DATA_NODE = 2
-_STREAM = Issued("stream", besides=(-1,))
-ASIDE, ASIDE_MAX = 1_000_000, 16
 Fields = Mapping[str, Any]
 
 

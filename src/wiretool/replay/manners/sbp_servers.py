@@ -131,7 +131,7 @@ def servers_in(recording: Recording, protocol: str) -> Servers:
     for dialogue in recording.of(protocol):
         found = votes.setdefault(dialogue.server, Counter())
         found["placement driver" if dialogue.server.endswith(_DRIVER_PORT) else "range server"] += _NUMBERED
-        servers.nodes = max(servers.nodes, *(len(_nodes_in(record)) for record in dialogue.records))
+        servers.nodes = max([servers.nodes, *(len(_nodes_in(record)) for record in dialogue.records)])
         for role, weight in _votes(dialogue, refusing.setdefault(dialogue.server, set())):
             found[role] += weight
     for address, found in votes.items():
