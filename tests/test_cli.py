@@ -1,3 +1,5 @@
+import gzip
+import os
 import resource
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import typer
 from tests.helpers.captures import pcap_bytes
 from wiretool import __version__, cli
 from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, Stopped, UsageError, WiretoolError
+from wiretool.sinks.pcapng import interface, section
 
 HELP_MAX_S = 0.25
 
@@ -72,6 +75,22 @@ def test_a_defect_of_ours_is_shown_whole(monkeypatch: pytest.MonkeyPatch, capsys
     assert lines[0].startswith("Traceback")
     assert lines[-2] == "ZeroDivisionError: oh"
     assert "please report it" in lines[-1]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["decode", "--help"], ["control", "--help"]])
+def test_help_that_the_disk_does_not_take_is_told_in_a_line(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "wiretool", *arguments]
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "wiretool: cannot write stdout: No space left on device\n"
+
+
+def test_what_else_the_system_does_not_take_is_a_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failing_with(OSError(28, "No space left on device"), monkeypatch) == 70
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_text_from_outside_in_an_error_is_escaped(
@@ -160,6 +179,22 @@ def test_an_input_of_nothing_is_told(command: str, tmp_path: Path) -> None:
         ended = run(command, name)
         assert ended.returncode == 0
         assert ended.stderr.decode().splitlines()[0] == f"wiretool: {shown} is empty: no packets"
+
+
+@pytest.mark.parametrize("command", ["decode", "stats"])
+@pytest.mark.parametrize(
+    "content",
+    [pcap_bytes([]), section() + interface(1), gzip.compress(b""), None],
+    ids=["pcap", "pcapng", "gz", "null"],
+)
+def test_a_capture_without_packets_is_told(command: str, content: bytes | None, tmp_path: Path) -> None:
+    path = Path(os.devnull) if content is None else tmp_path / "empty"
+    if content is not None:
+        path.write_bytes(content)
+    ended = run(command, path, path)
+    assert ended.returncode == 0
+    lines = ended.stderr.decode().splitlines()
+    assert [line for line in lines if "empty" in line] == [f"wiretool: {path} is empty: no packets"]
 
 
 def test_no_input_is_no_pcap() -> None:

@@ -20,7 +20,7 @@ from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.tap import tap
-from wiretool.errors import Stopped, WiretoolError
+from wiretool.errors import Stopped, UsageError, WiretoolError
 
 EXIT_DEFECT = 70
 EXIT_MISUSED = 2
@@ -39,6 +39,11 @@ class Guarded(TyperGroup):
             sys.exit(super().main(*args, **options | {"standalone_mode": False}))
         except Misuse as err:
             sys.exit(_misused(err, "wiretool"))
+        except OSError as err:
+            if not _is_of_help(err):
+                raise
+            _forget_stdout()
+            sys.exit(_refused(UsageError(f"cannot write stdout: {err.strerror}")))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -122,6 +127,12 @@ def _stopped(err: KeyboardInterrupt) -> int:
     return stopped.exit_code
 
 
+def _is_of_help(err: OSError) -> bool:
+    """Whether a page of help could not be written: our own output has its own words for that."""
+    *_, (frame, _) = traceback.walk_tb(err.__traceback__)
+    return frame.f_code is typer.echo.__code__
+
+
 def _forget_stdout() -> None:
-    """Nobody reads any longer: let nothing be flushed into the closed pipe at exit."""
+    """Nobody can read any more: let nothing be flushed into the closed pipe, or onto the full disk, at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

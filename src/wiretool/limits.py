@@ -166,6 +166,13 @@ CONTROLLER_DELETED_STREAMS_MAX = 10_000
 #: them if nobody reads them. Longer segments begin later.
 REPLAY_OLD_BYTES_MAX = 64 * 1024 * 1024
 REPLAY_UNREAD_BYTES_MAX = 1024 * 1024
+#: Replay: what a live server may say on one connection unasked, beside what was recorded of it: frames (a KiB or two
+#: each, with what is told of them), their bytes, and further frames beside each answer (pings, windows); and bytes that
+#: are no frame, of which there are none without a hole.
+REPLAY_SURPLUS_FRAMES_MAX = 65_536
+REPLAY_SURPLUS_BYTES_MAX = 64 * 1024 * 1024
+REPLAY_SURPLUS_FRAMES_BESIDE = 16
+REPLAY_STRANGE_BYTES_MAX = 1024 * 1024
 
 #: Bench: one run, its warm-up included: a load that was forgotten ends by itself.
 BENCH_S_MAX = 3_600.0

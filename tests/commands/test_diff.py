@@ -54,6 +54,16 @@ def test_captures_that_say_the_same_are_the_same(folder: Path) -> None:
     assert out.startswith("5 exchanges on 1 connection: no finding\n")
 
 
+@pytest.mark.parametrize("content", [b"", pcap_bytes([])])
+def test_nothing_is_told_once(folder: Path, content: bytes) -> None:
+    (folder / "empty.pcap").write_bytes(content)
+    empty = str(folder / "empty.pcap")
+    line = f"wiretool: {empty}: byte 0: nothing of our protocols in it: 0 TCP connections of others\n"
+    for command in (["diff", empty, empty], ["diff", empty, str(folder / "a.pcap")], ["replay", empty]):
+        ended = wiretool(*command)
+        assert (ended.returncode, ended.stderr) == (3, line)
+
+
 def test_what_differs_is_told_and_the_exit_code_is_1(folder: Path) -> None:
     code, out, _ = diff(folder, "a.pcap", "b.pcap")
     assert code == 1

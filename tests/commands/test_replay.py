@@ -1,10 +1,8 @@
 """`wiretool replay` as users type it: reports, exit codes, files, targets, and everything that is refused."""
 
 import json
-import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -160,6 +158,20 @@ def test_two_servers_side_by_side(tmp_path: Path) -> None:
     assert ended.stdout.splitlines()[-1] == "1 exchange answered differently"
 
 
+def test_two_silent_servers_do_not_answer_alike(tmp_path: Path) -> None:
+    """The kernel takes their connections; nobody answers on them."""
+    grid = tmp_path / "grid"
+    grid.write_text("of the last run")
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        hosts = [f"127.0.0.1:{server.getsockname()[1]}" for server in (one, other)]
+        options = ("--speed", "max", "--timeout", "0.1", "-o", grid)
+        ended = replay(PLAIN, "--target", hosts[0], "--against", hosts[1], *options)
+    assert ended.returncode == 4
+    line = f"wiretool: neither {hosts[0]} nor {hosts[1]} answers anything: there is nothing to compare\n"
+    assert (ended.stdout, ended.stderr) == ("", line)
+    assert grid.read_text() == "of the last run"
+
+
 def test_what_two_runs_say_alike_is_no_noise() -> None:
     ended = replay(
         *(PLAIN, "--speed", "max", "--learn-noise", "--fault", 'message == "COMMIT_RESPONSE": set success=false')
@@ -246,82 +258,6 @@ def test_a_capture_of_nothing_of_ours_is_bad_input(tmp_path: Path) -> None:
     ended = replay(path)
     assert ended.returncode == 3
     assert "nothing of our protocols in it: 1 TCP connection of others" in ended.stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_a_report(number: signal.Signals) -> None:
-    """The server accepts, and never says a word."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        target = f"127.0.0.1:{silent.getsockname()[1]}"
-        command = [sys.executable, "-m", "wiretool", "replay", str(WRITE), "--target", target, "--timeout", "60"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            silent.settimeout(60)
-            link, _ = silent.accept()
-            with link:
-                assert link.recv(16)
-                process.send_signal(number)
-                out, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + number
-    assert "stopped before its end" in out
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_the_second_server_is_asked_is_no_difference_of_servers(number: signal.Signals) -> None:
-    """The first is a mock, which is done; the second accepts, and never says a word."""
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        against = f"127.0.0.1:{silent.getsockname()[1]}"
-        options = ("--against", against, "--timeout", "60", "--speed", "max")
-        command = [sys.executable, "-m", "wiretool", "replay", str(WRITE), *options]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            silent.settimeout(60)
-            link, _ = silent.accept()
-            with link:
-                assert link.recv(16)
-                process.send_signal(number)
-                out, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + number
-    assert "stopped before its end" in out.splitlines()[-1]
-    assert "Traceback" not in err
-
-
-def test_a_signal_in_the_second_run_leaves_a_report_of_what_is_no_noise() -> None:
-    """The server ends its first connection at once, and keeps the second one without a word."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        options = ("--target", f"127.0.0.1:{server.getsockname()[1]}", "--learn-noise", "--speed", "max")
-        command = [sys.executable, "-m", "wiretool", "replay", str(PLAIN), *options]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            server.settimeout(60)
-            server.accept()[0].close()
-            link, _ = server.accept()
-            with link:
-                assert link.recv(16)
-                process.send_signal(signal.SIGTERM)
-                out, err = process.communicate(timeout=30)
-    assert process.returncode == 143
-    assert "stopped before its end" in out
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize("stream", [0, 1, 2])
-def test_a_standard_stream_may_be_closed(tmp_path: Path, stream: int) -> None:
-    report = tmp_path / "report"
-    command = [sys.executable, "-m", "wiretool", "replay", str(PLAIN), "--speed", "max", "-o", str(report)]
-    ended = subprocess.run(["sh", "-c", f'exec "$0" "$@" {stream}>&-', *command], timeout=60, check=False)
-    assert ended.returncode == 0
-    assert "no finding" in report.read_text().splitlines()[0]
-
-
-def test_options_that_make_no_sense_leave_the_last_recording_as_it_was(tmp_path: Path) -> None:
-    own = tmp_path / "own.pcapng"
-    own.write_bytes(b"of the last run")
-    for target in ("--target", "--against"):
-        ended = replay(WRITE, target, closed_port(), "--record", own, "--fault", 'message == "Hello": drop')
-        assert ended.returncode == 2
-        assert "--fault and --faults are for the mock" in ended.stderr
-    ended = replay(WRITE, "--target", f"nobody={closed_port()}", "--target", closed_port(), "--record", own)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert own.read_bytes() == b"of the last run"
 
 
 def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:

@@ -1,7 +1,9 @@
 import json
+import os
 import signal
 import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,32 @@ def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
     ended = wiretool("serve", "sbp", "--tls-cert", str(path))
     assert ended.returncode == 2
     assert f"{path}: no PEM certificate with its key" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("read", "link"), [("--faults", None), ("--feed", os.link), ("--tls-cert", os.symlink), ("--tls-key", None)]
+)
+def test_what_is_read_is_not_written(tmp_path: Path, read: str, link: Callable[[Path, Path], None] | None) -> None:
+    held = '[[rule]]\nside = "server"\ndrop = true\n' if read == "--faults" else '{"payload": {}}\n'
+    path = record = tmp_path / "given"
+    path.write_text(held)
+    if link is not None:
+        record = tmp_path / "other"
+        link(path, record)
+    options = (read, str(path), "--record", str(record), "--duration", "0.05")
+    ended = wiretool("serve", "offramp", *PORTS[:2], *options)
+    assert ended.returncode == 2
+    assert ended.stderr == f"wiretool: {record} is read, it cannot be written at the same time\n"
+    assert path.read_text() == held
+
+
+def test_two_files_to_be_written_are_two(tmp_path: Path) -> None:
+    path, other = tmp_path / "one", tmp_path / "other"
+    path.write_text('{"protocol": "sbp", "pid": 1, "doors": {}}')
+    other.hardlink_to(path)
+    ended = wiretool("serve", "sbp", "--record", str(path), "--ready-file", str(other), "--duration", "0.05")
+    assert ended.returncode == 2
+    assert ended.stderr == f"wiretool: --record and --ready-file name the same file, {other}\n"
 
 
 def test_it_stops_by_itself(tmp_path: Path) -> None:

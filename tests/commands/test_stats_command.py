@@ -54,5 +54,16 @@ def test_a_file_cut_short_still_has_its_numbers(tmp_path: Path, engine: str) -> 
     assert ended.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_what_is_no_capture_costs_nobody_the_last_numbers(tmp_path: Path, engine: str) -> None:
+    path, last = tmp_path / "notes.md", tmp_path / "last"
+    path.write_text("# Notes\n")
+    last.write_text("of the last run")
+    ended = run("stats", path, "--engine", engine, "-o", last)
+    assert (ended.returncode, ended.stdout) == (3, b"")
+    assert last.read_text() == "of the last run"
+    assert ended.stderr.count(b"\n") == 1
+
+
 def test_no_such_engine() -> None:
     assert run("stats", "-", "--engine", "steam").returncode == 2

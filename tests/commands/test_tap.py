@@ -139,3 +139,16 @@ def test_refusals_before_a_socket_opens(arguments: list[str], says: str) -> None
     assert ended.returncode == 2, ended.stderr
     assert says in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("read", "written"), [("--faults", "-o"), ("--upstream-ca", "--record"), ("--tls-cert", "--ready-file")]
+)
+def test_what_is_read_is_not_written(tmp_path: Path, read: str, written: str) -> None:
+    path, link = tmp_path / "given", tmp_path / "link"
+    path.write_text("what it holds")
+    link.hardlink_to(path)
+    ended = wiretool("tap", "pravega", "--upstream", ANY, "--upstream-tls", read, str(path), written, str(link))
+    assert ended.returncode == 2
+    assert ended.stderr == f"wiretool: {link} is read, it cannot be written at the same time\n"
+    assert path.read_text() == "what it holds"

@@ -188,7 +188,9 @@ def test_rules_act_on_the_mock_of_their_protocol_alone() -> None:
     for protocol in ("pravega", "sbp"):
         caller = Saying(("pravega", ""))
         rules = [parse_rule(rule if protocol == "pravega" else 'message == "PING": drop', protocols=[protocol])]
-        assert called(caller, {"pravega": PravegaMock(wire_version=17)}, rules=rules, tell=told.append).stopped_by is None
+        assert (
+            called(caller, {"pravega": PravegaMock(wire_version=17)}, rules=rules, tell=told.append).stopped_by is None
+        )
         heard[protocol] = caller.heard[0]
     assert heard["sbp"] == encode(Hello(high_version=17, low_version=5), "server")
     assert heard["pravega"] == encode(Hello(high_version=9, low_version=5), "server")
@@ -203,3 +205,19 @@ def test_what_goes_over_the_wire_is_recorded_in_the_clear() -> None:
     records = list(read(raw))
     assert [(record.side, record.message) for record in records] == [("client", "Hello"), ("server", "Hello")]
     assert [record.raw for record in records] == [HELLO, caller.heard[0]]
+
+
+def test_a_recording_that_cannot_go_on_does_not_end_the_run() -> None:
+    with open("/dev/full", "wb", buffering=0) as full:
+        caller = Saying(("pravega", ""))
+        found = called(caller, {"pravega": PravegaMock(wire_version=17)}, record=Pcapng(Output(full, name="it")))
+    assert found.stopped_by is None
+    assert str(found.unrecorded) == "cannot write it: No space left on device"
+    assert len(caller.heard[0]) == len(HELLO)
+
+
+def test_a_recording_that_nobody_reads_ends_the_run() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb", buffering=0) as pipe, pytest.raises(BrokenPipeError):
+        called(Saying(("pravega", "")), {"pravega": PravegaMock(wire_version=17)}, record=Pcapng(Output(pipe)))

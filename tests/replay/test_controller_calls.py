@@ -14,7 +14,7 @@ from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import Say, script_of
-from wiretool.servers.mock import Action
+from wiretool.servers.mock import Action, Send
 from wiretool.servers.options import MockOptions
 from wiretool.servers.pravega.mock import PravegaMock
 from wiretool.sessions.dialogues import Told
@@ -41,6 +41,23 @@ def test_every_call_is_made_and_judged() -> None:
     outcomes = [each for each in replay(CAPTURES / "txn.pcap").outcomes if each.dialogue.protocol == CONTROLLER]
     assert len(outcomes) == 27
     assert all(len(each.live) == len(each.recorded) == 1 for each in outcomes)
+
+
+class Echo(PravegaMock):
+    """Says whatever it hears."""
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+        return [Send(connection, data)]
+
+
+def test_an_echo_answers_no_call() -> None:
+    outcomes = replay(CAPTURES / "mgmt.pcap", mocks={"pravega": Echo(wire_version=17)}).outcomes
+    asked = [each for each in outcomes if each.request and each.dialogue.protocol == CONTROLLER]
+    assert len(asked) == 48
+    for each in asked:
+        assert each.verdict is Verdict.DIFFERENT
+        assert [live.message for live in each.live] == ["Headers"]
+        assert any(reason.startswith("no_status: ") for reason in each.reasons)
 
 
 # -- values that controllers make up -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import msgspec
 from tests.replay.liars import Liar
 from tests.replay.stage import replay
 from wiretool.codec.message import Message
-from wiretool.replay.grid import grid, grid_lines
+from wiretool.replay.grid import grid, grid_lines, is_mute
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.noise import LEARNT, without_noise
 from wiretool.replay.outcomes import Outcome
@@ -49,6 +49,17 @@ def test_what_only_one_run_says_is_noise() -> None:
 def test_servers_that_answer_alike_have_an_empty_grid() -> None:
     assert list(grid(outcomes(request_id=77), outcomes(request_id=77))) == []
     assert list(grid_lines([], "one", "other")) == ["one and other answer alike"]
+
+
+def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:
+    found = outcomes()
+    assert not is_mute(found)
+    (answered, *_) = (each for each in found if each.live and each.request)
+    unasked = Outcome(answered.dialogue, None, [], answered.live)
+    ended = Outcome(answered.dialogue, None)
+    unanswered = Outcome(answered.dialogue, answered.request, answered.recorded)
+    assert is_mute([unasked, ended, unanswered])
+    assert not is_mute([unasked, answered])
 
 
 def test_what_two_servers_say_differently_is_a_row() -> None:

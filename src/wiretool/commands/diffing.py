@@ -42,7 +42,8 @@ def compared(one: Path, other: Path, wishes: Wishes) -> None:
     spots = [spot_of(text, protocols) for text in wishes.ignore]
     expected = expectations(wishes.expect, wishes)
     paths = [path for path in (one, other, wishes.noise) if path is not None]
-    recordings = [recorded(path, source, wishes) for path, source in zip(paths, sources_from(paths), strict=True)]
+    sources = sources_from(paths, tells_empty=False)
+    recordings = [recorded(path, source, wishes) for path, source in zip(paths, sources, strict=True)]
     outcomes = outcomes_of(*recordings)
     ignore(outcomes, spots)
     remarks = [f"A is {one}, B is {other}", *expected.apply(outcomes)]

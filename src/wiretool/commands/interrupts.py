@@ -52,7 +52,7 @@ def stoppable(*needed: str) -> Iterator[None]:
     """
     for name in needed:
         import_module(name)
-    with _handled_by(_stop):
+    with handled_by(_stop):
         yield
 
 
@@ -75,7 +75,7 @@ def held_interrupts() -> Iterator[None]:
             signal.raise_signal(number)
 
     try:
-        with _handled_by(note) as before:
+        with handled_by(note) as before:
             yield
     finally:
         if noted:
@@ -83,7 +83,7 @@ def held_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _handled_by(handle: Callable[[int, FrameType | None], Any]) -> Iterator[Mapping[int, Any]]:
+def handled_by(handle: Callable[[int, FrameType | None], Any]) -> Iterator[Mapping[int, Any]]:
     """The signals that ask to stop go there, save those that are ignored; gives where they went before."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():

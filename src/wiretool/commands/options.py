@@ -146,10 +146,10 @@ def protocols_like(name: str) -> "list[Protocol]":
     return list(PROTOCOLS.values()) if name == "auto" else [protocol_named(name)]
 
 
-def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
+def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -> list[Path | BinaryIO]:
     """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file.
 
-    What holds nothing at all is a capture of nothing, as for other tools, and told.
+    What holds nothing at all is a capture of nothing, as for other tools. That is told, save by who refuses it anyhow.
     """
     paths = list(captures or ())
     if not paths:
@@ -160,9 +160,10 @@ def sources_from(captures: Sequence[Path] | None) -> list[Path | BinaryIO]:
         if str(path) != "-" and (why := _refusal(path)):
             raise UsageError(f"{path}: {why}")
     sources = [stdin() if str(path) == "-" else path for path in paths]
-    for path, source in zip(paths, sources, strict=True):
-        if _is_empty(source):
-            tell(f"{'stdin' if source is not path else path} is empty: no packets")
+    if tells_empty:
+        empty = [path for path, source in zip(paths, sources, strict=True) if _is_empty(source)]
+        for path in dict.fromkeys(empty):
+            tell(f"{'stdin' if str(path) == '-' else path} is empty: no packets")
     return sources
 
 
@@ -210,10 +211,17 @@ def _refusal(path: Path) -> str:
 
 
 def _is_empty(source: Path | BinaryIO) -> bool:
-    """Whether there is nothing in it; a pipe is waited for. What cannot be read is not: its reader says why."""
+    """Whether no packet is in it; a pipe is waited for, and not looked into. What is no capture has a reader to say so.
+
+    Of a file the packets are read up to the first.
+    """
+    from wiretool.capture.files import read_packets
+
     try:
-        if isinstance(source, Path):
-            return os.path.isfile(source) and not os.path.getsize(source)
-        return isinstance(source, BufferedReader) and not source.peek(1)
-    except OSError:
+        if not isinstance(source, Path):
+            return isinstance(source, BufferedReader) and not source.peek(1)
+        if not os.path.isfile(source):
+            return os.path.samefile(source, os.devnull)
+        return next(read_packets([source]), None) is None
+    except (OSError, CaptureError):
         return False

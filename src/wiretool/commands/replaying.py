@@ -18,7 +18,7 @@ from wiretool.commands.replay_wishes import (
     check_servers,
     check_span,
 )
-from wiretool.errors import CaptureError, PeerError, Stopped, UsageError
+from wiretool.errors import CaptureError, PeerError, Stopped, UsageError, WiretoolError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
@@ -41,6 +41,8 @@ class Played(NamedTuple):
     outcomes: "list[Outcome]"
     stopped_by: int | None
     remarks: Sequence[str] = ()
+    #: Why what was recorded of it ends early.
+    unrecorded: WiretoolError | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -69,7 +71,8 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     is_whole = played.is_whole
     if playing.learns and is_whole:
         again = play_on(recording, *afresh(recording, known, reading), reading, replace(playing, record=None))
-        played = Played(without_noise_of(played, again), again.stopped_by, [*played.remarks, *again.remarks])
+        remarks = [*dict.fromkeys((*played.remarks, *again.remarks))]
+        played = Played(without_noise_of(played, again), again.stopped_by, remarks, played.unrecorded)
     if playing.against and is_whole:
         beside = replace(playing, targets=playing.against, record=None)
         compared(played, play_on(recording, *afresh(recording, known, reading), reading, beside), playing, judging)
@@ -85,7 +88,7 @@ def recorded(reading: Reading) -> "Recording":
     from wiretool.capture.files import read_packets
     from wiretool.replay.recording import recording_of
 
-    sources = sources_from(reading.captures)
+    sources = sources_from(reading.captures, tells_empty=len(reading.captures or ()) > 1)
     recording = recording_of(
         read_packets(sources), protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell
     )
@@ -206,12 +209,16 @@ def play_on(
     players = [first, *(copied(copy, known, reading, playing, numbers) for copy in copies)]
     rounds = [players[at : at + playing.connections] for at in range(0, len(players), playing.connections)]
     with ExitStack() as stack:
-        called = call(Chorus(rounds), stage_for(recording, copies, known, playing, stack))
-    if not called.reached and called.why_unreached:
-        raise PeerError(called.why_unreached)
+        stage = stage_for(recording, copies, known, playing, stack)
+        called = call(Chorus(rounds), stage)
+        if not called.reached and called.why_unreached:
+            raise PeerError(called.why_unreached)
+        if stage.record is not None and called.unrecorded is None:
+            stage.record.begin()  # of nothing, if nothing was said
     begun = [player for player in players if player.has_begun]
     remarks = [*dict.fromkeys(remark for player in begun for remark in player.remarks)]
-    return Played([outcome for player in begun for outcome in player.outcomes()], called.stopped_by, remarks)
+    outcomes = [outcome for player in begun for outcome in player.outcomes()]
+    return Played(outcomes, called.stopped_by, remarks, called.unrecorded)
 
 
 def player_for(
@@ -259,7 +266,7 @@ def stage_for(
     playing: Playing,
     stack: ExitStack,
 ) -> "Stage":
-    """Whom it is played to, and what is recorded of that."""
+    """Whom it is played to, and what is recorded of that: the last recording is kept until somebody is reached."""
     from wiretool.commands.serving import rules_for
     from wiretool.net.calling import Stage
     from wiretool.replay.mocks import mocks_for
@@ -276,9 +283,7 @@ def stage_for(
         stage = Stage(mocks=mocks, rules=rules, seed=playing.seed, tell=tell)
     if playing.record is None:
         return stage
-    record = Pcapng(stack.enter_context(open_output(playing.record)))
-    record.begin()
-    return replace(stage, record=record)
+    return replace(stage, record=Pcapng(stack.enter_context(open_output(playing.record))))
 
 
 def targets_for(
@@ -352,26 +357,40 @@ def reported(
         if path is not None or form == judging.form.value:
             with open_output(path) as out:
                 write_report(recording, script, played.outcomes, out, form, remarks=remarks)
-    if played.stopped_by is not None:
-        raise Stopped(played.stopped_by)
+    check_whole(played)
     if any(outcome.verdict.is_finding for outcome in played.outcomes):
         raise typer.Exit(1)
 
 
 def compared(one: Played, other: Played, playing: Playing, judging: Judging) -> None:
-    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything; Stopped as in `reported`."""
-    from wiretool.replay.grid import grid, grid_lines
+    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything; Stopped as in `reported`.
+
+    PeerError where neither answers anything: silence is no answer that two could have alike.
+    """
+    from wiretool.replay.grid import grid, grid_lines, is_mute
     from wiretool.sinks.output import open_output
     from wiretool.sinks.printable import printable
 
     rows = list(grid(one.outcomes, other.outcomes))
     names = [", ".join(map(str, targets.values())) or "mock" for targets in (playing.targets, playing.against)]
+    if other.is_whole and is_mute([*one.outcomes, *other.outcomes]):
+        raise PeerError(f"neither {names[0]} nor {names[1]} answers anything: there is nothing to compare")
     with open_output(judging.output) as out:
         for line in grid_lines(rows, *names):
             out.write(printable(line) + "\n")
         for remark in [*dict.fromkeys((*one.remarks, *other.remarks)), *([] if other.is_whole else [CUT_SHORT])]:
             out.write(printable(remark) + "\n")
-    if other.stopped_by is not None:
-        raise Stopped(other.stopped_by)
+    check_whole(other._replace(unrecorded=one.unrecorded))
     if rows:
         raise typer.Exit(1)
+
+
+def check_whole(played: Played) -> None:
+    """Stopped where it was not played to its end; UsageError where what was recorded of it ends early."""
+    why = f"{played.unrecorded}: the recording ends there, the report does not"
+    if played.stopped_by is not None:
+        if played.unrecorded is not None:
+            tell(why)
+        raise Stopped(played.stopped_by)
+    if played.unrecorded is not None:
+        raise UsageError(why)

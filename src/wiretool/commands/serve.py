@@ -66,7 +66,7 @@ def serve(
     mock = mock_for(protocol, options)
     listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})
     wishes = Wishes(
-        seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration
+        seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration, (feed,)
     )
     with serving(mock, listens, wishes) as (host, plan):
         run(host, plan)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ class Wishes:
     key: Path | None
     connections_max: int
     duration_s: float | None
+    #: What is read beside the rules, the certificate and its key.
+    inputs: Sequence[Path | None] = ()
 
 
 @contextmanager
@@ -49,6 +52,7 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
     from wiretool.faults import Interceptor
     from wiretool.net.host import Host
 
+    check_files(wishes)
     protocols = [door.protocol for door in mock.doors]
     rules = rules_for(protocols, wishes.rules, wishes.rules_file)
     with ExitStack() as stack:
@@ -96,13 +100,11 @@ def plan_for(
     listens: "Mapping[str, Address]",
     wishes: Wishes,
     look: Callable[[], None] | None,
-    output: Path | None = None,
 ) -> "Plan":
-    """Everything around a run. UsageError for a bad certificate, control address or ready file."""
+    """Everything around a run. UsageError for a bad certificate or control address."""
     from wiretool.net.serving import Plan
     from wiretool.net.tls import alpn_of, server_context
 
-    check_files(wishes, output)
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
     if wishes.certificate is None and wishes.key is not None:
@@ -118,21 +120,28 @@ def plan_for(
     )
 
 
-def check_files(wishes: Wishes, output: Path | None) -> None:
-    """UsageError where two files to be written are one, or the ready file's place is taken by something else."""
+def check_files(wishes: Wishes, output: Path | None = None) -> None:
+    """UsageError where a file is read and written, or written twice, or the ready file would replace something."""
+    from wiretool.sinks.output import check_not_read, is_same
+
+    read = [path for path in (wishes.rules_file, wishes.certificate, wishes.key, *wishes.inputs) if path is not None]
     named = {"--record": wishes.record, "--ready-file": wishes.ready_file, "-o": output}
-    given = [(option, os.path.realpath(path)) for option, path in named.items() if path is not None]
-    for at, (option, path) in enumerate(given):
-        for earlier, other in given[:at]:
-            if path == other:
-                raise UsageError(f"{earlier} and {option} name the same file, {path}")
-    ready = wishes.ready_file
-    if ready is None:
-        return
-    if not os.access(ready.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--ready-file {ready}: nothing can be written in {ready.parent}")
-    if os.path.lexists(ready) and not is_ready_file(ready):
-        raise UsageError(f"--ready-file {ready}: something else is there; it would be lost")
+    written = [(option, path) for option, path in named.items() if path is not None]
+    for _, path in written:
+        check_not_read(path, read)
+    for (earlier, other), (option, path) in combinations(written, 2):
+        if os.path.realpath(path) == os.path.realpath(other) or is_same(path, other):
+            raise UsageError(f"{earlier} and {option} name the same file, {os.path.realpath(path)}")
+    if wishes.ready_file is not None:
+        check_ready_file(wishes.ready_file)
+
+
+def check_ready_file(path: Path) -> None:
+    """UsageError where it cannot be written, or something else has its place."""
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"--ready-file {path}: nothing can be written in {path.parent}")
+    if os.path.lexists(path) and not is_ready_file(path):
+        raise UsageError(f"--ready-file {path}: something else is there; it would be lost")
 
 
 def is_ready_file(path: Path) -> bool:

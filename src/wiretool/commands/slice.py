@@ -65,7 +65,7 @@ def files_from(captures: Sequence[Path] | None) -> list[Path]:
     """The captures; UsageError for what cannot be read twice."""
     given = list(captures or ())
     _check_twice("stdin", is_so=all(str(path) != "-" for path in given))
-    sources_from(given)
+    sources_from(given, tells_empty=all(map(os.path.isfile, given)))
     for path in given:
         _check_twice(str(path), is_so=os.path.isfile(path))
     return given

@@ -1,7 +1,7 @@
 """`wiretool stats CAPTURE...`: numbers over captures."""
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -22,9 +22,11 @@ from wiretool.commands.options import (
     tell,
 )
 from wiretool.commands.progress import counted, is_file, is_watched, shown
+from wiretool.errors import CaptureError
 
 if TYPE_CHECKING:
     from wiretool.sessions.stats import Stats
+    from wiretool.sinks.output import Output
 
 
 class StatsFormat(StrEnum):
@@ -48,7 +50,6 @@ def stats(
     """Count messages and bytes, and how long replies took: per message, connection, segment, stream and road."""
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
-    from wiretool.sinks.stats import write_stats
 
     sources, how = sources_from(captures), {"protocol": protocol, "ports": ports_from(port), "notes": tell}
     are_files = all(map(is_file, captures or ()))
@@ -59,14 +60,28 @@ def stats(
         stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
+        written_at_last(numbers, out, format_),
     ):
-        try:
-            if is_bulk:
-                count_columns(numbers, sources, how, workers, may_wait=are_files)
-            else:
-                count_rows(numbers, sources, how)
-        finally:
-            write_stats(numbers, out, format_.value)
+        if is_bulk:
+            count_columns(numbers, sources, how, workers, may_wait=are_files)
+        else:
+            count_rows(numbers, sources, how)
+
+
+@contextmanager
+def written_at_last(numbers: "Stats", out: "Output", form: StatsFormat) -> Iterator[None]:
+    """Write the numbers however the block ends; not where what it reads is no capture: what `out` held is kept."""
+    from wiretool.sinks.stats import write_stats
+
+    is_wanted = True
+    try:
+        yield
+    except CaptureError:
+        is_wanted = bool(numbers.connections)
+        raise
+    finally:
+        if is_wanted:
+            write_stats(numbers, out, form.value)
 
 
 def so_far(numbers: "Stats") -> str:

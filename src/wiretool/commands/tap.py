@@ -59,7 +59,17 @@ def tap(
         Side("pravega-controller", "--controller", controller, "--upstream-controller", upstream_controller),
     ]
     wishes = Wishes(
-        seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration
+        seed,
+        fault or (),
+        faults,
+        control,
+        record,
+        ready_file,
+        tls_cert,
+        tls_key,
+        max_connections,
+        duration,
+        (upstream_ca,),
     )
     shown = Shown(format_, tree, dump, where, fields, output)
     with tapping(sides, wishes, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (

@@ -11,6 +11,7 @@ from wiretool.commands.options import Format, tell
 from wiretool.commands.serving import (
     Wishes,
     advertised,
+    check_files,
     connections_for,
     counters_for,
     plan_for,
@@ -61,6 +62,7 @@ def tapping(
 
     if authority is not None and not is_tls:
         raise UsageError("--upstream-ca goes with --upstream-tls")
+    check_files(wishes, shown.output)
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
@@ -79,7 +81,7 @@ def tapping(
         )
         tap.recording = recording_for(wishes, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
-        yield tap, plan_for(tap, listens, wishes, look, shown.output)
+        yield tap, plan_for(tap, listens, wishes, look)
 
 
 def ways_for(

@@ -43,6 +43,10 @@ class LiveWatch(Watch):
         assert self._conversation is not None
         return self._conversation
 
+    def is_lost(self, side: Side) -> bool:
+        """Whether it is not known where the next frame of a side begins."""
+        return self._splitters[side].is_searching
+
     def feed(self, side: Side, data: bytes, now_ns: int) -> list[Record]:
         """The records that these next bytes complete; their `packets` are the chunks in which they came."""
         self._chunks += 1

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+from wiretool.errors import WiretoolError
 from wiretool.faults import Interceptor, Rule
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Caller
@@ -38,6 +39,8 @@ class Called:
     #: Connections that the server has accepted, and what the network said of one that it has not.
     reached: int
     why_unreached: str
+    #: Why the recording of it ends early.
+    unrecorded: WiretoolError | None = None
 
 
 def call(caller: Caller, stage: Stage) -> Called:
@@ -57,7 +60,7 @@ async def _call(caller: Caller, stage: Stage) -> Called:
             targets |= await _hosted(protocol, mock, stage, stack)
         dialler = Dialler(caller, targets, recording=stage.record)
         is_whole = await dialler.run(stopped)
-    return Called(None if is_whole else came[0], dialler.reached, dialler.why_unreached)
+    return Called(None if is_whole else came[0], dialler.reached, dialler.why_unreached, dialler.unrecorded)
 
 
 async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack) -> dict[Target, Address]:

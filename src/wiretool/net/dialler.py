@@ -42,6 +42,8 @@ class Dialler(Owner):
         self.reached = 0
         self.why_unreached = ""
         self._failure: Exception | None = None
+        #: Why the recording ends before the run does.
+        self.unrecorded: WiretoolError | None = None
 
     async def run(self, stopped: asyncio.Event | None = None) -> bool:
         """Until the caller is over, or `stopped` is set; whether it came to its end.
@@ -169,12 +171,17 @@ class Dialler(Owner):
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
 
     def _record(self, connection: int, what: Callable[[Recording, int], None]) -> None:
-        """Write into the recording at the time it is now. Where that fails the run ends with it."""
+        """Write into the recording at the time it is now. Where that fails the run goes on without it.
+
+        Where nobody reads it any longer, the run ends.
+        """
         if self._recording is None or connection in self._unrecorded:
             return
         try:
             what(self._recording, self._clock.now_ns())
-        except (WiretoolError, BrokenPipeError) as err:
+        except WiretoolError as err:
+            self._recording, self.unrecorded = None, err
+        except BrokenPipeError as err:
             self._recording, self._failure = None, err
             self._over.set()
 

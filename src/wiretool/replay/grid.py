@@ -34,6 +34,11 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
             yield Row(None, outcome, said(None), said(outcome))
 
 
+def is_mute(outcomes: Iterable[Outcome]) -> bool:
+    """Whether no request was answered, and nothing else said that was recorded."""
+    return not any(outcome.live and (outcome.request or outcome.recorded) for outcome in outcomes)
+
+
 def key_of(outcome: Outcome) -> Hashable:
     """What is the same exchange in several replays of one recording."""
     number = outcome.dialogue.number

@@ -16,6 +16,7 @@ from wiretool.replay.manners.carrier import Said
 from wiretool.replay.manners.manner import Excuse, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.strays import take_in, without_double
+from wiretool.replay.surplus import Surplus
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
 
@@ -81,6 +82,9 @@ class Line:
         self.unsaid_from = inf
         #: Somebody stopped the run.
         self.is_stopped = False
+        #: What the server says beyond what was recorded; and whether that was too much to hear more of it.
+        self._surplus = Surplus(dialogue)
+        self.is_cut = False
         #: How it came to its end, where that was not as recorded.
         self._ends: list[Outcome] = []
 
@@ -181,6 +185,7 @@ class Line:
         self._later.go_on()
         self.vain_waits = 0
         records = self._watch.feed("server", data, now_ns)
+        self._weigh(len(data), records)
         for record in records:
             if record.side == "server" and record.kind == "frame":
                 self._hear(record)
@@ -191,6 +196,20 @@ class Line:
         if self._carrier is not None:
             self._carry(self._carrier.hear(data), now_ns)
         return records
+
+    def _weigh(self, size: int, records: Sequence[Record]) -> None:
+        """Hear no more of a server that says too much."""
+        self._surplus.hear(size)
+        for record in records:
+            if record.side == "server":
+                is_asked = record.reply_to in self._asked or record.reply_to in self._talking
+                self._surplus.take(record, is_asked=is_asked)
+        self._surplus.weigh(is_lost=self._watch.is_lost("server"))
+        if self._surplus.why and not self.is_over:
+            self.is_cut = True
+            self.part(self._surplus.why)
+            self._ends.append(Outcome(self.dialogue, None))
+            self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
 
     def _hear(self, live: Record) -> None:
         self.manner.hear(live)
@@ -258,6 +277,8 @@ class Line:
 
     def judge_end(self, *, was_ended: bool) -> None:
         """The server was recorded to end the connection and has not, or has and was not."""
+        if self.is_cut:
+            return
         outcome = Outcome(self.dialogue, None)
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, _UNHEARD)

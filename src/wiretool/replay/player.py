@@ -109,7 +109,11 @@ class Player(Caller):
         """The server has sent bytes."""
         if self.is_over or self._is_stopped:  # what a server says to our own going is no answer to anything
             return []
-        self._lines[connection].feed(data, now_ns)
+        line = self._lines[connection]
+        if not line.is_cut:
+            line.feed(data, now_ns)
+            if line.is_cut:
+                self._cut(connection, line)
         return self._go_on(now_ns)
 
     def ended(self, connection: int, now_ns: int) -> list[Act]:
@@ -319,6 +323,11 @@ class Player(Caller):
         except EncodeError as err:
             self._remark(line, f"the server cannot be asked to prepare it: {err}")
         return True
+
+    def _cut(self, connection: int, line: Line) -> None:
+        self._acts.append(Abort(connection))
+        if line.dialogue.number < 0:  # nothing else tells of it
+            self._remark(line, line.why_over)
 
     def _remark(self, line: Line, text: str) -> None:
         remark = f"{line.manner.protocol.name}: {text}"

@@ -144,7 +144,7 @@ def test_the_headers_of_a_response_may_need_a_continuation_to_be_one() -> None:
 
 
 def test_trailers_behind_a_hole_need_no_status() -> None:
-    client, server, sent = opened("createScope")
+    _, server, sent = opened("createScope")
     connection = Connection(from_start=True)
     read_all([*OPENING, *sent], connection)
     connection.hole("server")

@@ -1,5 +1,6 @@
 """Files and folders of tables: what is refused, what is replaced, and what a failure leaves."""
 
+import os
 import threading
 from functools import partial
 from pathlib import Path
@@ -96,6 +97,18 @@ def test_the_system_refuses_in_its_own_words(tmp_path: Path) -> None:
         raise OSError("odd")
     with pytest.raises(UsageError, match=r"cannot write .*gone/t: No such file"):
         FILES["parquet"](tmp_path / "gone/gone/t", SCHEMA, Press())
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_name_need_not_be_utf_8(form: str, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9")) / f"t.{form}"
+    press = Press()
+    file = FILES[form](path, SCHEMA, press)
+    file.add(table(0, 3))
+    file.flush()
+    press.finish()
+    file.close()
+    assert is_table_of_ours(path)
 
 
 # -- folders ---------------------------------------------------------------------------------------------------------

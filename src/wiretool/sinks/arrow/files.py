@@ -75,7 +75,7 @@ class TableFile(ABC):
         self._part = part_of(path)
         with refused(path):
             path.parent.mkdir(exist_ok=True)
-            self._file = pa.OSFile(str(self._part), "wb")
+            self._file = pa.OSFile(os.fsencode(self._part), "wb")  # a name need not be UTF-8
             try:
                 self._open(self._file, schema)
             except OSError:
@@ -208,11 +208,9 @@ def part_of(path: Path) -> Path:
 def is_table_of_ours(path: Path) -> bool:
     """Whether a run of ours has written this file, as it says itself."""
     try:
-        if path.suffix == ParquetFile.suffix:
-            said = pq.read_metadata(path).metadata
-        else:
-            with pa.OSFile(str(path)) as file:
-                said = pa.ipc.open_file(file).schema.metadata
+        with pa.OSFile(os.fsencode(path)) as file:
+            is_parquet = path.suffix == ParquetFile.suffix
+            said = pq.read_metadata(file).metadata if is_parquet else pa.ipc.open_file(file).schema.metadata
     except (OSError, pa.ArrowException):
         return False
     return all(key.encode() in (said or {}) for key in OURS)
