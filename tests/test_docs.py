@@ -102,7 +102,9 @@ def test_a_command_of_the_readme_runs(line: str, desk: Path) -> None:
     if any(line in lines_under(heading) for heading in server_sections()):
         return  # below, with the servers
     ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
-    assert ended.returncode == 0, ended.stderr
+    # A machine that is busy with other tests makes a load INVALID, and says so.
+    is_fine = ended.returncode == 0 or (line.startswith("wiretool bench ") and "INVALID" in ended.stdout)
+    assert is_fine, ended.stderr
     written = re.search(r" -o (\S+)", line)
     assert ended.stdout or (written and (desk / written.group(1)).stat().st_size), line
     assert "Traceback" not in ended.stderr

@@ -18,7 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("dissect", "api", "servers", "faults"),
     ("bulk",),
     ("net",),
-    ("replay",),
+    ("replay", "load"),
     ("export",),
     ("commands",),
     ("cli",),
@@ -29,9 +29,9 @@ NEIGHBOURS = {("sinks", "sessions"), ("sinks", "where"), ("watch", "records"), (
 #: Where a library may be imported at all.
 HOMES = {
     "typer": {"cli", "commands"},
-    "rich": {"cli", "commands", "sinks"},
+    "rich": {"cli", "commands", "sinks", "load"},
     "dpkt": {"capture"},
-    "numpy": {"codec", "capture", "protocols", "batches", "bulk", "sessions", "sinks"},
+    "numpy": {"codec", "capture", "protocols", "batches", "bulk", "sessions", "sinks", "load"},
     "pyarrow": {"sinks"},
     "scapy": {"capture", "commands", "export"},
     "zstandard": {"capture"},
@@ -46,8 +46,12 @@ HOMES = {
     "uvicorn": {"net"},
     "uvloop": {"net"},
     "struct": {"codec", "capture"},
-    "socket": {"net"},
+    "socket": {"net", "load"},
     "asyncio": {"net"},
+    "locust": {"load"},
+    "gevent": {"load"},
+    "hdrh": {"load"},
+    "psutil": {"load"},
 }
 
 

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from wiretool import __version__
+from wiretool.commands.bench import app as bench
 from wiretool.commands.control import control
 from wiretool.commands.decode import decode
 from wiretool.commands.diff import diff
@@ -71,6 +72,7 @@ for command in (decode, stats, encode, explain, serve, tap, replay, diff):
     app.command()(command)
 app.command("slice")(slice_)
 app.add_typer(control, name="control")
+app.add_typer(bench, name="bench")
 
 
 def _version(wanted: bool) -> None:

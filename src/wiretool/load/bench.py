@@ -1,0 +1,144 @@
+"""A whole run from outside: a load process is given its orders, what it says is put together, what it wrote is read."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from wiretool import __version__
+from wiretool.errors import PeerError, Unmet, WiretoolError
+from wiretool.load.children import Load
+from wiretool.load.closing import read_back
+from wiretool.load.findings import Outcome, distinct, verification_of
+from wiretool.load.hdr_log import HdrLog
+from wiretool.load.health import reasons_from, remarks_from
+from wiretool.load.intervals import Ended, Interval, Listening, Orders, Ready
+from wiretool.load.plan import Plan
+from wiretool.load.result import Operation, Result, Verification
+from wiretool.load.sampling import Sampler
+from wiretool.load.totals import Gathering, MergedSecond, Totals
+
+
+@dataclass(slots=True)
+class Bench:
+    """One run; `on_second` is told each second of it when it is whole."""
+
+    plan: Plan
+    sampler: Sampler | None = None
+    log: HdrLog | None = None
+    on_second: Callable[[Totals], None] = lambda totals: None
+    totals: Totals = field(init=False)
+    gathering: Gathering = field(default_factory=Gathering)
+    ended: list[Ended] = field(default_factory=list)
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    #: The signal that asked for an early end; 0 where none did.
+    stopped_by: int = 0
+    #: Why what was written could not be read back.
+    unread: WiretoolError | None = None
+
+    def __post_init__(self) -> None:
+        self.totals = Totals(self.plan.duration_s)
+
+    def run(self, load: Load, orders: Orders, *, on_listening: Callable[[int], None] = lambda port: None) -> None:
+        """From the orders to the last word of the load process; a master listens at a port, `on_listening` is told.
+
+        PeerError where it says nothing.
+        """
+        load.order(orders)
+        self.gathering = Gathering(orders.workers)
+        while (said := load.next()) is not None:
+            if isinstance(said, Listening):
+                on_listening(said.port)
+            else:
+                self.hear(said)
+        if not self.ended:
+            raise PeerError("the load process ended without a word; what it said on standard error is above")
+
+    def hear(self, said: Ready | Interval | Ended) -> None:
+        """Take what a load process says of its run."""
+        if isinstance(said, Interval):
+            self._take(self.gathering.add(said))
+        elif isinstance(said, Ready):
+            self.began_at = datetime.now(UTC)
+        else:
+            self._take(self.gathering.leave(said.worker))
+            self.ended.append(said)
+
+    def _take(self, seconds: list[MergedSecond]) -> None:
+        for merged in seconds:
+            self.totals.add(merged)
+            if self.log is not None:
+                self.log.add(merged)
+            if self.sampler is not None and (sample := self.sampler.sample()) is not None:
+                self.totals.sampled(merged.second, *sample)
+            self.on_second(self.totals)
+
+    @property
+    def failure(self) -> str:
+        """Why it ended before its time; empty where it did not."""
+        return next((ended.failure for ended in self.ended if ended.failure), "")
+
+    def verify(self) -> Outcome | None:
+        """What is found where the events were written; None where they cannot be read, which is kept."""
+        try:
+            return read_back(self.plan, [writer for ended in self.ended for writer in ended.writers])
+        except (PeerError, Unmet) as err:
+            self.unread = err
+            return None
+
+    def result(self, options: Mapping[str, object], outcome: Outcome | None) -> Result:
+        """The report."""
+        plan, seconds = self.plan, self.totals.seconds
+        measured_s = min((ended.duration_s for ended in self.ended), default=0.0)
+        reasons = reasons_from(seconds, plan)
+        return Result(
+            valid=not reasons,
+            reasons=reasons,
+            remarks=[*self._remarks(measured_s), *remarks_from(seconds, plan)],
+            options=dict(options),
+            versions=versions(),
+            began_at=self.began_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            duration_s=measured_s,
+            operations=self._operations(measured_s),
+            verification=self._verification(outcome),
+            seconds=seconds,
+        )
+
+    def _verification(self, outcome: Outcome | None) -> Verification:
+        """What was found in what was read back, and, while loading, by those who fetched it."""
+        fetched = distinct(
+            Outcome(checked=ended.checked, found=ended.found, findings=ended.findings) for ended in self.ended
+        )
+        if outcome is None and not fetched.checked and not fetched.found:
+            return Verification(is_on=False)
+        return verification_of(outcome or Outcome(), fetched)
+
+    def _operations(self, measured_s: float) -> dict[str, Operation]:
+        operations = self.totals.operations(measured_s)
+        for ended in self.ended:
+            for name, (count, since_us) in ended.unfinished.items():
+                if name in operations:
+                    operations[name].unfinished += count
+                    operations[name].unfinished_us = max(operations[name].unfinished_us, since_us)
+        return operations
+
+    def _remarks(self, measured_s: float) -> list[str]:
+        remarks = []
+        if self.failure:
+            remarks.append(f"it ended early: {self.failure}")
+        if self.unread is not None:
+            remarks.append(f"what was written could not be read back: {self.unread}")
+        if self.stopped_by:
+            remarks.append(f"it was stopped after {measured_s:.3g} of {self.plan.duration_s:g} s")
+        return remarks
+
+
+def versions() -> dict[str, str]:
+    """Of what the figures may hang on."""
+    return {
+        "wiretool": __version__,
+        "locust": version("locust"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }

@@ -1,0 +1,126 @@
+"""The processes of a run: the mock that is loaded where no target is named, and those that make the load."""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import IO, NamedTuple
+
+import msgspec
+
+from wiretool.errors import PeerError
+from wiretool.load.intervals import Orders, Said
+from wiretool.net.addresses import Address, address_from
+
+#: How long a mock may take to be ready, and a process of ours to end once it was asked to.
+READY_S = 30.0
+END_S = 15.0
+LOOK_S = 0.02
+#: A mock that is left alone ends so long after the run would have.
+ALONE_S = 120.0
+
+_SAID = msgspec.json.Decoder(Said)
+_WIRETOOL = (sys.executable, "-m", "wiretool")
+
+
+class Mock(NamedTuple):
+    """A server of ours in a process of its own."""
+
+    address: Address
+    pid: int
+
+
+@contextmanager
+def mock_server(
+    protocol: str, *, seed: int, faults: Sequence[str], run_s: float, feed_per_s: float = 0.0
+) -> Iterator[Mock]:
+    """`wiretool serve` on ports that are free, until the block ends. PeerError where it does not get ready."""
+    with tempfile.TemporaryDirectory(prefix="wiretool-bench-") as folder:
+        ready, log = Path(folder) / "ready.json", Path(folder) / "log"
+        command = [*_WIRETOOL, "serve", protocol, "--listen", "127.0.0.1:0", "--seed", str(seed)]
+        command += ["--ready-file", str(ready), "--duration", str(run_s + ALONE_S)]
+        command += [word for rule in faults for word in ("--fault", rule)]
+        command += ["--controller", "127.0.0.1:0"] if protocol == "pravega" else []
+        command += ["--rate", str(feed_per_s)] if feed_per_s else []
+        with log.open("wb") as errors, _child(command, stderr=errors) as child:
+            doors = _ready(child, ready, log)
+            yield Mock(address_from(next(iter(doors.values())), option="--listen"), child.pid)
+
+
+def _ready(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> dict[str, str]:
+    """Where the doors of a server are, by name, once it is ready."""
+    end_s = monotonic() + READY_S
+    while not ready.exists():
+        if child.poll() is not None or monotonic() > end_s:
+            said = log.read_text(errors="replace").strip().splitlines()
+            raise PeerError(f"the mock did not get ready: {said[-1] if said else 'it said nothing'}")
+        sleep(LOOK_S)
+    doors: dict[str, str] = json.loads(ready.read_text())["doors"]
+    return doors
+
+
+class Load:
+    """A load process: what it says, and how it is stopped."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]") -> None:
+        self._child = child
+
+    def order(self, orders: Orders) -> None:
+        """Let it begin."""
+        assert self._child.stdin is not None
+        self._child.stdin.write(msgspec.json.encode(orders) + b"\n")
+        self._child.stdin.flush()
+
+    def next(self) -> Said | None:
+        """The next that it says; None once it says no more."""
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        return _SAID.decode(line) if line else None
+
+    def stop(self) -> None:
+        """Ask it to end the run early; what it measured it still says."""
+        self._child.send_signal(signal.SIGINT)
+
+
+@contextmanager
+def load_process(*, is_silent: bool = False) -> Iterator[Load]:
+    """A process in which Locust runs, until the block ends; a silent one is told its orders and says nothing here."""
+    command = [sys.executable, "-m", "wiretool.load.process"]
+    stdout = subprocess.DEVNULL if is_silent else subprocess.PIPE
+    with _child(command, stdin=subprocess.PIPE, stdout=stdout) as child:
+        yield Load(child)
+
+
+@contextmanager
+def _child(
+    command: Sequence[str],
+    *,
+    stdin: int = subprocess.DEVNULL,
+    stdout: int = subprocess.DEVNULL,
+    stderr: IO[bytes] | None = None,
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A process until the block ends. Ctrl-C in a terminal is not for it: who began it passes on what is meant."""
+    child = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+    try:
+        yield child
+    finally:
+        _end(child)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """Let it end, and make it where it does not."""
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            with suppress(OSError):  # it may be gone, with something for it unsent
+                pipe.close()
+    child.terminate()
+    try:
+        child.wait(END_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()

@@ -1,0 +1,96 @@
+"""A blocking connection to a server. Under Locust, whose sockets are gevent's, only the greenlet that waits is held."""
+
+import socket
+from contextlib import suppress
+from time import sleep
+
+from wiretool.errors import PeerError
+
+#: How long a server may take to accept, and to answer what is asked outside of the load.
+CONNECT_S = 10.0
+ANSWER_S = 10.0
+#: What epoll, which counts in milliseconds, may come too late by.
+TIMER_S = 0.002
+#: What one call takes from the kernel at most.
+RECEIVE_BYTES = 64 * 1024
+
+
+class Failed(PeerError):
+    """An exchange that came to nothing: `kind` is what went wrong in a few words, the same ones each time."""
+
+    def __init__(self, why: str, *, kind: str) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+class Link:
+    """One connection. Failed, with the address, wherever the network says no."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            self.socket = socket.create_connection((host, port), CONNECT_S)
+        except (OSError, UnicodeError) as err:
+            raise Failed(f"cannot reach {self.name}: {_why(err)}", kind=f"cannot connect: {_why(err)}") from err
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.wait(ANSWER_S)
+
+    def wait(self, seconds: float | None) -> None:
+        """From now on let `receive` and `send` take so long, None: as long as it takes."""
+        self.socket.settimeout(seconds)
+
+    def send(self, data: bytes | bytearray) -> None:
+        """Send all of it."""
+        try:
+            self.socket.sendall(data)
+        except OSError as err:
+            raise self._lost(err) from err
+
+    def receive(self) -> bytes:
+        """What has come, at least a byte."""
+        try:
+            data = self.socket.recv(RECEIVE_BYTES)
+        except OSError as err:
+            raise self._lost(err) from err
+        if not data:
+            raise self._closed()
+        return data
+
+    def receive_within(self, seconds: float) -> bytes:
+        """What comes in that time, nothing if nothing does. What is shorter than timers tell is waited for awake."""
+        is_short = seconds < TIMER_S
+        self.socket.settimeout(0.0 if is_short else seconds)
+        try:
+            data = self.socket.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            sleep(0)  # the turn of the other users
+            return b""
+        except TimeoutError:
+            return b""
+        except OSError as err:
+            raise self._lost(err) from err
+        finally:
+            self.wait(ANSWER_S)
+        if not data:
+            raise self._closed()
+        return data
+
+    def close(self) -> None:
+        """Let go of it."""
+        with suppress(OSError):  # closing what is lost already
+            self.socket.close()
+
+    def _lost(self, err: OSError) -> Failed:
+        if isinstance(err, TimeoutError):
+            why = f"no answer in {self.socket.gettimeout():g} s"
+            return Failed(f"{self.name}: {why}", kind=why)
+        return Failed(f"lost {self.name}: {_why(err)}", kind=f"connection lost: {_why(err)}")
+
+    def _closed(self) -> Failed:
+        return Failed(f"{self.name} closed the connection", kind="connection closed by the server")
+
+
+def _why(err: Exception) -> str:
+    if isinstance(err, TimeoutError):
+        return f"no answer in {CONNECT_S:g} s"
+    return getattr(err, "strerror", None) or str(err) or type(err).__name__

@@ -1,0 +1,182 @@
+"""How exchanges follow one another: one at a time, several on the way, or on schedule.
+
+No loop knows a protocol. Each goes on until the session is over, then waits for what is on the way, which counts for
+nothing any more but that it was acknowledged.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple, Protocol
+
+from wiretool.load.intervals import Writer
+from wiretool.load.link import Link
+from wiretool.load.meter import Samples
+from wiretool.load.schedule import Schedule
+from wiretool.load.sendings import Sendings
+from wiretool.load.session import Session
+
+
+class Source(Protocol):
+    """Gives frames, each with the next numbers in it."""
+
+    #: How many events a frame has; of the last frame, the number of its last event and the bytes of its events.
+    events: int
+    last: int
+    size: int
+
+    def next(self) -> bytes | bytearray:
+        """The next frame; what it gave before may be changed by that."""
+
+
+class Arrivals(Protocol):
+    """When exchanges are due."""
+
+    def take(self, now: float, room: int) -> list[float]:
+        """The times, up to now, of those that are due and were not taken before; `room` at most."""
+
+    def next_s(self) -> float:
+        """When the next is due; infinity where that does not hang on the time."""
+
+    def waiting(self, now: float) -> tuple[int, float]:
+        """How many are due and not taken, and since when the first of them."""
+
+
+class AtOnce:
+    """A closed loop: whatever has room is due now."""
+
+    def take(self, now: float, room: int) -> list[float]:
+        return [now] * room
+
+    def next_s(self) -> float:
+        return inf
+
+    def waiting(self, now: float) -> tuple[int, float]:
+        return 0, now
+
+
+class OnSchedule:
+    """An open loop: due at given times, whatever became of those before."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        #: The next that is to be taken.
+        self._index = 0
+
+    def take(self, now: float, room: int) -> list[float]:
+        count = min(self._schedule.due(now) - self._index, room)
+        due = [self._schedule.at(index) for index in range(self._index, self._index + count)]
+        self._index += count
+        return due
+
+    def next_s(self) -> float:
+        return self._schedule.at(self._index)
+
+    def waiting(self, now: float) -> tuple[int, float]:
+        return self._schedule.due(now) - self._index, self._schedule.at(self._index)
+
+
+@dataclass(slots=True)
+class Work:
+    """All that a loop needs: where it talks, what it says, how it reads answers, where it counts."""
+
+    session: Session
+    link: Link
+    source: Source
+    #: The number of the last event that these bytes acknowledge, 0 for none.
+    feed: Callable[[bytes], int]
+    writer: Writer
+    samples: Samples
+    #: Where it is noted when each was sent, if anybody wants to know.
+    sendings: Sendings | None = None
+
+
+def one_by_one(work: Work) -> None:
+    """Each exchange as soon as the one before it is answered."""
+    session, source, samples, writer = work.session, work.source, work.samples, work.writer
+    send, receive, feed, clock = work.link.send, work.link.receive, work.feed, session.clock
+    note, next_frame, events, sendings = samples.service.append, source.next, source.events, work.sendings
+    while not session.is_over:
+        frame = next_frame()
+        writer.sent = last = source.last
+        writer.since = began = clock()
+        if sendings is not None:
+            sendings.note(last, began, began)
+        send(frame)
+        acknowledged = feed(receive())
+        while acknowledged < last:
+            acknowledged = max(acknowledged, feed(receive()))
+        note(clock() - began)
+        writer.acknowledged = acknowledged
+        samples.events += events
+        samples.bytes += source.size
+
+
+class Exchange(NamedTuple):
+    """One that is on the way: the number of its last event, when it was due and when it was sent, its bytes."""
+
+    last: int
+    due_s: float
+    sent_s: float
+    size: int
+
+
+class Window:
+    """Exchanges of one user that are on the way, `limit` at most."""
+
+    def __init__(self, arrivals: Arrivals, limit: int) -> None:
+        self.arrivals = arrivals
+        self.limit = limit
+        self.on_the_way: deque[Exchange] = deque()
+
+    def waiting(self, now: float) -> tuple[int, float]:
+        """How many are due and not answered, and since when the first of them."""
+        count, since_s = self.arrivals.waiting(now)
+        if self.on_the_way:
+            since_s = self.on_the_way[0].due_s
+        return count + len(self.on_the_way), since_s
+
+
+def windowed(work: Work, window: Window) -> None:
+    """As many exchanges as there is room for, when they are due."""
+    session, link, feed, clock = work.session, work.link, work.feed, work.session.clock
+    has_room = False
+    while not session.is_over or window.on_the_way:
+        now = clock()
+        due = [] if session.is_over else window.arrivals.take(now, window.limit - len(window.on_the_way))
+        if due:
+            if has_room and due[0] < now:
+                session.late(now - due[0])
+            _send(work, window, due, now)
+        has_room = len(window.on_the_way) < window.limit
+        next_s = window.arrivals.next_s() if has_room and not session.is_over else inf
+        data = link.receive() if next_s == inf else link.receive_within(max(next_s - clock(), 0.0))
+        if data:
+            _take(work, window, feed(data), clock())
+
+
+def _send(work: Work, window: Window, due: list[float], now: float) -> None:
+    """Send a frame for each that is due, all in one go."""
+    source, on_the_way, sendings = work.source, window.on_the_way, work.sendings
+    frames = []
+    for due_s in due:
+        frames.append(bytes(source.next()))
+        on_the_way.append(Exchange(source.last, due_s, now, source.size))
+        if sendings is not None:
+            sendings.note(source.last, now, due_s)
+    work.writer.sent = source.last
+    work.link.send(b"".join(frames))
+
+
+def _take(work: Work, window: Window, acknowledged: int, now: float) -> None:
+    """Count what is answered by that."""
+    on_the_way, samples = window.on_the_way, work.samples
+    service, response = samples.service.append, samples.response.append
+    while on_the_way and on_the_way[0].last <= acknowledged:
+        _, due_s, sent_s, size = on_the_way.popleft()
+        service(now - sent_s)
+        response(now - due_s)
+        samples.events += work.source.events
+        samples.bytes += size
+    work.writer.acknowledged = max(work.writer.acknowledged, acknowledged)

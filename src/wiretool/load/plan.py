@@ -1,0 +1,56 @@
+"""What a load is to be: every wish, checked, in a form that goes to other processes and machines."""
+
+from typing import Self
+
+import msgspec
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A load on one server. Its JSON form is what the master hands to its workers."""
+
+    protocol: str
+    host: str = ""
+    port: int = 0
+    #: Users of each kind, over all processes.
+    appenders: int
+    fetchers: int = 0
+    #: What is measured, behind the warm-up.
+    duration_s: float
+    warmup_s: float = 0.0
+    #: Exchanges a second of all appenders together, on schedule (open loop); None: each as soon as it can (closed).
+    rate_per_s: float | None = None
+    #: The time over which users begin, evenly.
+    ramp_s: float = 0.0
+    #: Bytes of an event, as `sizes_from` reads them.
+    event_size: str = "100"
+    #: Events of one append, and appends that one user has on the way at most; of Offramp messages and requests.
+    batch: int = 1
+    pipeline: int = 1
+    segments: int = 1
+    #: Offramp: the road that is read, empty for one of this run; messages a second that a mock puts on it.
+    road: str = ""
+    feed_per_s: float = 0.0
+    is_conditional: bool = False
+    is_verified: bool = True
+    seed: int = 0
+    #: Names of this run alone begin with it.
+    run: str
+
+    @property
+    def target(self) -> str:
+        """`HOST:PORT`, with the brackets that IPv6 wants."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def users(self) -> int:
+        """How many users there are."""
+        return self.appenders + self.fetchers
+
+    @property
+    def whole_s(self) -> float:
+        """From its beginning to its end."""
+        return self.ramp_s + self.warmup_s + self.duration_s
+
+    def on(self, host: str, port: int) -> Self:
+        """The same load on a server there."""
+        return msgspec.structs.replace(self, host=host, port=port)

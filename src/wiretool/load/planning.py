@@ -1,0 +1,137 @@
+"""A plan from what was written on a command line; UsageError for what makes no sense, before there is any load."""
+
+from dataclasses import dataclass
+
+from wiretool import limits
+from wiretool.codec.jsonform import nearest
+from wiretool.codec.marks import MARK_BYTES
+from wiretool.errors import UsageError
+from wiretool.load.plan import Plan
+from wiretool.load.schedule import duration_from, rate_from
+from wiretool.load.sizes import sizes_from
+from wiretool.load.wire.choose import DIALECTS
+
+#: What can be loaded.
+PROTOCOLS = (*DIALECTS, "offramp")
+#: Where others may read what is being written; where clients only read; where each appender has a stream of its own.
+FOLLOWED = ("pravega",)
+READ_ONLY = ("offramp",)
+UNSHARED = ("sbp", "sbp-0.1")
+#: Users and events of one append where nothing is said of them; messages that a consumer of Offramp asks for at a time,
+#: and those that a mock of ours puts on a road each second.
+APPENDERS, BATCH, CREDIT, FEED_PER_S = 64, 1, 1_000, 1_000.0
+#: What stands before each event, at most.
+HEAD_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a load is wished to be, as it was written; None for what was not said."""
+
+    protocol: str = "pravega"
+    appenders: int | None = None
+    fetchers: int = 0
+    duration: str = "10s"
+    warmup: str = "2s"
+    ramp: str = "0s"
+    rate: str = ""
+    event_size: str = "100"
+    batch: int | None = None
+    pipeline: int = 1
+    segments: int = 1
+    road: str = ""
+    seed: int = 0
+
+
+def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
+    """The plan of such a load, its server still to be named."""
+    _check_protocol(load)
+    is_read = load.protocol in READ_ONLY
+    plan = Plan(
+        protocol=load.protocol,
+        appenders=(0 if is_read else APPENDERS) if load.appenders is None else load.appenders,
+        fetchers=load.fetchers,
+        duration_s=duration_from(load.duration, option="--duration"),
+        warmup_s=duration_from(load.warmup, option="--warmup", may_be_zero=True),
+        ramp_s=duration_from(load.ramp, option="--ramp", may_be_zero=True),
+        rate_per_s=None if is_read else _rate(load),
+        event_size=load.event_size,
+        batch=(CREDIT if is_read else BATCH) if load.batch is None else load.batch,
+        pipeline=load.pipeline,
+        segments=load.segments,
+        road=load.road,
+        feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
+        is_verified=is_verified,
+        seed=load.seed,
+        run=run,
+    )
+    _check_appends(plan)
+    _check_users(plan)
+    _check_time(plan)
+    return plan
+
+
+def _check_protocol(load: Load) -> None:
+    """UsageError for what the protocol does not have."""
+    name = load.protocol
+    if name not in PROTOCOLS:
+        raise UsageError(
+            f"--protocol {name!r} cannot be loaded{nearest(name, PROTOCOLS)}; what can: {', '.join(PROTOCOLS)}"
+        )
+    if name in READ_ONLY:
+        _check_reading(load)
+    elif load.road:
+        raise UsageError(f"--road {load.road}: only offramp has roads, --protocol is {name}")
+    if name in UNSHARED and load.segments != 1:
+        raise UsageError(f"--segments {load.segments}: with {name} each appender has a stream of its own")
+
+
+def _check_reading(load: Load) -> None:
+    """UsageError for what makes no sense where clients only read."""
+    if load.appenders is not None:
+        raise UsageError(f"--appenders {load.appenders}: clients of {load.protocol} only read; give --fetchers")
+    if not load.fetchers:
+        raise UsageError(f"--protocol {load.protocol}: its clients only read; give --fetchers N for how many")
+    if load.segments != 1:
+        raise UsageError(f"--segments {load.segments}: {load.protocol} has roads, of which one is read (--road)")
+
+
+def _rate(load: Load) -> float | None:
+    rate = rate_from(load.rate, option="--rate") if load.rate else None
+    if rate is not None and rate > limits.BENCH_RATE_MAX:
+        raise UsageError(f"--rate {load.rate}: {limits.BENCH_RATE_MAX:,.0f} a second is the most")
+    return rate
+
+
+def _check_appends(plan: Plan) -> None:
+    """UsageError where events or appends are larger than any server takes, or smaller than what is needed."""
+    smallest = MARK_BYTES if plan.is_verified else 1
+    largest = sizes_from(plan.event_size, option="--event-size", smallest=smallest).max
+    if plan.batch * (largest + HEAD_BYTES) > limits.BENCH_APPEND_BYTES_MAX:
+        raise UsageError(
+            f"--batch {plan.batch} of events of up to {largest:,} bytes comes to more than "
+            f"{limits.BENCH_APPEND_BYTES_MAX:,} bytes an append: make one of the two smaller"
+        )
+
+
+def _check_users(plan: Plan) -> None:
+    """UsageError for users who have nothing to do, or are too many."""
+    if plan.appenders and plan.segments > plan.appenders:
+        raise UsageError(
+            f"--segments {plan.segments}: only {plan.appenders} appenders write; give so many --appenders or more"
+        )
+    if plan.fetchers and plan.protocol not in (*FOLLOWED, *READ_ONLY):
+        readable = ", ".join((*FOLLOWED, *READ_ONLY))
+        raise UsageError(
+            f"--fetchers {plan.fetchers}: nothing fetches from {plan.protocol} yet; what can be: {readable}"
+        )
+    if plan.appenders + plan.fetchers > limits.BENCH_USERS_MAX:
+        most = f"{limits.BENCH_USERS_MAX:,} users are the most"
+        raise UsageError(f"--appenders {plan.appenders} and --fetchers {plan.fetchers}: {most}")
+
+
+def _check_time(plan: Plan) -> None:
+    """UsageError for a run that would go on for longer than anybody waits."""
+    if plan.whole_s > limits.BENCH_S_MAX:
+        most = f"{limits.BENCH_S_MAX:,.0f} s is the most, ramp and warm-up included"
+        raise UsageError(f"--duration {plan.duration_s:g}: a run of {plan.whole_s:,.0f} s; {most}")

@@ -1,0 +1,90 @@
+"""`python -m wiretool.load.process`: a process of its own in which Locust runs, as importing it changes Python.
+
+It reads its orders, one line of JSON, from standard input, and says what it has to say, a line of JSON at a time, on
+standard output (load/intervals.py). SIGINT, SIGTERM and an end of standard input end the run early.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import gevent
+import msgspec
+from gevent.socket import wait_read
+from locust.env import Environment
+
+from wiretool.load.distributed import Master, Worker
+from wiretool.load.intervals import Orders, Said
+from wiretool.load.running import GRACE_S, Running
+from wiretool.load.session import Session
+from wiretool.load.users.figures import feed
+from wiretool.load.users.ordered import user_classes
+from wiretool.load.users.sessions import share
+
+STDIN = 0
+
+
+def main() -> None:
+    """Do what standard input orders."""
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    locust = logging.getLogger("locust.runners")
+    locust.setLevel(logging.ERROR)
+    locust.addFilter(is_news)
+    if orders.role == "local":
+        play(orders)
+    else:
+        player = Master(orders, say) if orders.role == "master" else Worker(orders, say)
+        end_with(player.stop)
+        player.run()
+
+
+def play(orders: Orders) -> None:
+    """All users in this process."""
+    plan = orders.plan
+    assert plan is not None
+    classes = user_classes(plan)
+    environment = Environment(user_classes=list(classes), host=plan.target, stop_timeout=GRACE_S)
+    session = Session(run=plan.run)
+    share(environment, session)
+    end_with(session.end)
+    users = sum(classes.values())
+    runner = environment.create_local_runner()
+    runner.start(users, spawn_rate=users)
+    Running(plan, session, say, count=partial(feed, environment.stats)).run(users)
+    runner.quit()
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Whether somebody should read that: our users end by themselves, which Locust's stopping may stumble over."""
+    return "didn't have proper args" not in record.getMessage()
+
+
+def end_with(stop: Callable[[], None]) -> None:
+    """Stop when a signal says so, or whoever gave the orders is gone."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        gevent.signal_handler(number, stop)
+    gevent.spawn(_watch_orders, stop)
+
+
+def _watch_orders(stop: Callable[[], None]) -> None:
+    said = b"?"
+    while said:
+        wait_read(STDIN)
+        said = os.read(STDIN, 1)
+    stop()
+
+
+def say(said: Said) -> None:
+    """Write it as a line."""
+    try:
+        sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:  # nobody listens any more: there is nothing left to do
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

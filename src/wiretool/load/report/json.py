@@ -1,0 +1,54 @@
+"""A result as JSON, and back."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from wiretool.codec.json_text import json_text
+from wiretool.errors import CaptureError, UsageError
+from wiretool.load.result import FORM, Result
+
+_BYTE = re.compile(r"\(byte (\d+)\)")
+
+
+class _Head(msgspec.Struct):
+    """What tells a report from other JSON."""
+
+    wiretool_bench: int | None = None
+
+
+def json_report(result: Result) -> str:
+    """The whole result, in plain ASCII; `result_from` reads it."""
+    return json_text(msgspec.to_builtins(result)) + "\n"
+
+
+def result_from(text: str | bytes, name: str) -> Result:
+    """The result that is written in a file called `name`; CaptureError where that is no report, or a damaged one."""
+    try:
+        form = msgspec.json.decode(text, type=_Head).wiretool_bench
+        if form is not None and form != FORM:
+            why = f"a report of form {form}, this wiretool reads form {FORM}: make it again with this one"
+            raise CaptureError(name, why, offset=0)
+        if form is not None:
+            return msgspec.json.decode(text, type=Result)
+    except msgspec.ValidationError as err:
+        raise CaptureError(name, f"no report of wiretool bench --json, or a damaged one: {err}", offset=0) from err
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
+        raise CaptureError(name, f"no JSON: {err}", offset=_offset(str(err), len(text))) from err
+    raise CaptureError(name, "no report of wiretool bench --json: it has no wiretool_bench", offset=0)
+
+
+def _offset(why: str, size: int) -> int:
+    """Where msgspec says it went wrong; at the end where it says nothing, as of text that is cut."""
+    found = _BYTE.search(why)
+    return int(found[1]) if found else size
+
+
+def read_result(path: Path) -> Result:
+    """The result in a file; UsageError where it cannot be read, CaptureError where it is no report."""
+    try:
+        content = path.read_bytes()
+    except OSError as err:
+        raise UsageError(f"cannot read {path}: {err.strerror}") from err
+    return result_from(content, str(path))

@@ -1,0 +1,161 @@
+"""A result for a terminal: whether it counts, throughput, times, what went wrong, and a chart of the times."""
+
+from collections.abc import Iterator, Sequence
+
+from wiretool.load.figures import (
+    QUANTILES,
+    bytes_text,
+    generator_text,
+    hidden_text,
+    rate_text,
+    target_text,
+    times_text,
+    unfinished_texts,
+    verification_text,
+)
+from wiretool.load.histograms import Histogram
+from wiretool.load.report.chart import Curve, chart_text
+from wiretool.load.result import Operation, Result
+from wiretool.load.thresholds import Outcome
+from wiretool.sinks.printable import printable
+from wiretool.sinks.text.colour import Colour
+from wiretool.sinks.text.stats import counted
+from wiretool.sinks.text.tables import Head, table_text
+
+#: Kinds of errors and findings that a person is shown; JSON has all.
+KINDS_SHOWN = 10
+FINDINGS_SHOWN = 10
+_RED, _GREEN, _YELLOW = "1;31", "32", "33"
+_CYAN, _MAGENTA = "36", "35"
+
+
+def result_text(result: Result, outcomes: Sequence[Outcome] = (), *, colour: bool = False, width: int = 0) -> str:
+    """The whole report. What is INVALID says so above the figures and below them."""
+    return "\n".join(part for part in _parts(result, outcomes, Colour(colour), width) if part)
+
+
+def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: int) -> Iterator[str]:
+    if not result.valid:
+        yield _verdict(result, paint)
+    yield _throughput(result, paint, width)
+    yield _times(result, paint, width)
+    yield from _charts(result, paint)
+    yield _errors(result, paint, width)
+    yield _around(result, paint)
+    yield _findings(result, paint)
+    yield _kept(outcomes, paint)
+    yield _verdict(result, paint)
+
+
+def _verdict(result: Result, paint: Colour) -> str:
+    """The first and the last thing to be seen of what may not be quoted."""
+    if result.valid:
+        return paint.paint(_GREEN, "VALID: the generator kept up, these figures are the target's") + "\n"
+    why = result.reasons or ["no reason is given"]
+    lines = [paint.paint(_RED, "INVALID: the generator could not measure, do not quote these figures")]
+    return "".join(f"{line}\n" for line in (*lines, *(f"  {printable(reason)}" for reason in why)))
+
+
+def _throughput(result: Result, paint: Colour, width: int) -> str:
+    if not result.operations:
+        return f"nothing was measured in {result.duration_s:.3g} s\n"
+    heads = [Head("operation"), *(Head(name, True) for name in ("count", "errors", "per s", "events/s", "bytes/s"))]
+    rows = [
+        (
+            name,
+            f"{each.count:,}",
+            f"{each.errors:,}",
+            rate_text(each.per_s),
+            rate_text(each.events_per_s),
+            f"{bytes_text(each.bytes_per_s)}/s",
+        )
+        for name, each in result.operations.items()
+    ]
+    return table_text(f"Throughput over {result.duration_s:.3g} s", heads, rows, colour=paint.is_on, width=width)
+
+
+def _times(result: Result, paint: Colour, width: int) -> str:
+    rows = [row for name, operation in result.operations.items() for row in _time_rows(name, operation)]
+    if not rows:
+        return ""
+    heads = (Head("operation"), Head("time"), *(Head(name, True) for name in QUANTILES.values()))
+    table = table_text("Time of an exchange", heads, rows, colour=paint.is_on, width=width)
+    hidden = [hidden_text(name, operation) for name, operation in result.operations.items()]
+    return table + "".join(f"{paint.paint(_YELLOW, line)}\n" for line in map(printable, hidden) if line)
+
+
+def _time_rows(name: str, operation: Operation) -> Iterator[tuple[str, ...]]:
+    if not operation.count:
+        return
+    if operation.service_us == operation.response_us:
+        yield name, "service = response", *times_text(operation.response_us)
+        return
+    yield name, "service", *times_text(operation.service_us)
+    yield "", "response", *times_text(operation.response_us)
+
+
+def _charts(result: Result, paint: Colour) -> Iterator[str]:
+    for name, operation in result.operations.items():
+        yield chart_text(printable(name), curves_of(operation), colour=paint.is_on)
+
+
+def curves_of(operation: Operation) -> list[Curve]:
+    """The percentile curves of an operation: one where service and response time are the same."""
+    if operation.service_us == operation.response_us:
+        return [*_curve("service = response", operation.response_histogram, _CYAN)]
+    return [
+        *_curve("response", operation.response_histogram, _CYAN),
+        *_curve("service", operation.service_histogram, _MAGENTA, is_dashed=True),
+    ]
+
+
+def _curve(name: str, text: str, colour: str, *, is_dashed: bool = False) -> Iterator[Curve]:
+    if text:
+        histogram = Histogram.from_text(text)
+        yield Curve(name, list(histogram.curve()), histogram.count, is_dashed, colour)
+
+
+def _errors(result: Result, paint: Colour, width: int) -> str:
+    kinds = [
+        (f"{count:,}", name, kind)
+        for name, operation in result.operations.items()
+        for kind, count in sorted(operation.error_kinds.items(), key=lambda item: -item[1])
+    ]
+    if not kinds:
+        return ""
+    left = len(kinds) - KINDS_SHOWN
+    title = f"Errors ({KINDS_SHOWN} kinds of {len(kinds):,})" if left > 0 else "Errors"
+    heads = (Head("", True, style="31"), Head("operation"), Head("what", folds=True))
+    return table_text(title, heads, kinds[:KINDS_SHOWN], colour=paint.is_on, width=width)
+
+
+def _around(result: Result, paint: Colour) -> str:
+    """What stands beside the figures: a line each."""
+    named = (
+        ("verified", verification_text(result)),
+        ("generator", generator_text(result)),
+        ("target", target_text(result)),
+    )
+    lines = [f"{paint.dim(f'{name}:')} {text}" for name, text in named if text]
+    notes = [*unfinished_texts(result), *result.remarks]
+    return "".join(f"{line}\n" for line in (*lines, *(paint.paint(_YELLOW, printable(note)) for note in notes)))
+
+
+def _findings(result: Result, paint: Colour) -> str:
+    found = result.verification.found
+    if not found:
+        return ""
+    shown = result.verification.findings[:FINDINGS_SHOWN]
+    lines = [paint.paint(_RED, counted(found, "finding")), *(f"  {printable(line)}" for line in shown)]
+    if found > len(shown):
+        lines.append(f"  and {found - len(shown):,} more")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _kept(outcomes: Sequence[Outcome], paint: Colour) -> str:
+    """A line for each threshold."""
+    words = {True: paint.paint(_GREEN, "kept  "), False: paint.paint(_RED, "broken")}
+    return "".join(
+        f"{words[outcome.is_kept]}  {printable(outcome.threshold.text)}: {printable(outcome.told)}\n"
+        for outcome in outcomes
+    )

@@ -1,0 +1,110 @@
+"""What the users of one load process have in common: what is measured, and when all begin and end."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from gevent.event import Event
+
+from wiretool.load.findings import Outcome
+from wiretool.load.health import Health
+from wiretool.load.intervals import Pulse, Writer
+from wiretool.load.meter import Meter, Samples
+from wiretool.load.sendings import Sendings
+
+#: Appends of all writers together of which is kept when they were sent, at 16 bytes each.
+KEPT_SENDINGS = 1_000_000
+
+
+@dataclass(slots=True)
+class Session:
+    """One run in one process. Users set up, wait at the gate, and go on until it is over."""
+
+    #: Names of this run alone begin with it.
+    run: str
+    #: The number of this process among so many.
+    worker_number: int = 0
+    workers: int = 1
+    clock: Callable[[], float] = perf_counter
+    meter: Meter = field(default_factory=Meter)
+    #: Open once all users may begin; when that was, by the clock.
+    gate: Event = field(default_factory=Event)
+    began_s: float = 0.0
+    is_over: bool = False
+    #: Users that have begun to set up, by what they do; those that are ready, and that are connected now.
+    users: Counter[str] = field(default_factory=Counter)
+    ready: int = 0
+    connected: int = 0
+    #: Why the run cannot go on; empty while it can.
+    failure: str = ""
+    writers: list[Writer] = field(default_factory=list)
+    #: Of every user: how many of its exchanges are due and not answered, and since when the oldest, at such a time.
+    due: list[tuple[str, Callable[[float], tuple[int, float]]]] = field(default_factory=list)
+    #: Whether anybody reads what is written meanwhile: then it is noted, by writer, when each append was sent.
+    is_followed: bool = False
+    sendings: dict[int, Sendings] = field(default_factory=dict)
+    #: Of every user that checks what it reads: ends that, and gives what came of it.
+    checks: list[Callable[[], Outcome]] = field(default_factory=list)
+    health: Health = field(default_factory=Health)
+    #: The greatest lateness of an arrival in this second.
+    lateness_s: float = 0.0
+
+    def samples(self, operation: str) -> Samples:
+        """Where times of one operation go."""
+        return self.meter.samples(operation)
+
+    def next_user(self, operation: str) -> int:
+        """The number of a user that begins, among those who do the same, from 0 on."""
+        self.users[operation] += 1
+        return self.users[operation] - 1
+
+    @property
+    def worker(self) -> str:
+        """What this process is called in the report."""
+        return worker_name(self.worker_number)
+
+    def sendings_of(self, writer: Writer, events: int) -> Sendings | None:
+        """Where it is noted when a writer's appends of so many events were sent; None where nobody wants to know."""
+        if self.is_followed and writer.key not in self.sendings:
+            self.sendings[writer.key] = Sendings(events, kept=KEPT_SENDINGS // len(self.writers))
+        return self.sendings.get(writer.key)
+
+    def open(self) -> None:
+        """Let the users begin."""
+        self.began_s = self.clock()
+        self.gate.set()
+
+    def end(self) -> None:
+        """Let the users stop."""
+        self.is_over = True
+        self.gate.set()
+
+    def fail(self, why: str) -> None:
+        """The run cannot go on; the first reason is kept."""
+        self.failure = self.failure or why
+        self.end()
+
+    def late(self, seconds: float) -> None:
+        """An arrival was sent so much later than it was due, with nothing but this process to hold it back."""
+        self.lateness_s = max(self.lateness_s, seconds)
+
+    def pulse(self) -> Pulse:
+        """How this process fared since the last time."""
+        lateness_s, self.lateness_s = self.lateness_s, 0.0
+        return self.health.pulse(self.worker, users=self.connected, lateness_s=lateness_s)
+
+    def unfinished(self, now: float) -> dict[str, tuple[int, int]]:
+        """By operation, how many exchanges are due and not answered, and for how many microseconds the oldest."""
+        out: dict[str, tuple[int, int]] = {}
+        for operation, look in self.due:
+            count, since = look(now)
+            if count:
+                had, oldest_us = out.get(operation, (0, 0))
+                out[operation] = had + count, max(oldest_us, round((now - since) * 1e6))
+        return out
+
+
+def worker_name(number: int) -> str:
+    """What a load process is called in the report."""
+    return f"load {number}"

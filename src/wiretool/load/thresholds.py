@@ -1,0 +1,150 @@
+"""Thresholds, as `append.p99 < 5ms`: what a load must come to, checked on its result."""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from wiretool.codec.jsonform import nearest
+from wiretool.errors import UsageError
+from wiretool.load.figures import bytes_text, error_rate, rate_text, share_text, time_text
+from wiretool.load.result import Operation, Result
+
+#: An example for every message.
+EXAMPLE = "append.p99 < 5ms, append.service.p99_9 <= 1s, append.error_rate < 0.1%, fetch.per_s > 10k"
+_FORM = re.compile(
+    r"\s*(?P<operation>[A-Za-z_][\w-]*)\.(?:(?P<of>[A-Za-z_]+)\.)?(?P<figure>[A-Za-z_][A-Za-z_0-9]*(?:\.\d+)?)"
+    r"\s*(?P<sign><=|>=|==|=|<|>)\s*(?P<number>[+-]?(?:\d+(?:[_,]\d+)*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>\S*)\s*"
+)
+_SIGNS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+_SOURCES = ("service", "response")
+
+
+class _Kind(NamedTuple):
+    """What figures of one kind are measured in: each unit and what it is worth, and how a figure is told."""
+
+    units: Mapping[str, float]
+    told: Callable[[float], str]
+    hint: str
+
+
+_TIME = _Kind({"us": 1, "µs": 1, "μs": 1, "ms": 1e3, "s": 1e6}, time_text, "a unit of time: us, ms or s")
+_COUNT = _Kind({"": 1, "k": 1e3, "M": 1e6}, lambda value: f"{value:,.0f}", "a plain number, or one with k or M")
+_RATE = _Kind(_COUNT.units, rate_text, _COUNT.hint)
+_BYTES = _Kind(
+    {"": 1, "B": 1, "k": 1e3, "kB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9},
+    lambda value: f"{bytes_text(value)}/s",
+    "a number of bytes, or one with kB, MB or GB",
+)
+_SHARE = _Kind({"": 1, "%": 0.01}, share_text, "a percentage as 0.1%, or a share as 0.001")
+_TIMES = ("p50", "p90", "p99", "p99_9", "max")
+_FIGURES: Mapping[str, _Kind] = {
+    **dict.fromkeys(_TIMES, _TIME),
+    "count": _COUNT,
+    "errors": _COUNT,
+    "error_rate": _SHARE,
+    "per_s": _RATE,
+    "events_per_s": _RATE,
+    "bytes_per_s": _BYTES,
+}
+
+
+class Threshold(NamedTuple):
+    """One wish: `text` as given; `limit` in microseconds, bytes, events or as a share."""
+
+    text: str
+    operation: str
+    #: `service` or `response`, of a time.
+    source: str
+    figure: str
+    sign: str
+    limit: float
+
+
+class Outcome(NamedTuple):
+    """Whether a threshold was kept, and what the figure is or why there is none."""
+
+    threshold: Threshold
+    is_kept: bool
+    told: str
+
+
+def threshold_from(text: str) -> Threshold:
+    """The threshold that a text says; UsageError points at what is wrong and shows what is right."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise _wrong(text, "wants OPERATION.FIGURE, one of < <= > >= ==, and a value")
+    operation, source, figure, sign, number, unit = found.groups()
+    figure = figure.replace(".", "_")
+    if figure not in _FIGURES:
+        raise _wrong(text, f"{figure!r} is no figure{nearest(figure, _FIGURES)}; there are {', '.join(_FIGURES)}")
+    _check_source(text, source, figure)
+    if sign not in _SIGNS:
+        raise _wrong(text, f"{sign!r}: equal is ==")
+    kind = _FIGURES[figure]
+    if unit not in kind.units:
+        raise _wrong(text, f"{number}{unit}: {figure} wants {kind.hint}")
+    limit = _number(text, number) * kind.units[unit]
+    return Threshold(text.strip(), operation, (source or "response") if kind is _TIME else "", figure, sign, limit)
+
+
+def _check_source(text: str, source: str | None, figure: str) -> None:
+    if source is None:
+        return
+    if source not in _SOURCES:
+        raise _wrong(text, f"{source!r}: times are of service or response{nearest(source, _SOURCES)}")
+    if figure not in _TIMES:
+        raise _wrong(text, f"{figure} is no time: it has no {source}")
+
+
+def _number(text: str, number: str) -> float:
+    try:
+        value = float(number.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise _wrong(text, f"{number!r} is no number" if number else "there is no number behind the sign") from None
+    if not 0 <= value < float("inf"):
+        raise _wrong(text, f"{number}: no figure is below 0 or without end")
+    return value
+
+
+def _wrong(text: str, why: str) -> UsageError:
+    return UsageError(f"--threshold {text!r}: {why}; right are, for example: {EXAMPLE}")
+
+
+def check_thresholds(thresholds: Iterable[Threshold], result: Result) -> list[Outcome]:
+    """What became of each; one on what did not happen is not kept, and says so."""
+    return [_checked(threshold, result) for threshold in thresholds]
+
+
+def _checked(threshold: Threshold, result: Result) -> Outcome:
+    operation = result.operations.get(threshold.operation)
+    if operation is None:
+        there = f"there were {', '.join(result.operations)}" if result.operations else "nothing else did either"
+        return Outcome(threshold, False, f"{threshold.operation} did not occur; {there}")
+    value = _value(threshold, operation)
+    if value is None:
+        told = f"no {threshold.operation} succeeded, so there is no {threshold.figure}; errors: {operation.errors:,}"
+        return Outcome(threshold, False, told)
+    is_kept = _SIGNS[threshold.sign](value, threshold.limit)
+    return Outcome(threshold, is_kept, f"{_name(threshold)} is {_FIGURES[threshold.figure].told(value)}")
+
+
+def _value(threshold: Threshold, operation: Operation) -> float | None:
+    """The figure; None for a time of something that never succeeded, or a share of nothing."""
+    if threshold.source:
+        quantiles = operation.service_us if threshold.source == "service" else operation.response_us
+        return float(getattr(quantiles, threshold.figure)) if operation.count else None
+    if threshold.figure == "error_rate":
+        return error_rate(operation) if operation.count + operation.errors else None
+    return float(getattr(operation, threshold.figure))
+
+
+def _name(threshold: Threshold) -> str:
+    source = f"{threshold.source} " if threshold.source else ""
+    return f"{threshold.operation}: {source}{threshold.figure}"

@@ -1,0 +1,1 @@
+"""Users for Locust, one module for each protocol. Importing any of them imports Locust."""

@@ -1,0 +1,40 @@
+"""Users that speak with a store of the 2017 draft."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from wiretool.load.events import Head, Maker
+from wiretool.load.link import Failed, Link
+from wiretool.load.loops import Source
+from wiretool.load.users.appender import Appender
+from wiretool.load.wire.pravega_draft import HEAD, Acks, Appends, Store, VaryingAppends, segment_name
+
+
+class PravegaDraftAppender(Appender):
+    """Sets up an appender and appends events, each batch in a block of its own.
+
+    `host` is `HOST:PORT` of a store, which makes segments with the first SetupAppend: `bench-RUN/load/N`.
+    """
+
+    abstract = True
+    head: ClassVar[Head] = HEAD
+    segment_name = staticmethod(segment_name)
+    source: Appends | VaryingAppends
+
+    def begin(self, link: Link) -> int:
+        writer = self.writer
+        level = Store(link).set_up(writer.wire_id, writer.segment)
+        last = self.source.go_on(level)
+        if last < writer.acknowledged:
+            why = f"{writer.segment} has {last:,} events of an appender, {writer.acknowledged:,} were acknowledged"
+            raise Failed(why, kind="acknowledged events are gone")
+        return last
+
+    def fixed_source(self, maker: Maker, size: int) -> Source:
+        return Appends(self.writer.wire_id, maker, events=self.batch, size=size)
+
+    def varying_source(self, maker: Maker, draw: Callable[[], int]) -> Source:
+        return VaryingAppends(self.writer.wire_id, maker, events=self.batch, draw=draw)
+
+    def new_feed(self) -> Callable[[bytes], int]:
+        return Acks(self.writer.wire_id, self.source).feed

@@ -1,0 +1,119 @@
+"""What every user of ours is to Locust: it sets up, waits at the gate, works until the run is over."""
+
+from abc import abstractmethod
+from time import sleep
+from typing import ClassVar
+
+from locust import User, task
+from locust.env import Environment
+from locust.exception import StopUser
+
+from wiretool.load.link import Failed
+from wiretool.load.loops import Arrivals, AtOnce, OnSchedule
+from wiretool.load.schedule import Schedule
+from wiretool.load.users.sessions import session_of
+from wiretool.net.addresses import address_from
+
+#: Between one attempt to come back to a server and the next.
+RETRY_S = 0.1
+
+
+class LoadUser(User):
+    """A user on one connection. What it does stands in its class, under the names that `wiretool bench` has."""
+
+    abstract = True
+    #: Where times go.
+    operation: ClassVar[str]
+    #: Bytes of an event, as `--event-size` has it; events of one append; exchanges on the way at most.
+    event_size: ClassVar[str] = "100"
+    batch: ClassVar[int] = 1
+    pipeline: ClassVar[int] = 1
+    segments: ClassVar[int] = 1
+    verify: ClassVar[bool] = True
+    seed: ClassVar[int] = 0
+    #: Exchanges a second of this user, on schedule; None: each as soon as it can.
+    rate: ClassVar[float | None] = None
+    #: How many users take turns, and the seconds over which they begin.
+    of_users: ClassVar[int] = 1
+    ramp: ClassVar[float] = 0.0
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.session = session_of(environment)
+        #: In its process, among those who do the same, from 0 on.
+        self.number = self.session.next_user(self.operation)
+        #: Among those of all processes, as Locust spreads them evenly.
+        self.place = self.number * self.session.workers + self.session.worker_number
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the server is. UsageError where `host` does not say."""
+        where = address_from(str(self.host or ""), option="host")
+        return where.host, where.port
+
+    def on_start(self) -> None:
+        """Connect and set up, then wait until all may begin."""
+        try:
+            self.set_up()
+        except Failed as err:
+            self.session.fail(str(err))
+            raise StopUser from err
+        self.session.ready += 1
+        self.session.connected += 1
+        self.session.gate.wait()
+        if self.rate is None:
+            sleep(self.ramp * self._turn / self.of_users)
+
+    @property
+    def _turn(self) -> int:
+        return self.place % self.of_users
+
+    def arrivals(self) -> Arrivals:
+        """When its exchanges are due, once the gate is open."""
+        if self.rate is None:
+            return AtOnce()
+        began_s, rate_per_s = self.session.began_s, self.rate * self.of_users
+        return OnSchedule(
+            Schedule(began_s, user=self._turn, users=self.of_users, rate_per_s=rate_per_s, ramp_s=self.ramp)
+        )
+
+    @task
+    def run_load(self) -> None:
+        """All there is to do: it ends when the run does."""
+        while not self.session.is_over:
+            try:
+                self.work()
+            except Failed as err:
+                self._lost(err)
+        raise StopUser
+
+    def on_stop(self) -> None:
+        """Let go of the connection."""
+        self.tear_down()
+
+    def _lost(self, err: Failed) -> None:
+        """Count what went wrong, then come back, as often as it takes."""
+        errors = self.session.samples(self.operation).errors
+        errors[err.kind] += 1
+        self.session.connected -= 1
+        while not self.session.is_over:
+            sleep(RETRY_S)
+            try:
+                self.set_up()
+            except Failed as again:
+                errors[again.kind] += 1
+            else:
+                self.session.connected += 1
+                return
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Connect, and go on where it was; Failed where the server does not let it."""
+
+    @abstractmethod
+    def work(self) -> None:
+        """Exchanges until the session is over; Failed where the connection is lost or the server refuses."""
+
+    @abstractmethod
+    def tear_down(self) -> None:
+        """Let go of the connection, if there is one."""

@@ -1,0 +1,206 @@
+"""`wiretool bench` as a user runs it, against mocks of its own and servers that were started before.
+
+Whether a run is VALID hangs on what else this machine does, so no test here wants that it is.
+"""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+from tests.helpers.servers import Server, started, wiretool
+
+SHORT = ("--appenders", "8", "--duration", "1", "--warmup", "0.3")
+ANY = "127.0.0.1:0"
+SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
+
+
+def target_of(server: Server) -> str:
+    host, port = server.doors["store"]
+    return f"{host}:{port}"
+
+
+def report(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def test_with_nothing_else_a_mock_is_loaded_and_what_it_has_is_checked(tmp_path: Path) -> None:
+    files = {option: tmp_path / f"report.{option}" for option in ("json", "csv", "html", "junit", "hdr-log")}
+    written = [word for option, path in files.items() for word in (f"--{option}", str(path))]
+    ended = wiretool("bench", *SHORT, "--batch", "3", "--segments", "2", "--pipeline", "2", *written)
+    found = report(files["json"])
+    assert ended.returncode == (0 if found["valid"] else 1), ended.stderr
+    append = found["operations"]["append"]
+    assert append["count"] > 0
+    assert append["errors"] == 0
+    assert append["events_per_s"] == pytest.approx(3 * append["count"] / found["duration_s"])
+    assert append["bytes_per_s"] == pytest.approx(300 * append["count"] / found["duration_s"])
+    assert 0 < append["service_us"]["p50"] <= append["service_us"]["p99_9"] <= append["service_us"]["max"]
+    assert [second["second"] for second in found["seconds"]] == [-1, 0]
+    assert found["seconds"][1]["operations"]["append"]["count"] == append["count"]
+    verification = found["verification"]
+    assert verification["is_on"]
+    assert verification["found"] == 0
+    assert verification["checked_events"] == verification["acknowledged_events"] >= 3 * append["count"]
+    assert found["options"]["batch"] == 3
+    assert set(found["versions"]) >= {"wiretool", "locust", "python"}
+    assert f"verified: all {verification['acknowledged_events']:,} acknowledged events are there" in ended.stdout
+    assert files["csv"].read_text().count("append") == 2
+    assert "<svg" in files["html"].read_text()
+    assert 'name="valid"' in files["junit"].read_text()
+    assert logged(files["hdr-log"], "append.service") == append["count"]
+
+
+def logged(path: Path, tag: str) -> int:
+    """How many times an interval log has under a tag, read with HdrHistogram's own reader."""
+    reader = HistogramLogReader(str(path), HdrHistogram(1, 3_600_000_000, 3))
+    count = 0
+    while (histogram := reader.get_next_interval_histogram()) is not None:
+        count += histogram.get_total_count() if histogram.get_tag() == tag else 0
+    reader.close()
+    return count
+
+
+def test_an_open_loop_sends_what_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    wiretool("bench", *SHORT, "--rate", "400", "--json", str(path), "--event-size", "uniform:50-200")
+    append = report(path)["operations"]["append"]
+    assert append["count"] + append["unfinished"] == pytest.approx(400, rel=0.2)
+    assert append["response_us"]["p50"] >= append["service_us"]["p50"]
+
+
+def test_a_threshold_that_is_broken_is_a_finding(tmp_path: Path) -> None:
+    junit = tmp_path / "junit.xml"
+    rules = ("--threshold", "append.p99 < 1us", "--threshold", "append.count > 0", "--junit", str(junit))
+    ended = wiretool("bench", *SHORT, *rules, "--no-verify")
+    assert ended.returncode == 1
+    assert "broken  append.p99 < 1us" in ended.stdout
+    assert "kept    append.count > 0" in ended.stdout
+    assert 'name="append.p99 &lt; 1us"' in junit.read_text()
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind"),
+    [
+        # Both frames of one append: later acknowledgements take in its number.
+        ('message in ["AppendBlock", "AppendBlockEnd"] and fields.writer_id != "" nth=11: drop', "lost"),
+    ],
+)
+def test_an_acknowledged_event_that_is_not_kept_is_found(rule: str, kind: str) -> None:
+    ended = wiretool("bench", *SHORT, "--fault", rule, "--appenders", "1", "--pipeline", "4")
+    assert ended.returncode == 1
+    assert kind in ended.stdout
+
+
+def test_a_changed_event_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    other = "00000000" + "00000064" + "61" * 100
+    rule = f'message == "AppendBlock" nth=50: set data="{other}"'
+    ended = wiretool("bench", *SHORT, "--fault", rule, "--appenders", "1", "--json", str(path))
+    assert ended.returncode == 1
+    verification = report(path)["verification"]
+    assert verification["found"] == 1
+    assert "bench-" in verification["findings"][0]
+
+
+def test_nobody_there_is_told_before_there_is_any_load(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+    path = tmp_path / "kept.json"
+    path.write_text("what was there")
+    ended = wiretool("bench", "--target", address, "--json", str(path))
+    assert ended.returncode == 4
+    assert ended.stderr == f"wiretool: cannot reach {address}: Connection refused\n"
+    assert path.read_text() == "what was there"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_reports_what_it_has(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "report.json"
+    command = ["bench", "--appenders", "2", "--duration", "60", "--warmup", "0", "--hdr-log", str(tmp_path / "log")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wiretool", *command, "--json", str(path)], stdout=subprocess.PIPE, text=True
+    )
+    wait_for(tmp_path / "log", process)
+    process.send_signal(number)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    found = report(path)
+    assert "it was stopped after" in stdout
+    assert found["operations"]["append"]["count"] > 0
+    assert found["verification"]["found"] == 0
+    assert found["verification"]["checked_events"] > 0
+
+
+def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
+    """Until there is something in a file."""
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_server_that_dies_in_mid_run_leaves_a_result_and_its_errors(tmp_path: Path) -> None:
+    path, log = tmp_path / "report.json", tmp_path / "log"
+    with started(tmp_path, *SERVE) as server:
+        command = ["bench", "--target", target_of(server), "--appenders", "4", "--duration", "60", "--warmup", "0"]
+        command += ["--json", str(path), "--hdr-log", str(log), "--sample-pid", str(server.process.pid)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "wiretool", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        wait_for(log, process)
+        server.stop(signal.SIGKILL)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 4, stderr
+    assert "it ended early: the server is gone: no user could connect for 3 s" in stdout
+    found = report(path)
+    append = found["operations"]["append"]
+    assert append["count"] > 0
+    assert append["error_kinds"]["cannot connect: Connection refused"] > 0
+    assert append["errors"] == sum(append["error_kinds"].values())
+    assert found["seconds"][0]["target_bytes"] > 10_000_000
+    assert not found["verification"]["is_on"]
+
+
+def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    rule = 'message == "AppendBlockEnd" every=20: answer NoSuchSegment segment="x", request_id=1'
+    ended = wiretool("bench", *SHORT, "--fault", rule, "--json", str(path))
+    assert ended.returncode == 1 or report(path)["valid"]
+    kinds = report(path)["operations"]["append"]["error_kinds"]
+    assert "an append answered with NoSuchSegment" in kinds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--protocol", "http"], "--protocol 'http' cannot be loaded"),
+        (["--event-size", "5"], "--event-size '5'"),
+        (["--duration", "2d"], "--duration '2d'"),
+        (["--rate", "fast"], "--rate 'fast'"),
+        (["--target", "192.0.2.1:12345"], "--target 192.0.2.1:12345 is another machine.*--allow-remote 192.0.2.1"),
+        (["--target", "x"], "--target 'x'"),
+        (["--target", "127.0.0.1:1", "--fault", "message == 1: drop"], "--fault is for the mock"),
+        (["--sample-pid", "1"], "--sample-pid goes with --target"),
+        (["--threshold", "append.p98 < 1ms"], "--threshold 'append.p98 < 1ms'"),
+        (["--json", "same", "--csv", "same"], "--json and --csv would both be written to same"),
+        (["--json", "none/such/folder"], "cannot write none/such/folder"),
+        (["--appenders", "0"], "--appenders"),
+        (["--fault", "x"], "--fault"),
+    ],
+)
+def test_refusals_before_there_is_any_load(arguments: list[str], says: str) -> None:
+    ended = wiretool("bench", *arguments)
+    assert ended.returncode in (2, 4)
+    assert len(ended.stderr.splitlines()) == 1
+    assert re.search(says, ended.stderr), ended.stderr

@@ -1,0 +1,101 @@
+"""A load of several processes: what the master tells is what the workers counted."""
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+from tests.helpers.servers import started, wiretool
+
+ANY = "127.0.0.1:0"
+SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
+END_S = 90.0
+
+
+def summed(*paths: Path, tag: str) -> HdrHistogram:
+    """All histograms of a tag in these logs, added up with HdrHistogram's own tools."""
+    total = HdrHistogram(1, 3_600_000_000, 3)
+    for path in paths:
+        reader = HistogramLogReader(str(path), total)
+        while (histogram := reader.get_next_interval_histogram()) is not None:
+            if histogram.get_tag() == tag:
+                total.add(histogram)
+        reader.close()
+    return total
+
+
+def begun(stack: ExitStack, *arguments: str) -> "subprocess.Popen[str]":
+    """`wiretool bench ARGUMENTS`, which is gone when the block is."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wiretool", "bench", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stack.callback(process.communicate)
+    stack.callback(process.kill)
+    return process
+
+
+def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None:
+    logs = [tmp_path / f"worker{number}.hlog" for number in (1, 2)]
+    whole, path = tmp_path / "master.hlog", tmp_path / "report.json"
+    with ExitStack() as stack:
+        server = stack.enter_context(started(tmp_path, *SERVE))
+        target = "{}:{}".format(*server.doors["store"])
+        wishes = [
+            "--target",
+            target,
+            "--verify",
+            "--appenders",
+            "5",
+            "--duration",
+            "2",
+            "--warmup",
+            "0.5",
+            "--batch",
+            "2",
+        ]
+        files = ["--json", str(path), "--hdr-log", str(whole)]
+        master = begun(stack, "--master", "--expect-workers", "2", "--master-address", ANY, *wishes, *files)
+        assert master.stderr is not None
+        told = re.search(r"waiting for 2 workers .* at (\S+)\n", master.stderr.readline())
+        assert told is not None
+        workers = [begun(stack, "--worker", "--master-address", told[1], "--hdr-log", str(log)) for log in logs]
+        _, stderr = master.communicate(timeout=END_S)
+        assert master.returncode in (0, 1), stderr
+        said = [worker.communicate(timeout=END_S) for worker in workers]
+    report = json.loads(path.read_text())
+    append = report["operations"]["append"]
+    for kind in ("service", "response"):
+        ours, theirs = summed(whole, tag=f"append.{kind}"), summed(*logs, tag=f"append.{kind}")
+        assert ours.get_total_count() == theirs.get_total_count() == append["count"] > 0
+        assert list(ours.counts) == list(theirs.counts)
+        assert append[f"{kind}_us"]["max"] == theirs.get_max_value()
+    counted = [int(re.search(r"^append +([\d,]+)", text, re.MULTILINE)[1].replace(",", "")) for text, _ in said]  # type: ignore[index]
+    assert sum(counted) == append["count"]
+    assert all(counted)
+    assert report["verification"]["found"] == 0
+    assert report["verification"]["checked_events"] >= 2 * append["count"]
+    assert set(report["seconds"][1]["generator_cpu"]) == {"load 0", "load 1"}
+
+
+def test_processes_of_one_machine_share_the_users(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    wishes = ["--processes", "2", "--appenders", "6", "--segments", "3", "--duration", "1", "--warmup", "0.3"]
+    ended = wiretool("bench", *wishes, "--rate", "300", "--json", str(path))
+    report = json.loads(path.read_text())
+    assert ended.returncode == (0 if report["valid"] else 1), ended.stderr
+    assert report["operations"]["append"]["count"] + report["operations"]["append"]["unfinished"] > 200
+    assert report["verification"]["found"] == 0
+    assert len(report["seconds"][-1]["generator_cpu"]) == 2
+
+
+def test_a_worker_without_a_master_says_so(tmp_path: Path) -> None:
+    ended = wiretool("bench", "--worker", "--master-address", "127.0.0.1:1", timeout_s=120.0)
+    assert ended.returncode == 4
+    assert ended.stderr == "wiretool: --worker: no master came at 127.0.0.1:1 in 10 s; start it with --master\n"
