@@ -88,16 +88,19 @@ def test_a_threshold_that_is_broken_is_a_finding(tmp_path: Path) -> None:
     assert 'name="append.p99 &lt; 1us"' in junit.read_text()
 
 
-@pytest.mark.parametrize(
-    ("rule", "kind"),
-    [
-        # Both frames of one append: later acknowledgements take in its number.
-        ('message in ["AppendBlock", "AppendBlockEnd"] and fields.writer_id != "" nth=11: drop', "lost"),
-    ],
-)
-def test_an_acknowledged_event_that_is_not_kept_is_found(rule: str, kind: str) -> None:
-    ended = wiretool("bench", *SHORT, "--fault", rule, "--appenders", "1", "--pipeline", "4")
-    assert ended.returncode == 1
+@pytest.mark.parametrize(("how", "kind"), [("nothing", "lost"), ("twice", "doubled"), ("late", "out of order")])
+def test_one_acknowledged_event_in_a_hundred_thousand_that_is_not_kept_well_is_found(
+    tmp_path: Path, how: str, kind: str
+) -> None:
+    path = tmp_path / "report.json"
+    rule = f'message == "AppendBlockEnd" nth=1000: keep {how}'
+    wishes = ("--appenders", "4", "--batch", "100", "--duration", "3", "--warmup", "0")
+    ended = wiretool("bench", *wishes, "--fault", rule, "--json", str(path))
+    assert ended.returncode == 1, ended.stderr
+    verification = report(path)["verification"]
+    assert verification["acknowledged_events"] > 100_000
+    assert verification["found"] == 1
+    assert kind in verification["findings"][0]
     assert kind in ended.stdout
 
 

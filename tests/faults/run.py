@@ -85,9 +85,14 @@ class Run:
         return frames_of(self.protocol, side, self.bytes_from(side))
 
     @property
+    def effects(self) -> list[Effect]:
+        """All of them, in order."""
+        return [out.effect for out in self.out]
+
+    @property
     def endings(self) -> list[Finish | Cut]:
         """All ends, in order."""
-        return [out.effect for out in self.out if not isinstance(out.effect, Deliver)]
+        return [out.effect for out in self.out if isinstance(out.effect, Finish | Cut)]
 
     def hits(self, number: int = 1) -> int:
         """How often a rule has acted."""

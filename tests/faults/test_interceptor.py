@@ -14,7 +14,9 @@ from tests.faults.run import MS, Run, chunked, frames_of, said
 from tests.helpers.frames import talk
 from wiretool import limits
 from wiretool.codec.message import Side
-from wiretool.faults import Cut, Deliver, Finish
+from wiretool.errors import UsageError
+from wiretool.faults import Cut, Deliver, Finish, Interceptor, Misdeed, parse_rule
+from wiretool.protocols.pravega.messages import AppendBlockEnd
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 NAMES = tuple(TALKS)
@@ -162,7 +164,7 @@ def test_a_delay_keeps_the_order_and_the_end_waits(name: str) -> None:
     run.wait(1_000)
     for side in SIDES:
         assert run.bytes_from(side) == b"".join(said(sent, side))
-        kinds = [type(out.effect) for out in run.out if not isinstance(out.effect, Cut) and out.effect.side == side]
+        kinds = [type(each) for each in run.effects if isinstance(each, Deliver | Finish) and each.side == side]
         assert kinds.count(Finish) == 1
         assert kinds[-1] is Finish
     assert [out.now_ns for out in run.out] == sorted(out.now_ns for out in run.out)
@@ -304,3 +306,24 @@ def test_whole_frames_come_out_of_every_rule_that_keeps_them_whole(name: str) ->
             assert set(run.frames_from("server")) <= set(
                 frames_of(name, "server", b"".join(said(talk(name), "server")))
             )
+
+
+def test_what_is_to_be_kept_otherwise_is_told_before_the_frame_that_it_is_of() -> None:
+    run = Run("pravega", 'message == "AppendBlockEnd" every=2: keep late')
+    sent = talk("pravega")
+    for side, data in sent:
+        run.say(side, data)
+    assert run.bytes_from("client") == b"".join(said(sent, "client"))
+    told = [at for at, effect in enumerate(run.effects) if isinstance(effect, Misdeed)]
+    assert len(told) == run.hits() > 0
+    for at in told:
+        assert run.effects[at] == Misdeed(0, "late")
+        behind = run.effects[at + 1]
+        assert isinstance(behind, Deliver)
+        assert behind.data[3] == AppendBlockEnd.declaration.type_id
+
+
+def test_a_relay_cannot_tell_the_server_what_to_keep() -> None:
+    rule = parse_rule('message == "AppendBlockEnd": keep nothing', protocols=["pravega"])
+    with pytest.raises(UsageError, match=r"keep nothing': only a mock .* can be told what to keep"):
+        Interceptor([rule], seed=0, is_relay=True)

@@ -33,6 +33,7 @@ from wiretool.faults import parse_rule, rule_from, rules_from
         ("pravega", "wrong_length = -3", ": wrong length -3"),
         ("sbp", "wrong_checksum = true", ": wrong checksum"),
         ("pravega", "stale_epoch = true", ": stale epoch"),
+        ("pravega", 'keep = "nothing"', ": keep nothing"),
         ("pravega", "stale_offset = 7", ": stale offset 7"),
         (
             "pravega",

@@ -10,6 +10,7 @@ from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect
 from wiretool.faults.effects import Finish as Finish
+from wiretool.faults.effects import Misdeed as Misdeed
 from wiretool.faults.interceptor import Interceptor as Interceptor
 from wiretool.faults.rules import Rule as Rule
 from wiretool.faults.rules import parse_rule as parse_rule

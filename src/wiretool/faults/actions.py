@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.where.names import spelt
 
@@ -154,8 +155,36 @@ class Stale:
         return f"stale {self.what} {self.by}"
 
 
+#: How a server may keep what it acknowledges: not at all, twice, or behind what comes next.
+How = Literal["nothing", "twice", "late"]
+HOWS: tuple[How, ...] = ("nothing", "twice", "late")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The server acknowledges what is appended and keeps it otherwise: only a mock of ours does that."""
+
+    how: How
+
+    @property
+    def text(self) -> str:
+        return f"keep {self.how}"
+
+
 Action = (
-    Delay | Stall | Drop | Duplicate | Reorder | CutAfter | Reset | Set | WrongLength | WrongChecksum | Answer | Stale
+    Delay
+    | Stall
+    | Drop
+    | Duplicate
+    | Reorder
+    | CutAfter
+    | Reset
+    | Set
+    | WrongLength
+    | WrongChecksum
+    | Answer
+    | Stale
+    | Keep
 )
 
 #: The words that an action begins with, and its key in TOML.
@@ -173,7 +202,16 @@ KEYS = {
     "answer": "answer",
     "stale epoch": "stale_epoch",
     "stale offset": "stale_offset",
+    "keep": "keep",
 }
+
+
+def how_from(text: str) -> How:
+    """That word; UsageError for what is none."""
+    for how in HOWS:
+        if text == how:
+            return how
+    raise UsageError(f"keep {text}{nearest(text, HOWS)}: what can be kept is {', '.join(HOWS)}")
 
 
 def duration_text(duration_ns: int) -> str:

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from wiretool.codec.message import Side
+from wiretool.faults.actions import How
 
 
 class Deliver(NamedTuple):
@@ -27,4 +28,11 @@ class Cut(NamedTuple):
     is_abort: bool
 
 
-Effect = Deliver | Finish | Cut
+class Misdeed(NamedTuple):
+    """What the client appends next is acknowledged, and kept otherwise: a server of ours is told so."""
+
+    connection: int
+    how: How
+
+
+Effect = Deliver | Finish | Cut | Misdeed

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
+from wiretool.faults.actions import Keep
 from wiretool.faults.dialects import dialect_of
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect
 from wiretool.faults.effects import Finish as Finish
+from wiretool.faults.effects import Misdeed as Misdeed
+from wiretool.faults.lane import Kept
 from wiretool.faults.line import SIDES, Line
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
@@ -32,7 +35,7 @@ class Interceptor:
     `on_record` gets every record as in decode, of the bytes as they came. `on_note` gets sentences for the log: a rule
     that could not act, bytes that are not understood. `on_hit` is called when a rule has acted. A connection opened
     while there is neither a rule for it nor an observer is not watched, at no cost: rules added later do not see it,
-    unless `is_watching`.
+    unless `is_watching`. With `is_relay` the server is another's, which nobody tells how to keep anything.
     """
 
     def __init__(
@@ -44,12 +47,14 @@ class Interceptor:
         on_note: Callable[[str], None] | None = None,
         on_hit: Callable[[Standing], None] | None = None,
         is_watching: bool = False,
+        is_relay: bool = False,
     ) -> None:
         self._seed = seed
         self._on_record = on_record
         self._on_note = on_note
         self._on_hit = on_hit
         self._is_watching = is_watching or on_record is not None
+        self._is_relay = is_relay
         self._clock = Clock()
         self._lines: dict[int, Line] = {}
         #: When something is due in those in which anything waits for its time.
@@ -80,7 +85,9 @@ class Interceptor:
         return self._standings
 
     def add(self, rule: Rule) -> int:
-        """Put a rule in force, behind all others, from the next frame on; its id."""
+        """Put a rule in force, behind all others, from the next frame on; its id. UsageError where nobody can obey."""
+        if self._is_relay and isinstance(rule.action, Keep):
+            raise UsageError(f"{rule.origin} {rule.text!r}: only a mock (wiretool serve) can be told what to keep")
         number = next(self._ids)
         self._standings[number] = Standing(number, rule, self._clock, self._seed)
         self._tell_rules()
@@ -171,6 +178,8 @@ class Interceptor:
                 for item in line.directions[side].lane.take(wake_ns):
                     if isinstance(item, bytes):
                         effects.append(Deliver(line.number, side, item))
+                    elif isinstance(item, Kept):
+                        effects.append(Misdeed(line.number, item.how))
                     elif item == "finish":
                         effects.append(Finish(line.number, side))
                     else:

@@ -3,17 +3,29 @@
 from collections import deque
 from typing import Literal, NamedTuple
 
+from wiretool.faults.actions import How
+
 Ending = Literal["finish", "cut", "reset"]
+
+
+class Kept(NamedTuple):
+    """What goes on behind this is to be kept so by who gets it."""
+
+    how: How
+
+
 #: What an entry takes beside its bytes.
 _ENTRY_BYTES = 128
 
 
 class _Entry:
-    """Bytes, an ending, or with neither a stop; `due_ns` is None until the rule that has set the stop is removed."""
+    """Bytes, an ending or word, or with none of them a stop: `due_ns` is None until the rule that set it is removed."""
 
     __slots__ = ("due_ns", "ending", "parts", "rule")
 
-    def __init__(self, due_ns: int | None, part: bytes = b"", ending: Ending | None = None, rule: int = 0) -> None:
+    def __init__(
+        self, due_ns: int | None, part: bytes = b"", ending: Ending | Kept | None = None, rule: int = 0
+    ) -> None:
         self.due_ns = due_ns
         self.parts = [part] if part else []
         self.ending = ending
@@ -69,6 +81,11 @@ class Lane:
         else:
             self._add(_Entry(due_ns, data))
 
+    def tell(self, word: Kept, now_ns: int, delay_ns: int = 0) -> None:
+        """A word for who gets the bytes behind it, which are put in next and with the same delay."""
+        if not self.is_closed:
+            self._add(_Entry(now_ns + delay_ns, ending=word))
+
     def end(self, ending: Ending, now_ns: int, delay_ns: int = 0) -> None:
         """The end, behind all that is in front of it; what is put in later is lost."""
         if not self.is_closed:
@@ -101,11 +118,11 @@ class Lane:
             self.held -= len(held.data) + _ENTRY_BYTES
             self.put(held.data, now_ns, held.delay_ns)
 
-    def take(self, now_ns: int) -> list[bytes | Ending]:
+    def take(self, now_ns: int) -> list[bytes | Ending | Kept]:
         """What may go now, in order."""
         if self._held_back is not None and self._held_back.until_ns <= now_ns:
             self.let_go(now_ns)
-        out: list[bytes | Ending] = []
+        out: list[bytes | Ending | Kept] = []
         while self._entries and (due_ns := self._entries[0].due_ns) is not None and due_ns <= now_ns:
             entry = self._entries.popleft()
             data = entry.parts[0] if len(entry.parts) == 1 else b"".join(entry.parts)

@@ -8,7 +8,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Reorder
 from wiretool.faults.dialects import Dialect
-from wiretool.faults.lane import Lane
+from wiretool.faults.lane import Kept, Lane
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.passage import Passage, in_order
 from wiretool.faults.remnants import Remnants
@@ -300,6 +300,8 @@ class Line:
             direction.reorderers = passage.reorderers
         elif data or passage.ending:
             overtaken = direction.reorderers if data and lane.is_holding_back else ()
+            if passage.kept is not None and data:
+                lane.tell(Kept(passage.kept), now_ns, passage.delay_ns)
             lane.put(data, now_ns, passage.delay_ns)
             lane.let_go(now_ns)
             for standing in overtaken:

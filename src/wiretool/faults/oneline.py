@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.faults.actions import (
+    HOWS,
     KEYS,
     REORDER_WITHIN_NS,
     Action,
@@ -14,6 +15,7 @@ from wiretool.faults.actions import (
     Delay,
     Drop,
     Duplicate,
+    Keep,
     Reorder,
     Reset,
     Set,
@@ -21,6 +23,7 @@ from wiretool.faults.actions import (
     Stall,
     WrongChecksum,
     WrongLength,
+    how_from,
 )
 from wiretool.faults.words import Words
 from wiretool.where.tokens import wrong
@@ -114,4 +117,5 @@ _READERS: Mapping[str, Callable[[Words], Action]] = {
     "answer": _answer,
     "stale epoch": _stale_epoch,
     "stale offset": _stale_offset,
+    "keep": lambda words: Keep(how_from(words.word(" or ".join(HOWS)))),
 }

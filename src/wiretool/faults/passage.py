@@ -14,6 +14,8 @@ from wiretool.faults.actions import (
     Delay,
     Drop,
     Duplicate,
+    How,
+    Keep,
     Reorder,
     Reset,
     Set,
@@ -69,6 +71,8 @@ class Passage:
         self.reorderers: list[Standing] = []
         self.reorder_within_ns = 0
         self.back = b""
+        #: How the server is to keep it, where that is otherwise than it says.
+        self.kept: How | None = None
         #: It was taken out of what its side says: dropped, or answered.
         self.is_taken_out = False
         self.ending: Literal["", "fin", "reset"] = ""
@@ -110,6 +114,9 @@ class Passage:
 
     def _reorder(self, action: Reorder) -> None:
         self.reorder_within_ns = action.within_ns
+
+    def _keep(self, action: Keep) -> None:
+        self.kept = action.how
 
     def _cut(self, action: CutAfter) -> None:
         self._replace(self.data[: action.count], is_over=True)
@@ -160,6 +167,7 @@ _DEEDS: Mapping[type, Callable[[Passage, Any], None]] = {
     Drop: Passage._drop,
     Duplicate: Passage._duplicate,
     Reorder: Passage._reorder,
+    Keep: Passage._keep,
     CutAfter: Passage._cut,
     Reset: Passage._reset,
     Set: Passage._set,

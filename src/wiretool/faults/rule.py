@@ -16,6 +16,7 @@ from wiretool.faults.actions import (
     CutAfter,
     Delay,
     Duplicate,
+    Keep,
     Reorder,
     Set,
     Stale,
@@ -131,7 +132,7 @@ def _may_reach(node: Node | None, dialect: Dialect, side: Side) -> bool:
 
 def _kinds(node: Node | None, action: Action, dialects: Sequence[Dialect]) -> frozenset[tuple[str, Kind]] | None:
     """The messages that the action can be done to; None where it can to any bytes. UsageError where to none."""
-    if not isinstance(action, Set | WrongLength | WrongChecksum | Answer | Stale):
+    if not isinstance(action, Set | WrongLength | WrongChecksum | Answer | Stale | Keep):
         return None
     fit: set[tuple[str, Kind]] = set()
     errors: list[str] = []

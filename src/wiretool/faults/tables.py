@@ -21,6 +21,8 @@ from wiretool.faults.actions import (
     Delay,
     Drop,
     Duplicate,
+    How,
+    Keep,
     Reorder,
     Reset,
     Set,
@@ -28,6 +30,7 @@ from wiretool.faults.actions import (
     Stall,
     WrongChecksum,
     WrongLength,
+    how_from,
 )
 from wiretool.faults.rule import SIDES, When
 from wiretool.faults.words import Words
@@ -162,6 +165,13 @@ def _steps(name: str, key: str) -> tuple[str | int, ...]:
     return steps
 
 
+def _how(table: Mapping[str, Any], key: str) -> How:
+    try:
+        return how_from(_text(table, key))
+    except UsageError as err:
+        raise KeyedError(key, str(err)) from err
+
+
 def _json(value: Any, name: str, key: str) -> Any:
     """The value, if JSON has such values."""
     if isinstance(value, list):
@@ -210,5 +220,6 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any], str], Action]] = {
     "wrong_checksum": _bare(WrongChecksum()),
     "answer": _answer,
     "stale_epoch": _or_bare(Stale("epoch"), lambda table, key: Stale("epoch", _integer(table, key))),
+    "keep": lambda table, key: Keep(_how(table, key)),
     "stale_offset": _or_bare(Stale("offset"), lambda table, key: Stale("offset", _integer(table, key))),
 }

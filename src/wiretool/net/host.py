@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from wiretool import limits
-from wiretool.faults import Cut, Deliver, Effect, Interceptor
+from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket
 from wiretool.net.station import SIDES, Station, named_counts
@@ -158,6 +158,8 @@ class Host(Station):
                 self._write(item.connection, item.data)
             else:
                 self._queue.extend(self.mock.received(item.connection, item.data, now_ns))
+        elif isinstance(item, Misdeed):
+            self.mock.keep(item.connection, item.how)
         elif not isinstance(item, Send):
             if item.side == "server":
                 self._end(item.connection, is_abort=False)

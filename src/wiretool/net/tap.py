@@ -10,7 +10,7 @@ from typing import Any
 from wiretool import limits
 from wiretool.codec.message import Side, other_side
 from wiretool.errors import UsageError, WiretoolError
-from wiretool.faults import Cut, Deliver, Effect, Interceptor, Rule, parse_rule
+from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed, Rule, parse_rule
 from wiretool.net.addresses import Address, reachable
 from wiretool.net.sockets import Socket
 from wiretool.net.station import SIDES, Station, named_counts
@@ -83,7 +83,12 @@ class Tap(Station):
         self._advertise = advertise
         self._counts: Counter[tuple[Side, str]] = Counter()
         self.interceptor = Interceptor(
-            rules, seed=seed, on_record=self._seen, on_note=lambda text: self.tell(text), is_watching=True
+            rules,
+            seed=seed,
+            on_record=self._seen,
+            on_note=lambda text: self.tell(text),
+            is_watching=True,
+            is_relay=True,
         )
 
     def _seen(self, record: Record) -> None:
@@ -242,6 +247,7 @@ class Tap(Station):
             if isinstance(effect, Cut):
                 self._drop(effect.connection, is_abort=effect.is_abort)
                 continue
+            assert not isinstance(effect, Misdeed), "no rule of a relay keeps anything"
             other = pair.ends[other_side(effect.side)]
             if isinstance(effect, Deliver):
                 other.send(effect.data)

@@ -86,6 +86,10 @@ class Link(ABC):
     def drained(self, now_ns: int) -> None:  # noqa: B027  (most links never hold frames back)
         """What was sent has left: go on with the frames that wait, if any."""
 
+    def keep(self, how: str) -> None:
+        """Acknowledge the next append, and keep it so (faults/actions.py)."""
+        raise AssertionError(f"{type(self).__name__} keeps what it acknowledges")
+
     @abstractmethod
     def end(self, now_ns: int) -> None:
         """The client will send no more (FIN)."""
@@ -153,6 +157,12 @@ class Mock(ABC):
             return []
         link.feed(data, now_ns)
         return self._done(now_ns)
+
+    def keep(self, connection: int, how: str) -> None:
+        """What a client appends next is acknowledged, and kept otherwise: `nothing`, `twice` or `late` of it."""
+        link = self.links.get(connection)
+        if link is not None:
+            link.keep(how)
 
     def full(self, connection: int, now_ns: int) -> list[Action]:
         """What was sent on a connection leaves slowly; `drained` will follow."""

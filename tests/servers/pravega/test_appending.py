@@ -244,3 +244,40 @@ def test_an_event_count_that_a_client_set_does_not_break_the_next_append(cluster
     del attributes[EVENT_COUNT]
     client.write(2, b"a")
     assert attributes[EVENT_COUNT] == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "kept"),
+    [
+        ("nothing", b"one" + b"three"),
+        ("twice", b"one" + b"two" * 2 + b"three"),
+        ("late", b"one" + b"three" + b"two"),
+    ],
+)
+def test_an_append_that_is_kept_otherwise_is_acknowledged_all_the_same(
+    cluster: Cluster, client: Client, how: str, kept: bytes
+) -> None:
+    client.write(1, b"one")
+    cluster.mock.keep(client.number, how)
+    assert client.say(append(2, b"two")) == [acked(2, 6, previous=1)]
+    client.write(3, b"three")
+    assert stored(cluster) == kept
+    # The one rule has acted; the writer goes on where it says it was.
+    client.write(4, b"four")
+    assert stored(cluster) == kept + b"four"
+
+
+def test_what_is_late_waits_for_its_own_segment(cluster: Cluster, client: Client) -> None:
+    client.set_up(OTHER, SECOND)
+    cluster.mock.keep(client.number, "late")
+    client.write(1, b"late")
+    client.write(1, b"other", writer=SECOND)
+    assert (stored(cluster), stored(cluster, OTHER)) == (b"", b"other")
+    client.write(2, b"next")
+    assert stored(cluster) == b"nextlate"
+
+
+def test_a_connection_that_is_gone_keeps_nothing(cluster: Cluster, client: Client) -> None:
+    client.drop()
+    cluster.mock.keep(client.number, "twice")
+    assert stored(cluster) == b""

@@ -9,7 +9,7 @@ from wiretool.codec.jsonform import json_form, nearest
 from wiretool.codec.message import REQUIRED, Message, Side, fields_of
 from wiretool.codec.types import WireType
 from wiretool.errors import EncodeError
-from wiretool.faults.actions import Action, Answer, Change, Set, Stale, WrongChecksum, WrongLength
+from wiretool.faults.actions import Action, Answer, Change, Keep, Set, Stale, WrongChecksum, WrongLength
 from wiretool.faults.places import Pattern, changed_at, check_place, client_ids_in, epochs_in, offsets_in, with_value
 from wiretool.faults.remnants import Piece
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -40,6 +40,8 @@ class Dialect:
     extra_names: tuple[str, ...] = ("Unknown",)
     #: The sides whose first frames `opening` wants to see.
     greets: frozenset[Side] = frozenset()
+    #: What the server keeps: the messages of clients whose data it appends, where our mock can be told how.
+    appends: frozenset[str] = frozenset()
     #: Fields of an answer that are called otherwise in what is answered.
     synonyms: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -63,6 +65,13 @@ class Dialect:
             self.check_answer(action, kind)
         elif isinstance(action, Stale) and not self.stale_places(kind, action.what):
             raise EncodeError(f"has no {action.what}", path=kind[1])
+        elif isinstance(action, Keep) and (kind[0] != "client" or kind[1] not in self.appends):
+            known = (
+                f"{', '.join(sorted(self.appends))} can be"
+                if self.appends
+                else f"nothing of {self.protocol.name} can be"
+            )
+            raise EncodeError(f"is not kept by the server: {known}", path=kind[1])
         elif isinstance(action, WrongLength):
             self.check_length(kind)
         elif isinstance(action, WrongChecksum) and not self.has_checksum:

@@ -9,7 +9,7 @@ from wiretool.errors import EncodeError
 from wiretool.faults.actions import Stale
 from wiretool.faults.dialects.dialect import Dialect, Form, Kind, LengthField
 from wiretool.faults.places import Pattern
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.pravega.framing import HEADER_BYTES
 from wiretool.records import Record
 
@@ -23,6 +23,12 @@ class PravegaDialect(Dialect):
     """A type and a length in front of each message."""
 
     length = LengthField(4, 4)
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        if protocol.name == "pravega":
+            self.appends = frozenset(("AppendBlockEnd", "ConditionalAppend", "ConditionalBlockEnd"))
+
     synonyms: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "segment": ("segment_name", "target", "target_segment_id", "parent_segment"),
         "event_number": ("last_event_number",),

@@ -27,7 +27,7 @@ from wiretool.protocols.pravega.messages import (
 )
 from wiretool.servers.pravega.acks import ack, ack_head
 from wiretool.servers.pravega.refusals import violation
-from wiretool.servers.pravega.segments import EVENT_COUNT, NONE_I64, wrapped
+from wiretool.servers.pravega.segments import EVENT_COUNT, NONE_I64, Segment, wrapped
 from wiretool.servers.pravega.store import SegmentStore
 
 #: Any length of the segment will do.
@@ -79,6 +79,9 @@ class Appending:
         self._tells_number = store.wire_version >= _EVENT_NUMBER_SINCE
         self._replies = replies
         self._writers: dict[str, _Writer] = {}
+        #: How the next append is to be kept, as a fault wants it; empty for well. What is kept late, by segment.
+        self.keeps = ""
+        self._late: dict[str, bytes] = {}
         #: What the decoder makes of the frames; its phase moves along the table of the session.
         self.appends = Appends(is_whole=True)
 
@@ -153,13 +156,28 @@ class Appending:
         attributes[writer_id] = writer.last = number
         count = attributes.get(EVENT_COUNT, 0) + events
         attributes[EVENT_COUNT] = count if count <= _I64_MAX else wrapped(count)
-        length = self._segments.append(segment, data, now_ns)
+        if self.keeps or self._late:
+            length = self._misplace(segment, data, now_ns)
+        else:
+            length = self._segments.append(segment, data, now_ns)
         if self._index is not None:
             self._index.note(segment, now_ns)
         if number > writer.acked:
             frame = ack(writer.head, number, writer.acked, request_id, length)
             writer.acked = number
             self._replies.reply_frame("DataAppended", frame)
+
+    def _misplace(self, segment: Segment, data: bytes, now_ns: int) -> int:
+        """Store it as a fault wants it, and what is late of this segment behind it; the length that is claimed."""
+        how, self.keeps = self.keeps, ""
+        claimed = segment.data.end + len(data)
+        late = self._late.pop(segment.name, b"")
+        if how == "late":
+            self._late[segment.name] = data
+        stored = {"": data, "twice": data + data}.get(how, b"") + late
+        if stored:
+            self._segments.append(segment, stored, now_ns)
+        return claimed
 
     def _refuse(self, writer_id: str, number: int, request_id: int, *, is_sealed: bool) -> None:
         """The segment takes no appends any more: each one is told so, until the writer is set up elsewhere.

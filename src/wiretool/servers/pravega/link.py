@@ -73,6 +73,9 @@ class StoreLink(PacedLink):
         self._inbox.feed(data)
         self._serve(now_ns)
 
+    def keep(self, how: str) -> None:
+        self._appending.keeps = how
+
     def end(self, now_ns: int) -> None:
         self.close("")
 
