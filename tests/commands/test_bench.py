@@ -199,6 +199,7 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
         (["--json", "same", "--csv", "same"], "--json and --csv would both be written to same"),
         (["--json", "none/such/folder"], "cannot write none/such/folder"),
         (["--appenders", "0"], "--appenders"),
+        (["--conditional", "--processes", "2"], "--conditional: one load process has to know"),
         (["--fault", "x"], "--fault"),
     ],
 )

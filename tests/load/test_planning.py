@@ -42,6 +42,11 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
             {"protocol": "sbp", "fetchers": 1},
             "--fetchers 1: nothing fetches from sbp yet; what can be: pravega, offramp",
         ),
+        ({"protocol": "sbp", "is_conditional": True}, "--conditional: only pravega has conditional appends"),
+        ({"batch": 2, "is_conditional": True}, "--batch 2: a conditional append has one event"),
+        ({"pipeline": 2, "is_conditional": True}, "--pipeline 2: a conditional append has one event"),
+        ({"event_size": "uniform:50-100", "is_conditional": True}, "with --conditional all events are of one size"),
+        ({"segments": 2, "is_conditional": True}, "--segments 2: with --conditional each appender has a segment"),
         (OFFRAMP | {"appenders": 3}, "--appenders 3: clients of offramp only read; give --fetchers"),
         (OFFRAMP | {"fetchers": 0}, "--protocol offramp: its clients only read; give --fetchers N"),
         ({"protocol": "sbp-0.1", "segments": 2}, "--segments 2: with sbp-0.1 each appender has a stream of its own"),
@@ -55,6 +60,10 @@ def test_wishes_that_make_no_sense(wish: dict[str, Any], why: str) -> None:
 
 def test_events_that_are_not_verified_may_be_small() -> None:
     assert plan(event_size="1", is_verified=False).event_size == "1"
+
+
+def test_conditional_appends_have_a_segment_for_each_writer() -> None:
+    assert plan(is_conditional=True).segments == 64
 
 
 def test_what_is_not_said_hangs_on_the_protocol() -> None:

@@ -13,7 +13,7 @@ from wiretool.errors import Unmet
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.link import Failed
-from wiretool.load.wire.pravega import HEAD, Acks, Appends, Store, VaryingAppends
+from wiretool.load.wire.pravega import HEAD, Acks, Appends, ConditionalAppends, Store, VaryingAppends
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import DataAppended, Hello, KeepAlive, SegmentRead
 from wiretool.protocols.pravega.segments import CreateSegment, SegmentCreated, SegmentTruncated, TruncateSegment
@@ -61,6 +61,28 @@ def test_fixed_appends_are_stored_as_they_are_meant(store: Store, events: int, s
     assert appends.size == events * size
     assert stored(store) == maker().batch([size] * (3 * events), 1)
     assert check(store, 3 * events) == []
+
+
+def test_conditional_appends_are_stored_as_they_are_meant(store: Store) -> None:
+    appends, acks = ConditionalAppends(WRITER, maker(), size=100), Acks(WRITER)
+    for number in (1, 2, 3):
+        store.link.send(appends.next())
+        assert acks.feed(store.link.receive()) == appends.last == number
+    assert appends.size == 100
+    assert stored(store) == maker().batch([100] * 3, 1)
+    assert check(store, 3) == []
+
+
+def test_a_conditional_append_to_a_segment_that_is_longer_is_refused(store: Store) -> None:
+    store.link.send(Appends(WRITER, maker(), events=1, size=50).next())
+    acks = Acks(WRITER)
+    acks.feed(store.link.receive())
+    appends = ConditionalAppends(WRITER, maker(), size=100)
+    appends.last = 1
+    store.link.send(appends.next())
+    with pytest.raises(Failed, match="an append was answered with ConditionalCheckFailed") as caught:
+        acks.feed(store.link.receive())
+    assert caught.value.kind == "an append answered with ConditionalCheckFailed"
 
 
 def test_varying_appends_are_stored_as_they_are_meant(store: Store) -> None:

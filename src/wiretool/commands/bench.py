@@ -41,6 +41,9 @@ def bench(
     ] = None,
     pipeline: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="appends of a user on the way")] = 1,
     segments: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="segments that are written to")] = 1,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Pravega: append if the segment is as long as it was left")
+    ] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: the road of the target that is read")] = "",
     verify: Annotated[
         bool | None, typer.Option("--verify/--no-verify", help="read back what was written; on for the mock")
@@ -93,6 +96,7 @@ def bench(
         batch=batch,
         pipeline=pipeline,
         segments=segments,
+        is_conditional=conditional,
         road=road,
         seed=seed,
     )

@@ -141,6 +141,8 @@ def check_wishes(wishes: Wishes) -> None:
     """UsageError where wishes contradict each other."""
     if wishes.target and wishes.faults:
         raise UsageError("--fault is for the mock; with --target, stand a tap before the server")
+    if wishes.load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
+        raise UsageError("--conditional: one load process has to know whose segment is whose; leave --processes at 1")
     if wishes.sample_pid is not None and not wishes.target:
         raise UsageError("--sample-pid goes with --target: the mock is watched in any case")
     if wishes.target and wishes.load.protocol == "offramp":

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from wiretool import limits
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.marks import MARK_BYTES
@@ -39,6 +41,7 @@ class Load:
     batch: int | None = None
     pipeline: int = 1
     segments: int = 1
+    is_conditional: bool = False
     road: str = ""
     seed: int = 0
 
@@ -59,12 +62,15 @@ def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
         batch=(CREDIT if is_read else BATCH) if load.batch is None else load.batch,
         pipeline=load.pipeline,
         segments=load.segments,
+        is_conditional=load.is_conditional,
         road=load.road,
         feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
         is_verified=is_verified,
         seed=load.seed,
         run=run,
     )
+    if plan.is_conditional:
+        plan = _conditional(plan)
     _check_appends(plan)
     _check_users(plan)
     _check_time(plan)
@@ -94,6 +100,20 @@ def _check_reading(load: Load) -> None:
         raise UsageError(f"--protocol {load.protocol}: its clients only read; give --fetchers N for how many")
     if load.segments != 1:
         raise UsageError(f"--segments {load.segments}: {load.protocol} has roads, of which one is read (--road)")
+
+
+def _conditional(plan: Plan) -> Plan:
+    """The plan with a segment for each appender. UsageError for what makes no sense of conditional appends."""
+    if plan.protocol != "pravega":
+        raise UsageError(f"--conditional: only pravega has conditional appends, --protocol is {plan.protocol}")
+    for option, number in (("--batch", plan.batch), ("--pipeline", plan.pipeline)):
+        if number != 1:
+            raise UsageError(f"{option} {number}: a conditional append has one event, and waits for the one before")
+    if not sizes_from(plan.event_size, option="--event-size", smallest=1).is_fixed:
+        raise UsageError(f"--event-size {plan.event_size}: with --conditional all events are of one size")
+    if plan.segments not in (1, plan.appenders):
+        raise UsageError(f"--segments {plan.segments}: with --conditional each appender has a segment of its own")
+    return msgspec.structs.replace(plan, segments=plan.appenders)
 
 
 def _rate(load: Load) -> float | None:

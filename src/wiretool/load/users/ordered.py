@@ -38,7 +38,8 @@ def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
     classes: dict[type[LoadUser], int] = {}
     if plan.appenders:
         rate = None if plan.rate_per_s is None else plan.rate_per_s / plan.appenders
-        classes[made(APPENDERS[plan.protocol], plan.appenders, {**wishes, "rate": rate})] = plan.appenders
+        appending = {**wishes, "rate": rate, "conditional": plan.is_conditional}
+        classes[made(APPENDERS[plan.protocol], plan.appenders, appending)] = plan.appenders
     if plan.fetchers:
         classes[made(FETCHERS[plan.protocol], plan.fetchers, {**wishes, "road": plan.road})] = plan.fetchers
     return classes

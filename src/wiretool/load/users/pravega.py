@@ -8,12 +8,12 @@ from wiretool.load.link import Link
 from wiretool.load.loops import Source
 from wiretool.load.users.appender import Appender
 from wiretool.load.users.fetcher import Fetcher
-from wiretool.load.wire.pravega import HEAD, Acks, Appends, Store, VaryingAppends, segment_name
+from wiretool.load.wire.pravega import HEAD, Acks, Appends, ConditionalAppends, Store, VaryingAppends, segment_name
 from wiretool.load.wire.pravega_reads import Reads
 
 
 class PravegaAppender(Appender):
-    """Sets up a writer and appends events, each batch in a block of its own.
+    """Sets up a writer and appends events, each batch in a block of its own, or with `conditional` one by one.
 
     `host` is `HOST:PORT` of a segment store. Segments are made there where they are not: `bench-RUN/load/N.#epoch.0`.
     """
@@ -21,6 +21,8 @@ class PravegaAppender(Appender):
     abstract = True
     head: ClassVar[Head] = HEAD
     segment_name = staticmethod(segment_name)
+    #: Append if the segment is as long as it was left. Then each writer needs a segment of its own.
+    conditional: ClassVar[bool] = False
 
     def begin(self, link: Link) -> int:
         store = Store(link)
@@ -28,6 +30,8 @@ class PravegaAppender(Appender):
         return store.set_up(self.writer.wire_id, self.writer.segment)
 
     def fixed_source(self, maker: Maker, size: int) -> Source:
+        if self.conditional:
+            return ConditionalAppends(self.writer.wire_id, maker, size=size)
         return Appends(self.writer.wire_id, maker, events=self.batch, size=size)
 
     def varying_source(self, maker: Maker, draw: Callable[[], int]) -> Source:

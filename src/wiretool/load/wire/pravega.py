@@ -16,6 +16,7 @@ from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,
     AppendSetup,
+    ConditionalAppend,
     DataAppended,
     Hello,
     KeepAlive,
@@ -29,7 +30,7 @@ from wiretool.protocols.pravega.segments import (
     SegmentCreated,
     StreamSegmentInfo,
 )
-from wiretool.protocols.pravega.structures import EVENT_TYPE, NONE_I64
+from wiretool.protocols.pravega.structures import EVENT_TYPE, NONE_I64, InnerEvent
 from wiretool.servers.inbox import Inbox
 
 #: What we speak (protocols/pravega.md §1.2).
@@ -144,6 +145,41 @@ class Appends:
         self.last = last = self.last + self.events
         self._put(self._frames, self._at, last, last)
         return self._frames
+
+
+class ConditionalAppends:
+    """The appends of one writer alone in its segment, each if that is as long as it should be: one frame, changed."""
+
+    events = 1
+
+    def __init__(self, writer_id: str, maker: Maker, *, size: int) -> None:
+        self.size = size
+        self.last = 0
+        stored = bytes(maker.template(1, size))
+        frame = encode(
+            ConditionalAppend(
+                writer_id=writer_id,
+                event_number=0,
+                expected_offset=0,
+                event=InnerEvent(data=stored[HEAD.width :]),
+                request_id=0,
+            ),
+            "client",
+        )
+        spans = annotate(ConditionalAppend, frame, 0, len(frame))
+        self._place = slot_of(ConditionalAppend, spans, "event_number", "expected_offset")
+        self._request = slot_of(ConditionalAppend, spans, "request_id")
+        self._frame = bytearray(frame)
+        self._number = maker.numbering(self._frame, self._request.at - len(stored), 1, size)
+        self._stored_bytes = len(stored)
+
+    def next(self) -> bytearray:
+        """The frame of the next append; it is the same object each time."""
+        self._place.put(self._frame, self._place.at, self.last + 1, self.last * self._stored_bytes)
+        self.last += 1
+        self._request.put(self._frame, self._request.at, self.last)
+        self._number(self.last)
+        return self._frame
 
 
 class VaryingAppends:
