@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -144,6 +145,29 @@ def test_a_run_that_is_stopped_reports_what_it_has(tmp_path: Path, number: int) 
     assert found["verification"]["checked_events"] > 0
 
 
+def test_locusts_page_shows_the_run_while_it_goes_on(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        page = f"127.0.0.1:{listening.getsockname()[1]}"
+    log = tmp_path / "log"
+    command = ["bench", "--appenders", "2", "--duration", "60", "--warmup", "0", "--hdr-log", str(log), "--web", page]
+    with subprocess.Popen(
+        [sys.executable, "-m", "wiretool", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        wait_for(log, process)
+        with urlopen(f"http://{page}/stats/requests", timeout=20) as reply:
+            told = json.load(reply)
+        with urlopen(f"http://{page}/stop", data=b"", timeout=60) as reply:
+            assert json.load(reply)["success"]
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode in (0, 1), stderr
+    assert stderr == f"wiretool: Locust's page is at http://{page} while it runs\n"
+    rows = {row["name"]: row for row in told["stats"]}
+    assert rows["append"]["num_requests"] > 0
+    assert told["user_count"] == 2
+    assert "verified: all" in stdout
+    assert "of 60 s" in stdout  # the button has stopped it
+
+
 def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
     """Until there is something in a file."""
     deadline = time.monotonic() + 60
@@ -199,6 +223,7 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
         (["--json", "same", "--csv", "same"], "--json and --csv would both be written to same"),
         (["--json", "none/such/folder"], "cannot write none/such/folder"),
         (["--appenders", "0"], "--appenders"),
+        (["--web", "192.0.2.1:1"], "--web 192.0.2.1:1: Cannot assign requested address"),
         (["--conditional", "--processes", "2"], "--conditional: one load process has to know"),
         (["--fault", "x"], "--fault"),
     ],

@@ -53,6 +53,7 @@ def bench(
     sample_pid: Annotated[
         int | None, typer.Option(min=1, metavar="PID", help="watch this process as the target's")
     ] = None,
+    web: Annotated[str, typer.Option(metavar="ADDRESS", help="serve Locust's page there while it runs: :8089")] = "",
     processes: Annotated[
         int, typer.Option(min=1, max=1_000, metavar="N", help="load processes on this machine, sharing the users")
     ] = 1,
@@ -100,7 +101,7 @@ def bench(
         road=road,
         seed=seed,
     )
-    wishes = Wishes(load, target, allow_remote or (), verify, fault or (), sample_pid, spread)
+    wishes = Wishes(load, target, allow_remote or (), verify, fault or (), sample_pid, spread, web)
     raise typer.Exit(run_bench(wishes, Reports(json, csv, html, junit, hdr_log, threshold or ())))
 
 

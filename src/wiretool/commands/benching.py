@@ -31,6 +31,8 @@ HDR_LOG = "--hdr-log"
 MASTER_S, LOOK_S = 10.0, 0.1
 #: Where a master of Locust listens.
 LOCUST_PORT = 5557
+#: And where its page is.
+PAGE_PORT = 8089
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Wishes:
     faults: Sequence[str]
     sample_pid: int | None
     spread: Spread
+    #: Where Locust's page is to be; empty for nowhere.
+    web: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +200,27 @@ def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
     from wiretool.load.intervals import Orders
 
     spread = wishes.spread
+    page_host, page_port = page_for(wishes)
+    orders = Orders(plan=plan, page_host=page_host, page_port=page_port)
     if spread.is_master:
-        host, port = spread.address()
-        return Orders(plan=plan, role="master", workers=spread.expected, host=host, port=port)
-    if spread.processes > 1:
-        return Orders(plan=plan, role="master", workers=spread.processes)
-    return Orders(plan=plan)
+        orders.host, orders.port = spread.address()
+        orders.role, orders.workers = "master", spread.expected
+    elif spread.processes > 1:
+        orders.role, orders.workers = "master", spread.processes
+    return orders
+
+
+def page_for(wishes: Wishes) -> tuple[str, int]:
+    """Where Locust's page is to be; port 0 for nowhere. UsageError where nothing can be served there."""
+    from wiretool.load.link import check_free
+    from wiretool.net.addresses import address_from
+
+    if not wishes.web:
+        return "", 0
+    address = address_from(wishes.web, option="--web", port=PAGE_PORT)
+    check_free(*address, option="--web")
+    tell(f"Locust's page is at http://{address} while it runs")
+    return address
 
 
 def workers_for(wishes: Wishes, port: int, stack: ExitStack) -> None:

@@ -19,6 +19,9 @@ from wiretool.load.result import Operation, Result, Verification
 from wiretool.load.sampling import Sampler
 from wiretool.load.totals import Gathering, MergedSecond, Totals
 
+#: What a run may be shorter than planned by, with nobody having stopped it.
+SHORT_S = 0.1
+
 
 @dataclass(slots=True)
 class Bench:
@@ -129,7 +132,7 @@ class Bench:
             remarks.append(f"it ended early: {self.failure}")
         if self.unread is not None:
             remarks.append(f"what was written could not be read back: {self.unread}")
-        if self.stopped_by:
+        if not self.failure and (self.stopped_by or measured_s < self.plan.duration_s - SHORT_S):
             remarks.append(f"it was stopped after {measured_s:.3g} of {self.plan.duration_s:g} s")
         return remarks
 

@@ -22,6 +22,7 @@ from wiretool.load.running import GRACE_S, LOOK_S, SETUP_S, Running
 from wiretool.load.session import Session, worker_name
 from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
+from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
 
 #: The messages: from a worker, and to it.
@@ -65,6 +66,7 @@ class Master:
         self._is_stopped = False
         for name, listener in ((GREET, self._greeted), (PLANNED, self._was_planned), (SAID, self._heard)):
             self._runner.register_message(name, listener)
+        show(environment, orders, self.stop)
         say(Listening(port=self._runner.server.port))
 
     def run(self) -> None:

@@ -109,3 +109,6 @@ class Orders(msgspec.Struct, kw_only=True):
     workers: int = 1
     host: str = "127.0.0.1"
     port: int = 0
+    #: Where Locust's page is served; port 0 for nowhere.
+    page_host: str = ""
+    page_port: int = 0

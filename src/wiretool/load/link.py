@@ -4,7 +4,7 @@ import socket
 from contextlib import suppress
 from time import sleep
 
-from wiretool.errors import PeerError
+from wiretool.errors import PeerError, UsageError
 
 #: How long a server may take to accept, and to answer what is asked outside of the load.
 CONNECT_S = 10.0
@@ -13,6 +13,15 @@ ANSWER_S = 10.0
 TIMER_S = 0.002
 #: What one call takes from the kernel at most.
 RECEIVE_BYTES = 64 * 1024
+
+
+def check_free(host: str, port: int, *, option: str) -> None:
+    """UsageError where nothing can be served at that address."""
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except (OSError, UnicodeError) as err:
+        raise UsageError(f"{option} {host}:{port}: {_why(err)}") from err
 
 
 class Failed(PeerError):

@@ -22,6 +22,7 @@ from wiretool.load.running import GRACE_S, Running
 from wiretool.load.session import Session
 from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
+from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
 
 STDIN = 0
@@ -52,6 +53,7 @@ def play(orders: Orders) -> None:
     end_with(session.end)
     users = sum(classes.values())
     runner = environment.create_local_runner()
+    show(environment, orders, session.end)
     runner.start(users, spawn_rate=users)
     Running(plan, session, say, count=partial(feed, environment.stats)).run(users)
     runner.quit()
