@@ -65,6 +65,41 @@ print(PravegaAppender.operation)
     assert ended.stdout == "append\n"
 
 
+def test_a_defect_of_a_user_ends_the_run_and_is_told_as_that() -> None:
+    script = """
+import gevent
+from locust import User, task
+from locust.env import Environment
+from wiretool.load.plan import Plan
+from wiretool.load.running import Running
+from wiretool.load.session import Session
+from wiretool.load.users.sessions import share
+
+
+class Broken(User):
+    @task
+    def work(self):
+        session.ready += 1
+        session.connected += 1
+        session.gate.wait()
+        raise KeyError("oops")
+
+
+environment = Environment(user_classes=[Broken])
+session = Session(run="run")
+share(environment, session)
+runner = environment.create_local_runner()
+runner.start(1, spawn_rate=1)
+said = []
+Running(Plan(protocol="pravega", appenders=1, duration_s=30.0, run="run"), session, said.append).run(1)
+print(said[-1].has_defect, said[-1].failure, said[-1].duration_s < 10)
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    told = "a defect of wiretool, KeyError: 'oops'; please report it, with what is above"
+    assert ended.stdout == f"True {told} True\n", ended.stderr
+    assert "Traceback" in ended.stderr
+
+
 def test_what_is_not_there() -> None:
     script = "import wiretool.load; wiretool.load.Nobody"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from wiretool.load.totals import Totals
     from wiretool.sinks.output import Output
 
-#: Exit codes: a finding, and a server that was not there any more.
-FOUND, UNREACHED = 1, 4
+#: Exit codes: a finding, a server that was not there any more, and a defect of ours.
+FOUND, UNREACHED, DEFECT = 1, 4, 70
 HDR_LOG = "--hdr-log"
 #: How long a worker waits for its master, and how often it looks.
 MASTER_S, LOOK_S = 10.0, 0.1
@@ -262,7 +262,7 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
             raise PeerError(f"--worker: no load came from a master at {host}:{port}")
         with open_output(None) as output:
             write_report(bench.result({"worker of": f"{host}:{port}"}, None), output)
-    return UNREACHED if bench.failure else 0
+    return (DEFECT if bench.has_defect else UNREACHED) if bench.failure else 0
 
 
 def wait_for_master(host: str, port: int) -> None:
@@ -330,7 +330,7 @@ def exit_code(bench: "Bench", result: "Result", outcomes: "Sequence[Outcome]") -
     if bench.stopped_by:
         return Stopped(bench.stopped_by).exit_code
     if bench.failure:
-        return UNREACHED
+        return DEFECT if bench.has_defect else UNREACHED
     if bench.unread is not None:
         return bench.unread.exit_code
     is_fine = result.valid and not result.verification.found and all(outcome.is_kept for outcome in outcomes)

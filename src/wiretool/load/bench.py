@@ -82,6 +82,11 @@ class Bench:
         """Why it ended before its time; empty where it did not."""
         return next((ended.failure for ended in self.ended if ended.failure), "")
 
+    @property
+    def has_defect(self) -> bool:
+        """Whether that was our own fault."""
+        return any(ended.has_defect for ended in self.ended)
+
     def verify(self) -> Outcome | None:
         """What is found where the events were written; None where they cannot be read, which is kept."""
         try:

@@ -81,6 +81,7 @@ class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     unfinished: dict[str, tuple[int, int]] = {}
     #: Why it ended before its time; empty where it did not.
     failure: str = ""
+    has_defect: bool = False
     writers: list[Writer] = []
     #: What fetchers checked as they got it: events that were as they were written, findings, and the first of these in
     #: words.

@@ -64,6 +64,7 @@ class Running:
                 duration_s=measured_s,
                 unfinished=unfinished,
                 failure=session.failure,
+                has_defect=session.has_defect,
                 writers=session.writers,
                 checked=outcome.checked,
                 found=outcome.found,

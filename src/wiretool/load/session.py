@@ -36,8 +36,9 @@ class Session:
     users: Counter[str] = field(default_factory=Counter)
     ready: int = 0
     connected: int = 0
-    #: Why the run cannot go on; empty while it can.
+    #: Why the run cannot go on; empty while it can. Whether that is our own fault.
     failure: str = ""
+    has_defect: bool = False
     writers: list[Writer] = field(default_factory=list)
     #: Of every user: how many of its exchanges are due and not answered, and since when the oldest, at such a time.
     due: list[tuple[str, Callable[[float], tuple[int, float]]]] = field(default_factory=list)

@@ -19,8 +19,13 @@ def share(environment: Environment, session: Session) -> None:
     """Let all users of an environment have this one; what none of them expects ends it."""
     _SESSIONS[environment] = session
     environment.events.user_error.add_listener(  # type: ignore[no-untyped-call]
-        lambda exception, **_: session.fail(f"a defect of a user, {type(exception).__name__}: {exception}")
+        lambda exception, **_: _fail(session, exception)
     )
+
+
+def _fail(session: Session, exception: BaseException) -> None:
+    session.has_defect = True
+    session.fail(f"a defect of wiretool, {type(exception).__name__}: {exception}; please report it, with what is above")
 
 
 def session_of(environment: Environment) -> Session:
