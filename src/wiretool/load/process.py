@@ -26,14 +26,15 @@ from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
 
 STDIN = 0
+OLD_NEWS = ("didn't have proper args", "CPU usage above 90%", "CPU usage was too high")
 
 
 def main() -> None:
     """Do what standard input orders."""
     orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
-    locust = logging.getLogger("locust.runners")
-    locust.setLevel(logging.ERROR)
-    locust.addFilter(is_news)
+    logging.getLogger("locust.runners").setLevel(logging.ERROR)
+    for name in ("locust.runners", "root"):
+        logging.getLogger(name).addFilter(is_news)
     if orders.role == "local":
         play(orders)
     else:
@@ -60,8 +61,11 @@ def play(orders: Orders) -> None:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Whether somebody should read that: our users end by themselves, which Locust's stopping may stumble over."""
-    return "didn't have proper args" not in record.getMessage()
+    """Whether somebody should read that: our users end by themselves, which Locust's stopping may stumble over.
+
+    And that a processor is used up stands in the report.
+    """
+    return not any(text in record.getMessage() for text in OLD_NEWS)
 
 
 def end_with(stop: Callable[[], None]) -> None:

@@ -1,16 +1,17 @@
 """What a running load is doing, as a table for Rich's live view."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from wiretool.load.figures import bytes_text, rate_text, share_text, time_text
-from wiretool.load.result import Moment, Second
+from wiretool.load.result import Moment, Quantiles, Second
 from wiretool.sinks.printable import printable
 
 _TIMES = ("p50", "p99", "max")
+HEADS = ("", "per s", "events/s", "bytes/s", "", *_TIMES, "errors")
 
 
 def live_table(
@@ -25,12 +26,12 @@ def live_table(
         return head
     errors = errors or {}
     names = dict.fromkeys([*second.operations, *errors])
-    has_both = any(each.service_us != each.response_us for each in second.operations.values())
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("", "per s", "events/s", "bytes/s", *_heads(has_both), "errors so far"):
+    for column in HEADS:
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     for name in names:
-        table.add_row(*_row(name, second.operations.get(name), errors.get(name, 0), has_both))
+        for row in _rows(name, second.operations.get(name), errors.get(name, 0)):
+            table.add_row(*row)
     return Group(head, table, Text(_processors(second), no_wrap=True, overflow="ellipsis"))
 
 
@@ -41,22 +42,22 @@ def _progress(elapsed_s: float, duration_s: float, users: int) -> str:
     return f"{elapsed_s:.0f} s of {duration_s:.0f} s, {max(duration_s - elapsed_s, 0):.0f} s to go, {people}"
 
 
-def _heads(has_both: bool) -> list[str]:
-    if not has_both:
-        return list(_TIMES)
-    return [f"{source} {name}" for source in ("service", "response") for name in _TIMES]
-
-
-def _row(name: str, moment: Moment | None, errors: int, has_both: bool) -> list[Text]:
-    cells = [printable(name)]
+def _rows(name: str, moment: Moment | None, errors: int) -> Iterator[list[Text]]:
+    """What an operation did in the second; times from when it was due stand below those from the sending."""
+    told = Text(f"{errors:,}", style="bold red" if errors else "")
     if moment is None:
-        cells += ["0", "0", "0 B", *[""] * len(_heads(has_both))]
-    else:
-        cells += [rate_text(moment.count), rate_text(moment.events), bytes_text(moment.bytes)]
-        sources = (moment.service_us, moment.response_us) if has_both else (moment.response_us,)
-        times = [getattr(source, each) for source in sources for each in _TIMES]
-        cells += [time_text(each) if moment.count else "" for each in times]
-    return [*map(Text, cells), Text(f"{errors:,}", style="bold red" if errors else "")]
+        yield [*map(Text, (printable(name), "0", "0", "0 B", "", *("" for _ in _TIMES))), told]
+        return
+    cells = (printable(name), rate_text(moment.count), rate_text(moment.events), bytes_text(moment.bytes))
+    if moment.service_us == moment.response_us:
+        yield [*map(Text, (*cells, "", *_times(moment, moment.response_us))), told]
+        return
+    yield [*map(Text, (*cells, "service", *_times(moment, moment.service_us))), told]
+    yield [*map(Text, ("", "", "", "", "response", *_times(moment, moment.response_us), ""))]
+
+
+def _times(moment: Moment, quantiles: Quantiles) -> list[str]:
+    return [time_text(getattr(quantiles, each)) if moment.count else "" for each in _TIMES]
 
 
 def _processors(second: Second) -> str:
