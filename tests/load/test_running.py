@@ -51,8 +51,8 @@ def test_a_run_is_told_from_ready_to_ended() -> None:
     assert 0 < warm.operations["append"].count < measured.operations["append"].count <= 52
     assert measured.operations["append"].events == 3 * measured.operations["append"].count
     assert measured.pulse.users == 2
-    assert measured.pulse.wall_s == pytest.approx(0.25, abs=0.05)
-    assert measured.began_at - warm.began_at == pytest.approx(0.1, abs=0.05)
+    assert 0.2 < measured.pulse.wall_s < 2.0
+    assert 0.05 < measured.began_at - warm.began_at < 2.0
 
 
 def test_what_is_unfinished_is_told_as_it_was_when_time_was_up() -> None:
