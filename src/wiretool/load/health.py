@@ -152,8 +152,8 @@ def starved(seconds: Sequence[Second]) -> list[str]:
 
 def lagging(seconds: Sequence[Second]) -> list[str]:
     """Turns that came too late."""
-    bad = [second.lag_us for second in seconds if second.lag_us > LAG_US_MAX]
-    if not is_too_many(len(bad), len(seconds)):
+    bad = spoiling([second.lag_us for second in seconds], LAG_US_MAX)
+    if not bad:
         return []
     return [
         f"replies lay unread for as long as {median(bad) / 1000:.0f} ms in {len(bad)} of {len(seconds)} seconds, "
@@ -164,8 +164,8 @@ def lagging(seconds: Sequence[Second]) -> list[str]:
 
 def late(seconds: Sequence[Second]) -> list[str]:
     """Arrivals that the generator itself did not send when they were due."""
-    bad = [second.lateness_us for second in seconds if second.lateness_us > LATENESS_US_MAX]
-    if not is_too_many(len(bad), len(seconds)):
+    bad = spoiling([second.lateness_us for second in seconds], LATENESS_US_MAX)
+    if not bad:
         return []
     return [
         f"the generator sent as much as {median(bad) / 1000:.0f} ms later than was due in {len(bad)} of {len(seconds)} "
@@ -183,6 +183,12 @@ def waits(worker: str, seconds: Sequence[Second]) -> list[float]:
         if share > WAITED_SHARE_MAX:
             shares.append(share)
     return shares
+
+
+def spoiling(times_us: Sequence[int], limit_us: int) -> list[int]:
+    """Those beyond the limit, one a second; none where they are too few to spoil a result."""
+    bad = [time_us for time_us in times_us if time_us > limit_us]
+    return bad if is_too_many(len(bad), len(times_us)) else []
 
 
 def is_too_many(bad: int, seconds: int) -> bool:

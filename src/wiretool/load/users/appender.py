@@ -35,14 +35,12 @@ class Appender(LoadUser):
         self.source = self._new_source()
         self._window: Window | None = None
         self._is_windowed = self.pipeline > 1 or self.rate is not None
-        self._link: Link | None = None
 
     def set_up(self) -> None:
         """Connect and set the writer up, behind the last of its events that is stored."""
-        self.tear_down()
-        self._link = Link(*self.address)
+        link = self.connect()
         # A server that has forgotten what it had acknowledged is not believed: the hole is found when all is read.
-        self.writer.acknowledged = max(self.writer.acknowledged, self.begin(self._link))
+        self.writer.acknowledged = max(self.writer.acknowledged, self.begin(link))
         self.source.last = self.writer.acknowledged
         if self._window is not None:
             self._window.on_the_way.clear()
@@ -59,12 +57,6 @@ class Appender(LoadUser):
         if self._window is None:
             self._window = Window(self.arrivals(), self.pipeline)
         windowed(work, self._window)
-
-    def tear_down(self) -> None:
-        """Let go of the connection, if there is one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
 
     @staticmethod
     @abstractmethod

@@ -24,26 +24,18 @@ class Fetcher(LoadUser):
         self._following = Following(self.session, self.segment)
         if self.verify:
             self._following.check(self.head, filler_of(self.seed))
-        self._link: Link | None = None
         self._reads: Reads | None = None
 
     def set_up(self) -> None:
         """Connect; what is read next is what comes behind all that was."""
-        self.tear_down()
-        self._link = Link(*self.address)
-        self._reads = self.begin(self._link)
+        link = self.connect()
+        self._reads = self.begin(link)
 
     def work(self) -> None:
         """Reads until the session is over."""
         assert self._link is not None
         assert self._reads is not None
         follow(self._link, self._reads, self._following)
-
-    def tear_down(self) -> None:
-        """Let go of the connection, if there is one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
 
     @staticmethod
     @abstractmethod

@@ -4,7 +4,6 @@ from random import Random
 from typing import Any, ClassVar
 
 from wiretool.load.consuming import Consuming, consume
-from wiretool.load.link import Link
 from wiretool.load.users.user import LoadUser
 from wiretool.load.wire.offramp import Stream
 from wiretool.net.addresses import is_loopback
@@ -37,23 +36,15 @@ class OfframpConsumer(LoadUser):
             is_local=is_loopback(self.address[0]),
             is_verified=self.verify,
         )
-        self._link: Link | None = None
         self._stream: Stream | None = None
 
     def set_up(self) -> None:
         """Connect and shake hands."""
-        self.tear_down()
-        self._link = Link(*self.address)
-        self._stream = Stream(self._link, self._road, self._stream_name, random=self._random)
+        link = self.connect()
+        self._stream = Stream(link, self._road, self._stream_name, random=self._random)
 
     def work(self) -> None:
         """Reads until the session is over."""
         assert self._link is not None
         assert self._stream is not None
         consume(self._link, self._stream, self._consuming)
-
-    def tear_down(self) -> None:
-        """Let go of the connection, if there is one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None

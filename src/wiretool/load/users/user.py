@@ -8,7 +8,7 @@ from locust import User, task
 from locust.env import Environment
 from locust.exception import StopUser
 
-from wiretool.load.link import Failed
+from wiretool.load.link import Failed, Link
 from wiretool.load.loops import Arrivals, AtOnce, OnSchedule
 from wiretool.load.schedule import Schedule
 from wiretool.load.users.sessions import session_of
@@ -44,6 +44,8 @@ class LoadUser(User):
         self.number = self.session.next_user(self.operation)
         #: Among those of all processes, as Locust spreads them evenly.
         self.place = self.number * self.session.workers + self.session.worker_number
+
+        self._link: Link | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -114,6 +116,14 @@ class LoadUser(User):
     def work(self) -> None:
         """Exchanges until the session is over; Failed where the connection is lost or the server refuses."""
 
-    @abstractmethod
+    def connect(self) -> Link:
+        """A new connection in place of the one there was. Failed where the server does not accept."""
+        self.tear_down()
+        self._link = Link(*self.address)
+        return self._link
+
     def tear_down(self) -> None:
         """Let go of the connection, if there is one."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None

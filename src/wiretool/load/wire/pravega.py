@@ -1,7 +1,6 @@
 """Pravega's appends as a load sends them: one frame, changed in place, and acknowledgements read by the dozen."""
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 from uuid import UUID
 
 from wiretool.codec.message import Message
@@ -9,7 +8,8 @@ from wiretool.codec.packed import layout
 from wiretool.codec.patching import slot_of
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
-from wiretool.load.link import Failed, Link
+from wiretool.load.link import Link
+from wiretool.load.wire.talk import Talk, refused, unreadable
 from wiretool.protocols.pravega.failures import SegmentAlreadyExists
 from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, annotate, encode, extent, parse
 from wiretool.protocols.pravega.messages import (
@@ -31,7 +31,6 @@ from wiretool.protocols.pravega.segments import (
     StreamSegmentInfo,
 )
 from wiretool.protocols.pravega.structures import EVENT_TYPE, NONE_I64, InnerEvent
-from wiretool.servers.inbox import Inbox
 
 #: What we speak (protocols/pravega.md §1.2).
 NEWEST_VERSION, OLDEST_VERSION = 17, 5
@@ -39,9 +38,8 @@ NEWEST_VERSION, OLDEST_VERSION = 17, 5
 READ_BYTES = 2 * 1024 * 1024
 _ACK = layout(DataAppended, "iI")
 _ACK_TYPE = DataAppended.declaration.type_id
-_Reply = TypeVar("_Reply", bound=Message)
-
-
+#: What an answer is that cannot be read.
+STRANGER = "no Pravega"
 #: What stands before an event in a segment, but for its length: the type of an EVENT frame.
 HEAD = Head(EVENT_TYPE.to_bytes(4, "big"))
 
@@ -51,41 +49,27 @@ def segment_name(run: str, number: int) -> str:
     return f"bench-{run}/load/{number}.#epoch.0"
 
 
-def refused(asked: str, reply: Message) -> Failed:
-    """The server answered with something else than what was asked for."""
-    name = reply.declaration.name
-    return Failed(f"{asked} was answered with {reply}", kind=f"{asked} answered with {name}")
-
-
-def unreadable(asked: str, err: DecodeError) -> Failed:
-    return Failed(f"{asked} was answered with what is no Pravega: {err}", kind=f"no Pravega: {err.kind}")
-
-
-class Store:
+class Store(Talk):
     """A connection to a segment store, and what is asked of it one by one."""
 
+    stranger = STRANGER
+    idle = KeepAlive
+
     def __init__(self, link: Link) -> None:
-        self.link = link
-        self._inbox = Inbox(lambda data, at, end: extent(PAYLOAD_BYTES_MAX["server"], data, at, end))
+        super().__init__(link)
         self.ask(Hello(high_version=NEWEST_VERSION, low_version=OLDEST_VERSION), Hello)
 
-    def ask(self, message: Message, *wanted: type[_Reply]) -> _Reply:
-        """The reply to a request; Failed where it is none of those `wanted`, or none can be read."""
-        self.link.send(encode(message, "client"))
-        while isinstance(reply := self.next(), KeepAlive):
-            continue
-        if not isinstance(reply, wanted):
-            raise refused(message.declaration.name, reply)
-        return reply
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        return extent(PAYLOAD_BYTES_MAX["server"], data, at, end)
 
-    def next(self) -> Message:
-        """The next reply."""
-        try:
-            while (frame := self._inbox.next()) is None:
-                self._inbox.feed(self.link.receive())
-            return parse(frame)
-        except DecodeError as err:
-            raise unreadable(f"what was asked of {self.link.name}", err) from err
+    @staticmethod
+    def encoded(message: Message) -> bytes:
+        return encode(message, "client")
+
+    @staticmethod
+    def parsed(frame: bytes) -> Message:
+        return parse(frame)
 
     def make_segment(self, segment: str) -> None:
         """Make a segment, if there is none called so."""
@@ -238,6 +222,6 @@ class Acks:
                 elif not isinstance(reply, KeepAlive):
                     raise refused("an append", reply)
         except DecodeError as err:
-            raise unreadable("an append", err) from err
+            raise unreadable("an append", STRANGER, err) from err
         self._rest = data[at:]
         return last

@@ -5,7 +5,7 @@ Where an appender goes on stands in its segment, so that a block which is sent a
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Protocol
 from uuid import UUID
 
 from wiretool.codec.message import Message
@@ -13,7 +13,8 @@ from wiretool.codec.packed import layout
 from wiretool.codec.patching import Slot, slot_of
 from wiretool.errors import DecodeError, Unmet
 from wiretool.load.events import Head, Maker
-from wiretool.load.link import Failed, Link
+from wiretool.load.link import Failed
+from wiretool.load.wire.talk import Talk, refused, unreadable
 from wiretool.protocols.pravega import framing as header
 from wiretool.protocols.pravega.framing import HEADER_BYTES, annotate
 from wiretool.protocols.pravega_draft.framing import PAYLOAD_BYTES_MAX, encode
@@ -28,7 +29,6 @@ from wiretool.protocols.pravega_draft.messages import (
     SegmentRead,
     SetupAppend,
 )
-from wiretool.servers.inbox import Inbox
 from wiretool.servers.pravega_draft.appends import message_of
 
 #: What one read asks for.
@@ -37,7 +37,8 @@ READ_BYTES = 2 * 1024 * 1024
 HEAD = Head(Event.declaration.type_id.to_bytes(4, "big"))
 _ACK = layout(DataAppended, "iI")
 _ACK_TYPE = DataAppended.declaration.type_id
-_Reply = TypeVar("_Reply", bound=Message)
+#: What an answer is that cannot be read.
+STRANGER = "none of the draft"
 
 
 def segment_name(run: str, number: int) -> str:
@@ -45,43 +46,23 @@ def segment_name(run: str, number: int) -> str:
     return f"bench-{run}/load/{number}"
 
 
-def _refused(asked: str, reply: Message) -> Failed:
-    name = reply.declaration.name
-    return Failed(f"{asked} was answered with {reply}", kind=f"{asked} answered with {name}")
-
-
-def _unreadable(asked: str, err: DecodeError) -> Failed:
-    return Failed(f"{asked} was answered with what is none of the draft: {err}", kind=f"none of the draft: {err.kind}")
-
-
-def _extent(data: bytes, at: int, end: int) -> int:
-    return header.extent(PAYLOAD_BYTES_MAX, data, at, end)
-
-
-class Store:
+class Store(Talk):
     """A connection to a store, and what is asked of it one by one."""
 
-    def __init__(self, link: Link) -> None:
-        self.link = link
-        self._inbox = Inbox(_extent)
+    stranger = STRANGER
+    idle = KeepAlive
 
-    def ask(self, message: Message, wanted: type[_Reply]) -> _Reply:
-        """The reply to a request; Failed where it is no `wanted`, or none can be read."""
-        self.link.send(encode(message))
-        while isinstance(reply := self.next(), KeepAlive):
-            continue
-        if not isinstance(reply, wanted):
-            raise _refused(message.declaration.name, reply)
-        return reply
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        return header.extent(PAYLOAD_BYTES_MAX, data, at, end)
 
-    def next(self) -> Message:
-        """The next reply."""
-        try:
-            while (frame := self._inbox.next()) is None:
-                self._inbox.feed(self.link.receive())
-            return message_of(frame)
-        except DecodeError as err:
-            raise _unreadable(f"what was asked of {self.link.name}", err) from err
+    @staticmethod
+    def encoded(message: Message) -> bytes:
+        return encode(message)
+
+    @staticmethod
+    def parsed(frame: bytes) -> Message:
+        return message_of(frame)
 
     def set_up(self, connection_id: str, segment: str) -> int:
         """Bind an appender to a segment, which is made by that; the bytes of it that are stored."""
@@ -97,7 +78,7 @@ class Store:
                 why = f"{segment} begins at byte {reply.offset} by now"
                 raise Unmet(f"{why}: what the server let go of cannot be checked")
             if reply.offset != offset or not (reply.data or reply.at_tail):
-                raise _refused("ReadSegment", reply)
+                raise refused("ReadSegment", reply)
             yield reply.data
             offset += len(reply.data)
             reply = None if reply.at_tail else self.ask(_reading(segment, offset), SegmentRead)
@@ -109,9 +90,9 @@ class Store:
         if isinstance(reply, KeepAlive):
             return None
         if not isinstance(reply, SegmentRead):
-            raise _refused("ReadSegment", reply)
+            raise refused("ReadSegment", reply)
         if not isinstance(behind := self.next(), KeepAlive):
-            raise _refused("KeepAlive", behind)
+            raise refused("KeepAlive", behind)
         return reply
 
 
@@ -264,14 +245,14 @@ class Acks:
         """As `feed`, whatever it is, frame by frame."""
         at, last = 0, 0
         try:
-            while (size := _extent(data, at, len(data))) and at + size <= len(data):
+            while (size := Store.extent(data, at, len(data))) and at + size <= len(data):
                 reply = message_of(data[at : at + size])
                 at += size
                 if isinstance(reply, DataAppended) and UUID(reply.connection_id).bytes == self._id:
                     last = self._last_at(reply.connection_offset_ack_level)
                 elif not isinstance(reply, KeepAlive):
-                    raise _refused("an append", reply)
+                    raise refused("an append", reply)
         except DecodeError as err:
-            raise _unreadable("an append", err) from err
+            raise unreadable("an append", STRANGER, err) from err
         self._rest = data[at:]
         return last

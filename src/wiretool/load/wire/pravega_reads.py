@@ -5,7 +5,8 @@ from wiretool.codec.patching import slot_of
 from wiretool.errors import DecodeError
 from wiretool.load.following import Piece
 from wiretool.load.link import Failed
-from wiretool.load.wire.pravega import refused, unreadable
+from wiretool.load.wire.pravega import STRANGER
+from wiretool.load.wire.talk import refused, unreadable
 from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX, annotate, encode, extent, parse, type_at
 from wiretool.protocols.pravega.messages import KeepAlive, ReadSegment, SegmentRead
 from wiretool.servers.inbox import Inbox
@@ -46,7 +47,7 @@ class Reads:
                 if not isinstance(reply := parse(frame), KeepAlive):
                     raise refused("a read", reply)
         except DecodeError as err:
-            raise unreadable("a read", err) from err
+            raise unreadable("a read", STRANGER, err) from err
         return None
 
     def _piece(self, reply: SegmentRead) -> Piece:
