@@ -1,5 +1,6 @@
 """Options of the test run: further folders of vectors and captures, held to the same checks."""
 
+import gc
 import signal
 from pathlib import Path
 
@@ -22,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--vectors", action="append", default=[], type=Path, help="a further folder of vectors")
     parser.addoption("--captures", action="append", default=[], type=Path, help="a further folder of captures")
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew instead of comparing")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what stays: fifteen thousand tests, which it would look at over and over."""
+    gc.collect()
+    gc.freeze()
 
 
 def folders(config: pytest.Config, option: str, own: Path, shared: Path) -> list[Path]:

@@ -16,6 +16,7 @@ from wiretool.commands.decode import decode
 from wiretool.commands.diff import diff
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
+from wiretool.commands.pipeline import app as pipeline
 from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
@@ -73,6 +74,7 @@ for command in (decode, stats, encode, explain, serve, tap, replay, diff):
 app.command("slice")(slice_)
 app.add_typer(control, name="control")
 app.add_typer(bench, name="bench")
+app.add_typer(pipeline, name="pipeline")
 
 
 def _version(wanted: bool) -> None:

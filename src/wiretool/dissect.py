@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from wiretool.capture.files import read_packets
+from wiretool.capture.flows import Recent
 from wiretool.capture.layers import Segment, read_segments
 from wiretool.capture.packets import Packet
 from wiretool.capture.streams import Connection, Data, End, Item, Streams
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.errors import CaptureError, DecodeError
-from wiretool.ledger import Ledger
+from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
@@ -20,6 +21,7 @@ from wiretool.watch import EndedWatch, Watch
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO
+_EVERY = tuple(PROTOCOLS.values())
 #: For bytes of which nobody knows who sent them to whom.
 NO_ADDRESS = bytes(6)
 
@@ -114,13 +116,16 @@ class Connections:
         ports: Mapping[int, str] | None = None,
         ledger: Ledger | None = None,
         notes: Callable[[str], None] | None = None,
+        opened: Callable[[Connection, ConnectionAccount], None] | None = None,
     ) -> None:
+        """`opened` is told each connection that is watched, and the account that is kept of it."""
         self._numbers = numbers
         self._kind = kind
         self.forced = None if protocol == "auto" else protocol_named(protocol)
         self._ports = {port: protocol_named(name) for port, name in (ports or {}).items()}
         self._ledger = ledger if ledger is not None else Ledger()
         self._notes = notes or (lambda text: None)
+        self._opened = opened or (lambda connection, account: None)
         self._count = 0
         #: Those over connections of which not both sides have ended.
         self._watches: dict[Connection, Watch] = {}
@@ -135,12 +140,14 @@ class Connections:
 
     def watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
         """A new watch, the reader of the connection from now on."""
+        account = self._ledger.open(connection.id, connection.client, connection.server)
+        self._opened(connection, account)
         watch = connection.reader = self._kind(
             connection,
             forced=self.forced,
             expected=self._expected(connection),
-            every=PROTOCOLS.values(),
-            account=self._ledger.open(connection.id, connection.client, connection.server),
+            every=_EVERY,
+            account=account,
             next_n=self._numbers,
             note=self._notes,
             over=self._let_go,
@@ -171,7 +178,15 @@ class Connections:
 class Dissector:
     """Everything that one reading of packets has to remember; `options` are those of Connections."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(
+        self, *, name: Callable[[Segment], int] | None = None, recent: Recent | None = None, **options: Any
+    ) -> None:
+        """`name` says by what number a connection is known that begins with a segment; by default they are counted.
+
+        `recent` as in `Streams`.
+        """
+        self._name = name
+        self._recent = recent
         self._connections = Connections(itertools.count(1).__next__, **options)
 
     def records(self, packets: Iterable[Packet]) -> Iterator[Record]:
@@ -180,7 +195,7 @@ class Dissector:
 
     def records_of(self, segments: Iterable[Segment]) -> Iterator[Record]:
         """The records of TCP segments."""
-        streams = Streams(self._connections.ports)
+        streams = Streams(self._connections.ports, self._recent, name=self._name)
         failure: CaptureError | None = None
         try:
             for segment in segments:

@@ -121,15 +121,17 @@ class PeerError(WiretoolError):
 class Killed(WiretoolError):
     """A process of ours was ended by a signal from outside, as where memory runs out; `number` is the signal's."""
 
-    def __init__(self, what: str, number: int) -> None:
+    def __init__(self, what: str, number: int, advice: str = "") -> None:
         super().__init__(what, number)
         self.what = what
         self.number = number
+        self.advice = advice or (
+            "what is written is of what came before: run it again, with --workers 1 if memory is short"
+        )
         self.exit_code = 128 + number  # what shells say of it
 
     def __str__(self) -> str:
-        advice = "run it again, with --workers 1 if memory is short"
-        return f"{self.what} was killed (signal {self.number}); what is written is of what came before: {advice}"
+        return f"{self.what} was killed (signal {self.number}); {self.advice}"
 
 
 class Stopped(KeyboardInterrupt):

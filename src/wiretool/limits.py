@@ -9,6 +9,11 @@ INTERFACES_MAX = 65_536
 #: Capture: fragments of one IP datagram (65,535 bytes in pieces of 8) and datagrams waiting for theirs.
 IP_FRAGMENTS_MAX = 8_192
 IP_DATAGRAMS_WAITING_MAX = 1_024
+#: Capture: places that a joint of an index may have to name (fragments that wait, interface blocks), at 60 bytes each:
+#: where there would be more is no joint. Usual captures have a few.
+JOINT_PLACES_MAX = 16_384
+#: Capture: the index of a capture that is kept beside it (at the usual distance of joints 10 GB take 40 KB).
+INDEX_CACHE_BYTES_MAX = 64 * 1024 * 1024
 #: Capture: connections tracked at once; the longest idle one is closed first.
 CONNECTIONS_MAX = 100_000
 #: Capture: out-of-order bytes held for one direction of one connection, and for all together.
@@ -176,9 +181,45 @@ REPLAY_STRANGE_BYTES_MAX = 1024 * 1024
 
 #: Bench: one run, its warm-up included: a load that was forgotten ends by itself.
 BENCH_S_MAX = 3_600.0
+#: Bench: how long the drain of a backlog may take; where the build-up took longer, so long.
+BENCH_DRAIN_S = 60.0
 #: Bench: bytes of the events of one append; a Pravega client sends no larger batch (PendingEvent.java: 2 x 8 MiB).
 BENCH_APPEND_BYTES_MAX = 16 * 1024 * 1024 - 64
 #: Bench: users on one connection each; the ports of an address pair are no more.
 BENCH_USERS_MAX = 28_000
 #: Bench: exchanges a second that may be asked for.
 BENCH_RATE_MAX = 10_000_000.0
+#: Bench: characters of what a server wrote that are told again.
+BENCH_SAID_CHARACTERS_MAX = 200
+#: Bench: events of one append, appends of one user on the way, and segments that are written to.
+BENCH_BATCH_MAX = 100_000
+BENCH_PIPELINE_MAX = 10_000
+BENCH_SEGMENTS_MAX = 10_000
+#: Bench: characters of a delegation token (real ones have some 300; a request has room for 65,535).
+BENCH_TOKEN_CHARACTERS_MAX = 8 * 1024
+#: Bench: the slowest exchanges that are kept, bytes of all of them (of which each process keeps so many; the largest
+#: append alone fits), of what was said before on one connection, and of all that is on the way while they are kept.
+BENCH_SLOW_MAX = 100
+BENCH_SLOW_BYTES_MAX = 32 * 1024 * 1024
+BENCH_OPENING_BYTES_MAX = 64 * 1024
+BENCH_ON_THE_WAY_BYTES_MAX = 1024 * 1024 * 1024
+#: Bench: bytes of an event (a client of Pravega takes no larger one; Serializer.java: MAX_EVENT_SIZE), and sizes that a
+#: list may name: with more, drawing from it is what is measured.
+BENCH_EVENT_BYTES_MAX = 8 * 1024 * 1024
+BENCH_SIZES_MAX = 1_000
+#: Bench: a time that can be written at all (a week), and a rate (more than a machine can send).
+BENCH_TIME_S_MAX = 7 * 24 * 3_600.0
+BENCH_RATE_WRITTEN_MAX = 1e8
+#: Bench: holes in what a server stored that are remembered in case they are filled later, at 150 bytes each. Past that
+#: the writer's oldest is lost.
+BENCH_HOLES_MAX = 100_000
+#: Bench: findings of one kind that are kept, and findings that are told in all; the others are counted.
+BENCH_FINDINGS_MAX = 100
+#: Bench: answers of an SBP server that may have overtaken others, and how often the layout of one is learnt anew on one
+#: connection.
+BENCH_EARLY_MAX = 65_536
+BENCH_LEARNT_MAX = 64
+#: Bench: numbers of which a tally of a recording keeps each apart (sizes of events, say), and requests of all consumers
+#: in one that are followed until they are answered.
+BENCH_APART_MAX = 65_536
+BENCH_REQUESTS_OPEN_MAX = 1_000_000

@@ -1,8 +1,8 @@
-"""The leanest server that Pravega's client can write to: what the mock's speed is held against.
+"""The leanest server that Pravega's client can write to: what the mock's speed is held against, and that of loads.
 
     python -m tests.bench.lean_pravega --ready-file FILE
 
-It answers a single writer and nothing else: gRPC by grpcio with answers made beforehand, and of an append only the
+It answers writers and nothing else: gRPC by grpcio with answers made beforehand, and of an append only the
 bytes at fixed places that its acknowledgement repeats. It checks nothing, keeps nothing and knows no segment.
 """
 
@@ -23,8 +23,8 @@ from wiretool.protocols.pravega_controller import controller_pb2 as pb
 
 SERVICE = "io.pravega.controller.stream.api.grpc.v1.ControllerService"
 HEADER_BYTES = 8
-SETUP_APPEND, APPEND_SETUP, APPEND_BLOCK_END, DATA_APPENDED, HELLO = (
-    kind.to_bytes(4, "big", signed=True) for kind in (1, 2, 4, 7, -127)
+SETUP_APPEND, APPEND_SETUP, APPEND_BLOCK_END, DATA_APPENDED, CREATE_SEGMENT, SEGMENT_CREATED, HELLO = (
+    kind.to_bytes(4, "big", signed=True) for kind in (1, 2, 4, 7, 20, 21, -127)
 )
 NO_EVENT = (-(2**63)).to_bytes(8, "big", signed=True)
 ACK = DATA_APPENDED + (48).to_bytes(4, "big")
@@ -64,6 +64,10 @@ class Store(asyncio.Protocol):
             name = name[: 2 + int.from_bytes(name[:2], "big")]
             answer = request_id + name + writer + NO_EVENT
             self._write(APPEND_SETUP + len(answer).to_bytes(4, "big") + answer)
+        elif kind == CREATE_SEGMENT:
+            # Request id and segment, which the answer has too; more follows.
+            size = 10 + int.from_bytes(data[body + 8 : body + 10], "big")
+            self._write(SEGMENT_CREATED + size.to_bytes(4, "big") + data[body : body + size])
         elif kind == HELLO:
             self._write(data[begin:end])
 

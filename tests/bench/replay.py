@@ -148,7 +148,7 @@ class Stopwatch(Pcapng):
     def opened(self, connection: int, client: tuple[str, int], server: tuple[str, int], now_ns: int) -> None:
         """Nothing was said yet."""
 
-    def sent(self, connection: int, side: Side, data: bytes, now_ns: int) -> None:
+    def sent(self, connection: int, side: Side, data: bytes, now_ns: int, *, comment: str = "") -> None:
         """Something was."""
         self._spans.setdefault(connection, [now_ns, now_ns])[1] = now_ns
 

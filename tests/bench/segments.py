@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CLIENT_PORT_FIRST = 40000
-CONNECTIONS_MAX = 20_000
+#: Client ports of one address that are used, and addresses.
+PORTS, ADDRESSES = 20_000, 10
+CONNECTIONS_MAX = PORTS * ADDRESSES
 CLIENT_IP, SERVER_IP = bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2))
 CLIENT_MAC, SERVER_MAC = bytes.fromhex("02000a000001"), bytes.fromhex("02000a000002")
 
@@ -32,7 +34,9 @@ class End:
 
 def ends_of(index: int, server_port: int) -> tuple[End, End]:
     """The client and the server of connection `index`."""
-    client = End(CLIENT_MAC, CLIENT_IP, CLIENT_PORT_FIRST + index, seq=1_000_000 + index)
+    address, port = divmod(index, PORTS)
+    client_ip = CLIENT_IP[:2] + bytes((address, CLIENT_IP[3]))
+    client = End(CLIENT_MAC, client_ip, CLIENT_PORT_FIRST + port, seq=1_000_000 + index)
     return client, End(SERVER_MAC, SERVER_IP, server_port, seq=2_000_000_000 + index)
 
 

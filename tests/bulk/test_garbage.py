@@ -23,7 +23,10 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 
 @pytest.fixture(autouse=True)
 def no_collector() -> Iterator[None]:
+    """None comes by itself; one that is called looks at what was made in the test alone, not at all other tests."""
     gc.disable()
+    gc.collect()
+    gc.freeze()
     yield
     gc.enable()
 

@@ -75,7 +75,7 @@ def test_made_captures(
 def test_each_trouble(protocol: str, trouble: str, each: int) -> None:
     """Every protocol with every trouble, alone on its wire: long runs between the places where something is wrong."""
     spoken = Spoken(protocol, each=each, acks=each > 1, troubles=frozenset([trouble] if trouble else []))
-    for seed in range(3):
-        raw = files_of(packets_made([spoken], frozenset(), seed, 400), "nano", seed)
+    for seed in range(2):
+        raw = files_of(packets_made([spoken], frozenset(), seed, 300), "nano", seed)
         with nullcontext() if seed else small_batches():
             check(raw, FEW if seed else MANY)

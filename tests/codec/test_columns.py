@@ -1,10 +1,11 @@
 """Columns are messages: for every declared class that has them, on whole, cut, longer and random bytes."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.strategies import messages
@@ -50,13 +51,20 @@ def is_plain(cls: type[Message], raw: bytes) -> bool | None:
     return None if any("\0" in text for text in texts) else True
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[2]}-{cls.__name__}")
-@given(st.data())
-def test_columns_are_messages(cls: type[Message], data: st.DataObject) -> None:
+@cache
+def bodies(cls: type[Message]) -> st.SearchStrategy[list[bytes]]:
+    """Whole, cut, longer and random bytes of a class."""
     whole = messages(cls).map(encode)
     cut = st.tuples(whole, st.floats(0, 1)).map(lambda drawn: drawn[0][: int(drawn[1] * len(drawn[0]))])
     longer = st.tuples(whole, st.binary(max_size=20)).map(b"".join)
-    parts = data.draw(st.lists(st.one_of(whole, cut, longer, st.binary(max_size=60)), max_size=8))
+    return st.lists(st.one_of(whole, cut, longer, st.binary(max_size=60)), max_size=8)
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[2]}-{cls.__name__}")
+@given(st.data())
+@settings(max_examples=30)  # of up to eight bodies each, of every class
+def test_columns_are_messages(cls: type[Message], data: st.DataObject) -> None:
+    parts = data.draw(bodies(cls))
     for is_read, part in zip(check(cls, parts), parts, strict=True):
         assert is_plain(cls, part) in (is_read, None)
 

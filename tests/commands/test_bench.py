@@ -9,14 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from hdrh.histogram import HdrHistogram
-from hdrh.log import HistogramLogReader
+from tests.helpers.benches import logged, report, wait_for
 from tests.helpers.servers import Server, started, wiretool
 
 SHORT = ("--appenders", "8", "--duration", "1", "--warmup", "0.3")
@@ -27,11 +24,6 @@ SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
 def target_of(server: Server) -> str:
     host, port = server.doors["store"]
     return f"{host}:{port}"
-
-
-def report(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
 
 
 def test_with_nothing_else_a_mock_is_loaded_and_what_it_has_is_checked(tmp_path: Path) -> None:
@@ -59,16 +51,6 @@ def test_with_nothing_else_a_mock_is_loaded_and_what_it_has_is_checked(tmp_path:
     assert "<svg" in files["html"].read_text()
     assert 'name="valid"' in files["junit"].read_text()
     assert logged(files["hdr-log"], "append.service") == append["count"]
-
-
-def logged(path: Path, tag: str) -> int:
-    """How many times an interval log has under a tag, read with HdrHistogram's own reader."""
-    reader = HistogramLogReader(str(path), HdrHistogram(1, 3_600_000_000, 3))
-    count = 0
-    while (histogram := reader.get_next_interval_histogram()) is not None:
-        count += histogram.get_total_count() if histogram.get_tag() == tag else 0
-    reader.close()
-    return count
 
 
 def test_an_open_loop_sends_what_was_asked_for(tmp_path: Path) -> None:
@@ -168,15 +150,6 @@ def test_locusts_page_shows_the_run_while_it_goes_on(tmp_path: Path) -> None:
     assert "of 60 s" in stdout  # the button has stopped it
 
 
-def wait_for(path: Path, process: "subprocess.Popen[str]") -> None:
-    """Until there is something in a file."""
-    deadline = time.monotonic() + 60
-    while not (path.exists() and path.stat().st_size):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_a_server_that_dies_in_mid_run_leaves_a_result_and_its_errors(tmp_path: Path) -> None:
     path, log = tmp_path / "report.json", tmp_path / "log"
     with started(tmp_path, *SERVE) as server:
@@ -199,6 +172,33 @@ def test_a_server_that_dies_in_mid_run_leaves_a_result_and_its_errors(tmp_path: 
     assert not found["verification"]["is_on"]
 
 
+def test_users_that_cannot_set_up_say_so_in_one_line(tmp_path: Path) -> None:
+    with started(tmp_path, *SERVE) as server:
+        ended = wiretool(
+            "bench", "--protocol", "sbp", "--target", target_of(server), "--appenders", "4", "--warmup", "0"
+        )
+    assert ended.returncode == 4, ended.stderr
+    assert "it ended early: " in ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
+def test_more_processes_than_users_are_not_taken_for_a_server_that_is_gone() -> None:
+    ended = wiretool("bench", "--appenders", "1", "--processes", "2", "--warmup", "0", "--duration", "4")
+    assert ended.returncode in (0, 1), ended.stdout
+    assert "it ended early" not in ended.stdout
+
+
+def test_a_master_that_waits_can_be_stopped() -> None:
+    command = [sys.executable, "-m", "wiretool", "bench", "--master", "--master-address", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert "waiting for 1 workers" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "it was stopped after 0 of 10 s" in stdout
+
+
 def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     rule = 'message == "AppendBlockEnd" every=20: answer NoSuchSegment segment="x", request_id=1'
@@ -211,6 +211,8 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["--fault", "garbage"], "--fault 'garbage'"),
+        (["--threshold", "apend.p99 < 5ms"], "pravega has no operation 'apend'.*append, fetch, tail"),
         (["--protocol", "http"], "--protocol 'http' cannot be loaded"),
         (["--event-size", "5"], "--event-size '5'"),
         (["--duration", "2d"], "--duration '2d'"),
@@ -225,7 +227,6 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
         (["--appenders", "0"], "--appenders"),
         (["--web", "192.0.2.1:1"], "--web 192.0.2.1:1: Cannot assign requested address"),
         (["--conditional", "--processes", "2"], "--conditional: one load process has to know"),
-        (["--fault", "x"], "--fault"),
     ],
 )
 def test_refusals_before_there_is_any_load(arguments: list[str], says: str) -> None:

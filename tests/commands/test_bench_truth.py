@@ -1,6 +1,5 @@
 """What a load must not hide: a server that stood still, and a generator that could not measure."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,18 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from tests.helpers.benches import report
 from tests.helpers.servers import started, wiretool
 
 ANY = "127.0.0.1:0"
 SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
 END_S = 90.0
-
-
-def report(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
 
 
 def test_a_server_that_stood_still_shows_in_the_times_from_when_appends_were_due(tmp_path: Path) -> None:

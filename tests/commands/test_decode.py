@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers import forked
 from tests.helpers.records import Paper
 
 from wiretool.commands.decode import decode
@@ -31,9 +32,7 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def run(*arguments: str | Path, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
-    env = {**os.environ, **environment}
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False, env=env)
+    return forked.run(*arguments, given=given, env={**os.environ, **environment})
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.forked import run
 
 from wiretool.commands.decode import decode
 from wiretool.commands.options import DecodeFormat, Engine
@@ -43,10 +44,11 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @both
 @pytest.mark.parametrize("form", ["text", "ndjson", "json", "csv"])
 def test_a_full_disk_is_one_line(form: str, engine: Engine) -> None:
-    for line in ('"$@" -o /dev/full', '"$@" > /dev/full'):
-        ended = shell(line, "decode", WRITES, "--format", form, "--engine", engine)
+    words = ("decode", WRITES, "--format", form, "--engine", engine)
+    with open("/dev/full", "wb", buffering=0) as full:
+        both_ways = {"/dev/full": run(*words, "-o", "/dev/full"), "stdout": run(*words, stdout=full.fileno())}
+    for name, ended in both_ways.items():
         assert (ended.returncode, ended.stdout) == (2, b"")
-        name = "/dev/full" if "-o" in line else "stdout"
         *totals, last = ended.stderr.decode().splitlines()
         assert last == f"wiretool: cannot write {name}: No space left on device"
         assert len(totals) == (form == "text")
@@ -87,7 +89,7 @@ def test_head_ends_it_quietly(form: str, engine: Engine, many: Path) -> None:
 @both
 def test_a_dash_is_stdout(engine: Engine) -> None:
     arguments = ("decode", WRITES, "--format", "csv", "--fields", "n,message", "--engine", engine)
-    plain, dash = shell('"$@"', *arguments), shell('"$@" -o -', *arguments)
+    plain, dash = run(*arguments), run(*arguments, "-o", "-")
     assert plain.stdout == dash.stdout != b""
 
 
@@ -139,7 +141,7 @@ def test_the_ledger_of_a_count_that_is_not_reached_is_that_of_all(tmp_path: Path
 
 @both
 def test_the_totals_are_those_of_what_was_shown(engine: Engine) -> None:
-    ended = shell('"$@"', "decode", WRITES, "--count", "3", "--engine", engine)
+    ended = run("decode", WRITES, "--count", "3", "--engine", engine)
     sizes = [json.loads(line)["length"] for line in _first(3)]
     assert ended.stderr.decode() == (
         f"wiretool: 3 frames in 1 connection; {sum(sizes)} bytes: {sum(sizes)} in frames\n"
@@ -147,7 +149,7 @@ def test_the_totals_are_those_of_what_was_shown(engine: Engine) -> None:
 
 
 def _first(count: int) -> list[bytes]:
-    return shell('"$@"', "decode", WRITES, "--format", "ndjson", "--count", str(count)).stdout.splitlines()
+    return run("decode", WRITES, "--format", "ndjson", "--count", str(count)).stdout.splitlines()
 
 
 # -- a connection that is not there ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.forked import run
 
 from wiretool.commands import options
 from wiretool.commands.decode import decode
@@ -31,10 +32,6 @@ HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "wiretool", *map(str, arguments)]
-
-
-def run(*arguments: str | Path, given: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(*arguments), input=given, capture_output=True, timeout=60, check=False, **options)
 
 
 def tables_in(folder: Path) -> dict[str, pa.Table]:
@@ -202,8 +199,8 @@ def test_a_full_disk_is_one_line(form: str, tmp_path: Path) -> None:
     alone = os.environ | {
         "PYTHONDONTWRITEBYTECODE": "1"
     }  # a compiled module would be cut short too, for all that follow
-    options: Any = {"preexec_fn": small_files, "env": alone}
-    ended = run("decode", WRITES, "--format", form, "-o", tmp_path / "out", "--events", **options)
+    words = command("decode", WRITES, "--format", form, "-o", tmp_path / "out", "--events")
+    ended = subprocess.run(words, capture_output=True, timeout=60, check=False, preexec_fn=small_files, env=alone)
     assert ended.returncode == 2
     assert b"Traceback" not in ended.stderr
     ledger, line = ended.stderr.splitlines()  # what was read is told all the same
@@ -251,10 +248,14 @@ def test_ctrl_c_leaves_whole_tables(engine: str, long: Path, tmp_path: Path) -> 
 # -- progress --------------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(*arguments: str | Path) -> bytes:
-    """What a command writes to stderr, where that is a terminal."""
+def on_a_terminal(*arguments: str | Path, quick_s: float) -> bytes:
+    """What a command writes to stderr, where that is a terminal and what takes less than `quick_s` is quick."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(command(*arguments), stderr=theirs, stdout=subprocess.DEVNULL)
+    code = (
+        f"from wiretool.commands import progress; from wiretool.cli import main; progress.QUICK_S = {quick_s}; main()"
+    )
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    process = subprocess.Popen(words, stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)
     seen = b""
     while True:
@@ -271,13 +272,15 @@ def on_a_terminal(*arguments: str | Path) -> bytes:
 
 
 def test_a_bar_is_shown_for_long_reading_on_a_terminal(long: Path, tmp_path: Path) -> None:
-    seen = on_a_terminal("decode", *[long] * 6, "--format", "parquet", "-o", tmp_path / "long", "--engine", "columns")
+    options = ("--format", "parquet", "-o", tmp_path / "long", "--engine", "columns")
+    seen = on_a_terminal("decode", long, *options, quick_s=0.0)
     assert b"%" in seen
     assert b"B/s" in seen
 
 
 def test_no_bar_is_shown_for_quick_reading(tmp_path: Path) -> None:
-    seen = on_a_terminal("decode", CAPTURES / "offramp/plain.pcap", "--format", "parquet", "-o", tmp_path / "quick")
+    options = ("--format", "parquet", "-o", tmp_path / "quick")
+    seen = on_a_terminal("decode", CAPTURES / "offramp/plain.pcap", *options, quick_s=60.0)
     assert b"%" not in seen
     assert seen.startswith(b"wiretool: 19 frames") or b"frames in" in seen
 

@@ -1,17 +1,11 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 HELLO = '{"message": "Hello", "fields": {"high_version": 17, "low_version": 5}}'
-
-
-def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
 
 
 def test_a_message_is_hex_or_bytes() -> None:

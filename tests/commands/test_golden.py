@@ -1,11 +1,10 @@
 """What people see, held to the files in tests/golden (whose README says how to change them)."""
 
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SESSIONS = ("pravega", "pravega-controller", "sbp", "offramp")
@@ -21,8 +20,7 @@ PAGES = ("SetupAppend", "AppendBlockEnd", "MESSAGE", "FETCH", "scale")
 
 
 def output_of(*arguments: str, given: bytes = b"") -> bytes:
-    command = [sys.executable, "-m", "wiretool", *arguments]
-    ended = subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
+    ended = run(*arguments, given=given)
     assert ended.returncode == 0, ended.stderr.decode()
     return ended.stdout
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.forked import run
 from tests.helpers.tools import run_tool
 
 from wiretool.dissect import read
@@ -19,12 +20,8 @@ from wiretool.where import Clock, Selection, names_for
 
 ROOT = Path(__file__).parent.parent.parent
 WRITE = ROOT / "captures" / "pravega" / "write.pcap"
+TXN = ROOT / "captures" / "pravega" / "txn.pcap"
 MIXED = ROOT / "captures" / "offramp" / "mixed_noise.pcap"
-
-
-def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
 
 
 def records(capture: Path, where: str) -> list[dict[str, Any]]:
@@ -89,11 +86,11 @@ def test_a_capture_of_many_tables_is_cut_to_its_end(tmp_path: Path) -> None:
 
 def test_a_protocol_and_a_port_are_heeded(tmp_path: Path) -> None:
     out = tmp_path / "out.pcapng"
-    ended = run("slice", WRITE, "--where", 'protocol == "sbp"', "--protocol", "sbp", "-o", out)
+    ended = run("slice", TXN, "--where", 'protocol == "sbp"', "--protocol", "sbp", "-o", out)
     assert b"nothing matches" not in ended.stderr
-    ended = run("slice", WRITE, "--connection", "1", "--port", "12345=sbp", "-o", out)
+    ended = run("slice", TXN, "--connection", "1", "--port", "12345=sbp", "-o", out)
     assert b"the port is one of sbp, the bytes are pravega" in ended.stderr
-    ended = run("slice", WRITE, "--where", "fields.last_event_number > 1", "--protocol", "offramp", "-o", out)
+    ended = run("slice", TXN, "--where", "fields.last_event_number > 1", "--protocol", "offramp", "-o", out)
     assert ended.returncode == 2
     assert b"no record has fields.last_event_number" in ended.stderr
 

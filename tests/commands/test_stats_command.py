@@ -1,17 +1,11 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.forked import run
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-
-
-def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
 
 
 def capture() -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.forked import run
 
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import check_workers
@@ -31,10 +32,6 @@ SEVERAL = [
 
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "wiretool", *map(str, arguments)]
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(*arguments), capture_output=True, timeout=60, check=False)
 
 
 def files_in(folder: Path) -> list[Path]:

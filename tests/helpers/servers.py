@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from tests.helpers.forked import Forked, run_text
 
 START_S = 30.0
 STOP_S = 20.0
@@ -21,7 +22,7 @@ STOP_S = 20.0
 class Server:
     """A server that runs; what it printed is there once it has stopped."""
 
-    process: subprocess.Popen[str]
+    process: Forked
     doors: dict[str, tuple[str, int]]
     control: str = ""
     stdout: str = ""
@@ -31,7 +32,7 @@ class Server:
         """Ask it to stop; its exit code."""
         self.process.send_signal(number)
         self.stdout, self.stderr = self.process.communicate(timeout=STOP_S)
-        return self.process.returncode
+        return self.process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -46,19 +47,15 @@ class Server:
 
 def wiretool(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    command = [sys.executable, "-m", "wiretool", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+    return run_text(*arguments, timeout_s=timeout_s)
 
 
 @contextmanager
 def started(folder: Path, *arguments: str, name: str = "server") -> Iterator[Server]:
     """`wiretool ARGUMENTS --ready-file ...` in a folder, once it is ready; killed in the end if it still runs."""
     ready = folder / f"{name}.ready"
-    command = [sys.executable, "-m", "wiretool", *arguments, "--ready-file", str(ready)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=folder
-    )
+    process = Forked(*arguments, "--ready-file", str(ready), env=environment, cwd=folder)
     with Server(process, {}) as server:
         told = wait_ready(process, ready)
         server.control = told.get("control", "")
@@ -66,7 +63,7 @@ def started(folder: Path, *arguments: str, name: str = "server") -> Iterator[Ser
         yield server
 
 
-def wait_ready(process: subprocess.Popen[str], ready: Path) -> Any:
+def wait_ready(process: Forked, ready: Path) -> Any:
     """What the ready file says, once it is there; AssertionError with the server's words where it never is."""
     deadline = time.monotonic() + START_S
     while not ready.exists():

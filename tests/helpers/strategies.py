@@ -1,6 +1,7 @@
 """Hypothesis strategies made from declarations: whatever a message can hold."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
@@ -73,6 +74,11 @@ def values(wire: WireType) -> st.SearchStrategy[Any]:
 
 def messages(cls: type[M]) -> st.SearchStrategy[M]:
     """Every message of a class."""
+    return _messages(cls)
+
+
+@cache  # made and looked through once: for each example that would take longer than the example
+def _messages(cls: Any) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({field.name: values(field.wire) for field in fields_of(cls)}).map(
         lambda fields: cls(**fields)
     )

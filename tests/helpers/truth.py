@@ -26,7 +26,7 @@ Truth = Mapping[str, Any]
 def captures_below(folder: Path) -> list[tuple[Path, Path | None]]:
     """Every capture below a folder, with its truth file where there is one."""
     found = []
-    for path in sorted(folder.rglob("*.pcap*")):
+    for path in sorted(folder.rglob("[!.]*.pcap*")):  # beside them an index may be kept
         truth = path.parent / (re.sub(r"\.pcap(ng)?(\.gz|\.zst)?$", "", path.name) + ".truth.json")
         found.append((path, truth if truth.exists() else None))
     return found

@@ -65,7 +65,7 @@ class MockWire(Link):
     def _take(self) -> bytes:
         heard, self.heard = self.heard, b""
         if not heard:
-            raise self._closed() if self.is_closed else Failed("nothing to receive", kind="silence")
+            raise self.closed() if self.is_closed else Failed("nothing to receive", kind="silence")
         return heard
 
     def wait(self, seconds: float | None) -> None:

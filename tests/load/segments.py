@@ -6,6 +6,7 @@ from itertools import pairwise
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Head, Maker, writer_of
 from wiretool.load.findings import Outcome
+from wiretool.load.following import Piece, Reads
 
 RUN = "run-1"
 HEAD = Head(bytes(4))
@@ -57,3 +58,9 @@ def checked(
     for start, stop in pairwise(places):
         checker.feed(data[start:stop])
     return checker.end(acknowledged, acknowledged if sent is None else sent)
+
+
+def pieces_of(reads: Reads, said: bytes, cuts: Iterable[int]) -> list[Piece | None]:
+    """What a reader makes of an answer that comes in pieces, cut there."""
+    ends = [*sorted(cut for cut in cuts if cut < len(said)), len(said)]
+    return [reads.feed(said[start:stop]) for start, stop in pairwise([0, *ends]) if stop > start]

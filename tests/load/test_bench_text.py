@@ -8,12 +8,9 @@ from rich.console import Console
 
 from tests.load.bench_results import EVIL, Source, closed, drawn, flat, histogram_of, nothing, result_of, stopped
 from wiretool.load.figures import (
-    bytes_text,
     generator_text,
     hidden_text,
-    rate_text,
     share_text,
-    time_text,
     times_as_much,
     unfinished_texts,
     verification_text,
@@ -25,6 +22,7 @@ from wiretool.load.report.text import FINDINGS_SHOWN, KINDS_SHOWN, result_text
 from wiretool.load.result import Moment, Quantiles, Result, Second, Verification
 from wiretool.load.thresholds import check_thresholds, threshold_from
 from wiretool.sinks.output import Output
+from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 
 ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.load.segments import FILLER, HEAD, RUN, Event, checked, last_of, numbers, segment_of, stored, writer
+from wiretool import limits
 from wiretool.load import checking, checking_rows, judging
 from wiretool.load.checking import Checker
 from wiretool.load.events import Head, Maker, tag_of, writer_of
@@ -233,7 +234,7 @@ def test_lengths_that_lie_hold_nothing_up(raw: bytes) -> None:
 
 
 def test_strange_bytes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "EVENT_BYTES_MAX", 1_000)
+    monkeypatch.setattr(limits, "BENCH_EVENT_BYTES_MAX", 1_000)
     monkeypatch.setattr(checking, "_LOOK_BYTES", 100)
     checker = Checker("seg", run=RUN, head=HEAD, filler=FILLER)
     for _ in range(300):

@@ -1,12 +1,17 @@
 """Processes of a run, started for real; each ends with its block."""
 
+import os
+import subprocess
+import sys
+
+import msgspec
 import psutil
 import pytest
 
 from wiretool.errors import PeerError
 from wiretool.load.children import load_process, mock_server
 from wiretool.load.closing import read_back
-from wiretool.load.intervals import Ended, Interval, Orders, Ready
+from wiretool.load.intervals import Ended, Interval, Listening, Orders, Ready, Said
 from wiretool.load.link import Link
 from wiretool.load.plan import Plan
 from wiretool.load.sampling import Sampler
@@ -73,9 +78,47 @@ def test_a_load_process_that_is_stopped_says_what_it_has() -> None:
         assert said.failure == ""
 
 
+#: A master that is told to stop from within the very line in which it says where it listens.
+AT_ONCE = """
+import os, signal
+from wiretool.load import process
+
+say = process.say
+def stopped_by_who_hears(said):
+    say(said)
+    if type(said).__name__ == "Listening":
+        os.kill(os.getpid(), signal.SIGTERM)
+process.say = stopped_by_who_hears
+process.main()
+"""
+
+
+def test_a_master_that_has_said_where_it_listens_can_be_stopped() -> None:
+    plan = Plan(protocol="pravega", appenders=2, duration_s=60.0, run="wait").on("127.0.0.1", 1)
+    orders = msgspec.json.encode(Orders(plan=plan, role="master", host="127.0.0.1", port=0, workers=1))
+    ended = subprocess.run(
+        [sys.executable, "-c", AT_ONCE], input=orders + b"\n", capture_output=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    listening, over = (msgspec.json.decode(line, type=Said) for line in ended.stdout.splitlines())
+    assert isinstance(listening, Listening)
+    assert isinstance(over, Ended)
+    assert (over.worker, over.duration_s, over.failure) == ("master", 0.0, "")
+
+
 def test_nobody_there() -> None:
     with load_process() as load:
         load.order(Orders(plan=Plan(protocol="pravega", appenders=2, duration_s=1.0, run="none").on("127.0.0.1", 1)))
         said = load.next()
         assert isinstance(said, Ended)
         assert said.failure == "cannot reach 127.0.0.1:1: Connection refused"
+
+
+def test_a_process_that_ended_uses_nothing_though_nobody_has_taken_note() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    sampler = Sampler(process.pid)
+    assert sampler.sample() is not None
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert sampler.sample() is None
+    process.communicate()

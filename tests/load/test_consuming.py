@@ -87,6 +87,25 @@ def test_what_comes_later_is_the_tail_from_when_it_came_to_the_road() -> None:
     assert scene.session.samples("tail").bytes > 100 * events
 
 
+def test_messages_of_a_request_that_had_to_wait_are_none_of_those_that_were_there() -> None:
+    scene = Scene(2.0)
+    scene.publish(5)
+    scene.network.wait(0.1)
+    wire = RoadWire(scene.network)
+    stream = Stream(wire, ROAD, "s", random=Random(1))
+    wire.send(scene.consuming.begin(stream))
+    while scene.consuming.leave().checked < 5:
+        scene.consuming.take(stream, stream.feed(wire.receive()))
+    # Half of what was asked for is there: nothing is consumed yet.
+    assert (scene.counted("consume"), scene.counted("tail")) == ((0, 0), (0, 0))
+    scene.publish(5)
+    while scene.consuming.leave().checked < 10:
+        scene.consuming.take(stream, stream.feed(wire.receive()))
+    # The first five came to the road before anybody read it, so that they have no time of their own.
+    assert (scene.counted("consume"), scene.counted("tail")) == ((0, 0), (5, 10))
+    assert scene.session.samples("tail").bytes > 900
+
+
 def test_a_commit_is_no_longer_than_servers_take_it() -> None:
     scene = Scene(1.0, partitions=450, credit=450)
     for partition in range(450):

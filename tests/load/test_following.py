@@ -118,6 +118,20 @@ def test_what_is_there_is_fetched_and_what_comes_later_is_awaited() -> None:
     assert scene.session.checks[0]() == Outcome(checked=events + 3)
 
 
+def test_a_fetch_is_from_its_sending_on_whatever_making_it_took() -> None:
+    class Slow(Reads):
+        """Takes a second to say what it asks for."""
+
+        def at(self, offset: int) -> bytearray:
+            scene.now_s += 1.0
+            return super().at(offset)
+
+    scene = Scene()
+    scene.append(*range(1, 3 * READ_BYTES // (SIZE + HEAD.width)))
+    follow(Waiting(scene), Slow(SEGMENT), scene.following)
+    assert scene.session.samples("fetch").service == pytest.approx([TICK_S] * 2)
+
+
 def test_the_tail_is_from_the_sending_of_an_append_to_its_arrival() -> None:
     scene = Scene(lambda: scene.append(1), lambda: scene.append(2))
     scene.follow()

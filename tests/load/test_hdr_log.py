@@ -119,6 +119,24 @@ def test_a_second_of_several_processes_is_one_line(tmp_path: Path) -> None:
     assert (service.get_start_time_stamp(), service.get_end_time_stamp()) == (100_500, 101_750)
 
 
+def test_seconds_of_a_drain_are_when_they_were(tmp_path: Path) -> None:
+    text, _ = log_of(
+        interval_of(0, [0.001]),
+        interval_of(1, [0.002], operation="fetch", began_at=BEGAN_AT + 4.75),
+        interval_of(2, [0.002], operation="fetch", began_at=BEGAN_AT + 5.75, wall_s=0.5),
+    )
+    fetches = [each for each in read(text, tmp_path) if each.get_tag() == "fetch.service"]
+    assert [(each.get_start_time_stamp(), each.get_end_time_stamp()) for each in fetches] == [
+        (BEGAN_AT * 1000 + 4750, BEGAN_AT * 1000 + 5750),
+        (BEGAN_AT * 1000 + 5750, BEGAN_AT * 1000 + 6250),
+    ]
+
+
+def test_a_clock_that_was_set_back_makes_no_time_before_the_beginning() -> None:
+    text, _ = log_of(interval_of(0, [0.001]), interval_of(1, [0.002], began_at=BEGAN_AT - 3600))
+    assert text.splitlines()[-1].startswith("Tag=append.response,0.000,1.000,")
+
+
 def test_an_operation_that_had_errors_only_is_not_logged() -> None:
     text, _ = log_of(interval_of(0, [], errors={"lost": 3}))
     assert "Tag=" not in text

@@ -1,7 +1,8 @@
 """Findings of a check: kept, told and added up."""
 
+from wiretool.limits import BENCH_FINDINGS_MAX
 from wiretool.load.events import writer_of
-from wiretool.load.findings import KEPT_MAX, Finding, Findings, Kind, Outcome, distinct, joined, verification_of
+from wiretool.load.findings import Finding, Findings, Kind, Outcome, distinct, joined, verification_of
 
 
 def finding(kind: Kind, offset: int) -> Finding:
@@ -22,7 +23,7 @@ def test_the_first_hundred_are_told_each_kind_among_them() -> None:
     told = findings.told("s")
     assert findings.count == 1_003
     assert findings.kinds == {Kind.DOUBLED: 1_000, Kind.LOST: 3}
-    assert len(told) == KEPT_MAX
+    assert len(told) == BENCH_FINDINGS_MAX
     assert [line.split(":")[0] for line in told] == ["doubled"] * 97 + ["lost"] * 3
 
 

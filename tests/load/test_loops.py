@@ -1,15 +1,14 @@
-"""Loops against the mock store in memory, under a clock that moves when it is read."""
+"""What exchanges hang on, and the simple loops that lanes must equal, under a clock that moves when it is read."""
 
-from collections.abc import Callable
 from uuid import UUID
 
 import pytest
 
+from tests.load.simple_loops import one_by_one, windowed
 from tests.load.stage import Wire
 from wiretool.load.events import Filler, Maker, writer_of
 from wiretool.load.intervals import Writer
-from wiretool.load.link import Failed
-from wiretool.load.loops import AtOnce, OnSchedule, Window, Work, one_by_one, windowed
+from wiretool.load.loops import AtOnce, Exchange, OnSchedule, Window, Work
 from wiretool.load.schedule import Schedule
 from wiretool.load.session import Session
 from wiretool.load.wire.pravega import HEAD, Acks, Appends, Store
@@ -56,31 +55,6 @@ def test_one_by_one_counts_each_exchange_from_its_sending() -> None:
     assert writer.sent == writer.acknowledged == 150
 
 
-def test_a_reply_in_pieces_is_one_exchange() -> None:
-    class Dripping(Wire):
-        """Gives a byte at a time."""
-
-        def receive(self) -> bytes:
-            heard = self.client.heard
-            self.client.heard = heard[1:]
-            return heard[:1]
-
-    work = work_until(0.02, wire=Dripping())
-    one_by_one(work)
-    assert work.samples.count == 10
-    assert work.writer.acknowledged == 10
-
-
-@pytest.mark.parametrize("loop", [one_by_one, lambda work: windowed(work, Window(AtOnce(), 4))])
-def test_what_is_lost_ends_the_loop(loop: Callable[[Work], None]) -> None:
-    work = work_until(1.0)
-    assert isinstance(work.link, Wire)
-    work.link.client.heard = b"HTTP/1.1 200 OK\r\n\r\n"
-    with pytest.raises(Failed, match="no Pravega"):
-        loop(work)
-    assert work.samples.count == 0
-
-
 def test_a_window_keeps_as_many_on_the_way_as_it_may() -> None:
     work = work_until(0.1)
     window = Window(AtOnce(), 16)
@@ -110,32 +84,6 @@ def test_on_schedule_times_count_from_when_they_were_due() -> None:
     assert max(samples.response) < 0.01
 
 
-def test_a_held_server_shows_in_the_times_from_when_they_were_due() -> None:
-    class Held(Wire):
-        """Answers the twentieth append only after 200 ms."""
-
-        count = 0
-
-        def receive_within(self, seconds: float) -> bytes:
-            return self.receive() if self.client.heard else b""
-
-        def receive(self) -> bytes:
-            self.count += 1
-            if self.count == 20:
-                assert isinstance(work.session.clock, Clock)
-                work.session.clock.now_s += 0.2
-            return super().receive()
-
-    work = work_until(0.5, wire=Held())
-    windowed(work, Window(OnSchedule(Schedule(0.0, user=0, users=1, rate_per_s=100.0)), 1))
-    service, response = sorted(work.samples.service), sorted(work.samples.response)
-    assert service[-1] > 0.2
-    assert service[-2] < 0.01
-    # Whatever was due meanwhile waited too: 20 arrivals, the first of them for nearly all of it.
-    assert response[-2] > 0.18
-    assert sum(each > 0.05 for each in response) > 10
-
-
 def test_what_is_due_and_not_sent_is_waiting() -> None:
     arrivals = OnSchedule(Schedule(1.0, user=0, users=1, rate_per_s=10.0))
     assert arrivals.take(0.5, 5) == []
@@ -147,3 +95,8 @@ def test_what_is_due_and_not_sent_is_waiting() -> None:
     assert arrivals.next_s() == pytest.approx(1.3)
     window = Window(arrivals, 8)
     assert window.waiting(1.35)[0] == 1
+    window.on_the_way.append(Exchange(1, 1.0, 1.0, 100))
+    # Whether all is answered is asked of a time before any was due: what was taken then is not less than nothing.
+    assert window.waiting(0.0)[0] == 1
+    window.on_the_way.clear()
+    assert window.waiting(0.0)[0] == 0

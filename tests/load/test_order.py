@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.load.segments import Event, last_of, numbers, writer
-from wiretool.load import order as order_module
+from wiretool import limits
 from wiretool.load.findings import Findings
 from wiretool.load.order import Order
 
@@ -106,7 +106,7 @@ def test_findings_of_others_do_not_end_a_run() -> None:
 
 
 def test_holes_that_are_too_many_are_lost_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order_module, "HOLES_MAX", 3)
+    monkeypatch.setattr(limits, "BENCH_HOLES_MAX", 3)
     findings = findings_of(numbers(2, 4, 6, 8, 10), sent={writer(0): 10})
     assert findings.kinds == {"lost": 5}
     # One that was filled is no hole any more, one that was filled in the middle is two.

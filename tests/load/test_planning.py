@@ -5,7 +5,7 @@ import pytest
 
 from wiretool.errors import UsageError
 from wiretool.load.plan import Plan
-from wiretool.load.planning import Load, plan_from
+from wiretool.load.planning import Load, check_workers, plan_from
 
 PLAIN: dict[str, Any] = {"appenders": 64, "duration": "10", "warmup": "2s", "ramp": "0", "batch": 1}
 
@@ -38,24 +38,48 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
         ({"warmup": "-1"}, "--warmup '-1'"),
         ({"road": "one"}, "--road one: only offramp has roads, --protocol is pravega"),
         ({"fetchers": 28_000}, "--appenders 64 and --fetchers 28000: 28,000 users are the most"),
-        (
-            {"protocol": "sbp", "fetchers": 1},
-            "--fetchers 1: nothing fetches from sbp yet; what can be: pravega, offramp",
-        ),
         ({"protocol": "sbp", "is_conditional": True}, "--conditional: only pravega has conditional appends"),
         ({"batch": 2, "is_conditional": True}, "--batch 2: a conditional append has one event"),
         ({"pipeline": 2, "is_conditional": True}, "--pipeline 2: a conditional append has one event"),
         ({"event_size": "uniform:50-100", "is_conditional": True}, "with --conditional all events are of one size"),
         ({"segments": 2, "is_conditional": True}, "--segments 2: with --conditional each appender has a segment"),
         (OFFRAMP | {"appenders": 3}, "--appenders 3: clients of offramp only read; give --fetchers"),
+        (
+            {"keep_slow": 100, "pipeline": 1_000, "event_size": "20K"},
+            "--keep-slow: 64 appenders with 1,000 appends of up to 20,480 bytes on the way are 1,311,232,000 bytes to",
+        ),
         (OFFRAMP | {"fetchers": 0}, "--protocol offramp: its clients only read; give --fetchers N"),
         ({"protocol": "sbp-0.1", "segments": 2}, "--segments 2: with sbp-0.1 each appender has a stream of its own"),
         (OFFRAMP | {"segments": 2}, "--segments 2: offramp has roads, of which one is read"),
+        ({"has_backlog": True}, "--backlog: nobody reads what is built up; give --fetchers M for how many do"),
+        (
+            {"has_backlog": True, "fetchers": 3, "segments": 4},
+            "--backlog: all of it is read, and --fetchers 3 read only so many of 4 segments; give --fetchers 4 or more",
+        ),
+        (
+            {"has_backlog": True, "fetchers": 3, "protocol": "sbp"},
+            "--backlog: all of it is read, and --fetchers 3 read only so many of 64 segments; give --fetchers 64",
+        ),
+        (OFFRAMP | {"has_backlog": True}, "--backlog: roads of offramp fill by themselves, nobody builds one up"),
+        (
+            {"has_backlog": True, "fetchers": 1, "duration": "30m"},
+            "--duration 1800: a run of 3,602 s; 3,600 s is the most, ramp, warm-up and the reading of the backlog inc",
+        ),
     ],
 )
 def test_wishes_that_make_no_sense(wish: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         plan(**wish)
+
+
+@pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1"])
+def test_a_fetcher_of_a_stream_needs_an_appender_in_its_process(protocol: str) -> None:
+    found = plan(protocol=protocol, appenders=2, fetchers=5)
+    check_workers(found, 2, option="--processes")
+    with pytest.raises(UsageError, match=f"--processes 3: with {protocol} a fetcher follows .*; .* there are 2"):
+        check_workers(found, 3, option="--processes")
+    check_workers(plan(protocol=protocol, appenders=2), 3, option="--processes")
+    check_workers(plan(protocol="pravega-draft", appenders=2, fetchers=5), 3, option="--processes")
 
 
 def test_events_that_are_not_verified_may_be_small() -> None:
@@ -74,3 +98,10 @@ def test_what_is_not_said_hangs_on_the_protocol() -> None:
     assert (read.appenders, read.users, read.batch, read.road) == (0, 8, 1_000, "one")
     assert (read.rate_per_s, read.feed_per_s) == (None, 2_000)
     assert plan(**OFFRAMP).feed_per_s == 1_000
+
+
+def test_a_backlog_is_read_behind_the_time_that_is_asked_for() -> None:
+    short, long = (plan(has_backlog=True, fetchers=1, duration=duration) for duration in ("1.5", "2m"))
+    assert (short.drain_s, short.end_s, short.whole_s) == (60, 62, 63.5)
+    assert (long.drain_s, long.end_s, long.whole_s) == (120, 240, 242)
+    assert (plan().drain_s, plan(duration="1.5").end_s, plan().whole_s) == (0, 1.5, 12)

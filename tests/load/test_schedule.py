@@ -1,15 +1,13 @@
 """Arrivals of an open loop, and the options that say how many and how long."""
 
-import itertools
 import math
-import statistics
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.errors import UsageError
-from wiretool.load.schedule import PoissonSchedule, Schedule, duration_from, rate_from
+from wiretool.load.schedule import Schedule, duration_from, rate_from
 
 RATES = st.floats(0.01, 1e6)
 
@@ -66,41 +64,6 @@ def test_what_is_due_is_due_on_the_dot(users: int, index: int, rate: float, bega
     schedule = Schedule(began, user=0, users=users, rate_per_s=rate)
     assert schedule.due(schedule.at(index)) >= index + 1
     assert schedule.due(math.nextafter(schedule.at(index), -1)) <= index
-
-
-def test_random_arrivals_have_the_rate_and_its_spread() -> None:
-    schedule = PoissonSchedule(50.0, user=1, users=4, rate_per_s=400.0, seed=9)
-    times = [schedule.at(index) for index in range(5_000)]
-    distances = [after - before for before, after in itertools.pairwise(times)]
-    assert times[0] > 50.0
-    assert min(distances) > 0
-    assert statistics.mean(distances) == pytest.approx(0.01, rel=0.05)
-    assert statistics.stdev(distances) == pytest.approx(0.01, rel=0.05)
-
-
-def test_random_arrivals_are_those_of_seed_and_user() -> None:
-    def times(seed: int, user: int) -> list[float]:
-        schedule = PoissonSchedule(0.0, user=user, users=2, rate_per_s=10.0, seed=seed)
-        return [schedule.at(index) for index in range(20)]
-
-    assert times(1, 0) == times(1, 0)
-    assert times(1, 0) != times(1, 1)
-    assert times(1, 0) != times(2, 0)
-
-
-def test_random_arrivals_are_counted_as_they_come() -> None:
-    schedule = PoissonSchedule(0.0, user=0, users=1, rate_per_s=100.0, seed=3)
-    other = PoissonSchedule(0.0, user=0, users=1, rate_per_s=100.0, seed=3)
-    times = [other.at(index) for index in range(300)]
-    for index, time in enumerate(times):
-        assert schedule.due(time) == index + 1
-        assert schedule.at(index) == time
-    with pytest.raises(AssertionError, match="arrival 5 was forgotten"):
-        schedule.at(5)
-
-
-def test_random_arrivals_begin_with_the_ramp() -> None:
-    assert PoissonSchedule(0.0, user=3, users=4, rate_per_s=1e6, ramp_s=8.0).at(0) >= 6.0
 
 
 @pytest.mark.parametrize(

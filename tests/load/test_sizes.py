@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from wiretool.codec.marks import MARK_BYTES
 from wiretool.errors import UsageError
-from wiretool.load.sizes import EVENT_BYTES_MAX, Sizes, sizes_from
+from wiretool.limits import BENCH_EVENT_BYTES_MAX
+from wiretool.load.sizes import Sizes, sizes_from
 
 
 def read(text: str, smallest: int = MARK_BYTES) -> Sizes:
@@ -25,7 +26,8 @@ def drawn(text: str, count: int = 4_000) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("100", 100), ("1K", 1024), ("10k", 10_240), ("8M", EVENT_BYTES_MAX), ("20", 20), ("0100", 100)]
+    ("text", "size"),
+    [("100", 100), ("1K", 1024), ("10k", 10_240), ("8M", BENCH_EVENT_BYTES_MAX), ("20", 20), ("0100", 100)],
 )
 def test_a_number_is_a_fixed_size(text: str, size: int) -> None:
     sizes = read(text)
@@ -73,8 +75,8 @@ def test_what_is_drawn_too_small_or_large_is_the_least_or_the_most(text: str) ->
 
 
 def test_a_long_tail_ends_at_the_largest_event() -> None:
-    assert read("lognormal:1M,10").max == EVENT_BYTES_MAX
-    assert max(drawn("lognormal:1M,10")) == EVENT_BYTES_MAX
+    assert read("lognormal:1M,10").max == BENCH_EVENT_BYTES_MAX
+    assert max(drawn("lognormal:1M,10")) == BENCH_EVENT_BYTES_MAX
 
 
 def test_events_that_are_not_verified_may_be_smaller() -> None:
@@ -124,5 +126,5 @@ def test_any_text_is_sizes_or_a_usage_error_of_one_line(text: str) -> None:
         said = str(err)
     else:
         said = ""
-        assert MARK_BYTES <= sizes.min <= sizes.draw(Random(0)) <= sizes.max <= EVENT_BYTES_MAX
+        assert MARK_BYTES <= sizes.min <= sizes.draw(Random(0)) <= sizes.max <= BENCH_EVENT_BYTES_MAX
     assert "\n" not in said

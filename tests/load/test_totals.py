@@ -58,6 +58,7 @@ def test_an_operation_has_all_figures() -> None:
         error_kinds={"lost": 3, "refused": 1},
         service_histogram=text_of([0.001] * 99 + [0.5]),
         response_histogram=text_of([0.002] * 99 + [1.0]),
+        over_s=2.0,
     )
 
 
@@ -220,3 +221,32 @@ def test_a_tally_with_a_broken_histogram_is_refused() -> None:
     broken = Interval(second=0, began_at=0.0, pulse=pulse, operations={"append": Tally(count=1, service="junk")})
     with pytest.raises(DecodeError, match="not HdrHistogram's text"):
         Gathering().add(broken)
+
+
+def test_seconds_of_a_drain_are_kept_and_have_rates_of_their_own() -> None:
+    totals = Totals(1.5, 62.0)
+    built_up = [interval_of(second, [0.001] * 3, events=30, size=300) for second in (-1, 0, 1)]
+    drained = [interval_of(second, [0.1] * 2, operation="fetch", events=20, size=200) for second in (2, 3)]
+    beyond = interval_of(62, [0.1], operation="fetch")
+    for second in merged_of(*built_up, *drained, beyond):
+        totals.add(second)
+    assert [(second.second, second.is_drain) for second in totals.seconds] == [
+        (-1, False),
+        (0, False),
+        (1, False),
+        (2, True),
+        (3, True),
+    ]
+    operations = totals.operations(1.5, 0.5)
+    append, fetch = operations["append"], operations["fetch"]
+    assert (append.count, append.over_s, append.per_s, append.events_per_s) == (6, 1.5, 4.0, 40.0)
+    assert (fetch.count, fetch.over_s, fetch.per_s, fetch.bytes_per_s) == (4, 0.5, 8.0, 800.0)
+
+
+def test_what_comes_late_of_a_drain_is_still_of_the_drain() -> None:
+    totals = Totals(1.0, 61.0)
+    for worker in ("one", "two"):
+        for second in merged_of(interval_of(1, [0.1], operation="fetch", worker=worker)):
+            totals.add(second)
+    (both,) = totals.seconds
+    assert (both.is_drain, both.operations["fetch"].count) == (True, 2)

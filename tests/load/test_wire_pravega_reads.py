@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.load.segments import pieces_of
 from wiretool.codec.message import Message
 from wiretool.load.following import Piece
 from wiretool.load.link import Failed
@@ -34,12 +35,10 @@ def test_the_frame_is_what_encoding_gives(offsets: list[int]) -> None:
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 500), max_size=4))
 def test_an_answer_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
-    reads, said, pieces, start = Reads(SEGMENT), ALIVE + reply(7, data), [], 0
+    reads = Reads(SEGMENT)
     reads.at(7)
-    for stop in [*sorted(cut for cut in cuts if cut < len(said)), len(said)]:
-        pieces.append(reads.feed(said[start:stop]) if stop > start else None)
-        start = stop
-    assert pieces[-1] == Piece(data, is_all=False)
+    pieces = pieces_of(reads, ALIVE + reply(7, data), cuts)
+    assert pieces[-1] == Piece(data, 7 + len(data), is_all=False)
     assert not any(pieces[:-1])
 
 

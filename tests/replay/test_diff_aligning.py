@@ -54,6 +54,6 @@ def test_what_both_have_is_paired(one: list[str], other: list[str]) -> None:
 
 
 def test_long_sequences_of_the_same_take_no_time() -> None:
-    began = time.monotonic()
+    began_s = time.process_time()
     assert len(align(["a"] * 20_000, ["b", *["a"] * 20_000, "c"], [str], str)) == 20_000
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began_s < 20  # of milliseconds; pair by pair it would be minutes

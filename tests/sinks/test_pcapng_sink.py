@@ -46,6 +46,29 @@ def test_a_recorded_connection_decodes(client: tuple[str, int], server: tuple[st
     assert records[0].client == shown
 
 
+def test_a_comment_goes_with_the_first_packet_of_what_was_sent(tmp_path: Path) -> None:
+    path = tmp_path / "own.pcapng"
+    with path.open("wb") as file:
+        recording = Recording(Output(file))
+        recording.opened(1, ("127.0.0.1", 40001), ("127.0.0.1", 12345), AT_NS)
+        recording.sent(1, "client", HELLO, AT_NS, comment="größer")
+        recording.sent(1, "server", bytes(SEGMENT_BYTES_MAX + 1), AT_NS, comment="x" * 70_000)
+    assert len(list(read_packets([path]))) == 6
+    shown = run_tool("tshark", "-r", str(path), "-T", "fields", "-e", "frame.comment").split("\n")
+    assert shown == ["", "", "", "größer", "x" * 65_535, "", ""]
+
+
+def test_what_is_not_in_a_recording_is_a_gap() -> None:
+    file = BytesIO()
+    recording = Recording(Output(file))
+    recording.opened(1, ("127.0.0.1", 40001), ("127.0.0.1", 12345), AT_NS)
+    recording.sent(1, "client", HELLO, AT_NS)
+    recording.missed(1, "client", 7)
+    recording.sent(1, "client", HELLO, AT_NS)
+    records = list(read(BytesIO(file.getvalue())))
+    assert [(record.kind, record.length) for record in records] == [("frame", 16), ("gap", 7), ("frame", 16)]
+
+
 def test_packets_are_sound(tmp_path: Path) -> None:
     """tshark finds no wrong checksum, no gap and an orderly end."""
     path = tmp_path / "own.pcapng"

@@ -14,6 +14,8 @@ PACKET_SHIFT, RANK_SHIFT = 32, 8
 RANK_MASK, PLACE_MASK = (1 << (PACKET_SHIFT - RANK_SHIFT)) - 1, (1 << RANK_SHIFT) - 1
 #: Batches whose numbers are kept as they are; those of older ones, which few ask for, are packed.
 BATCHES_OPEN = 8
+_NONE = np.zeros(0, np.int64)
+_NOTHING = (_NONE, _NONE)
 
 
 class Numbers:
@@ -31,6 +33,11 @@ class Numbers:
         self._count = 0
         self._settled: list[_Settled] = []
         self._firsts: list[int] = []
+
+    @property
+    def count(self) -> int:
+        """The last of the final numbers so far."""
+        return self._count
 
     def at_packet(self, number: int) -> None:
         """The next records are told at this packet, behind what was told there before."""
@@ -85,6 +92,20 @@ class Numbers:
                 old.pack()
         return first, numbers
 
+    def keep(self, provisional: Integers) -> None:
+        """Forget the final numbers of all frames that were settled but these; what else is among them is no matter."""
+        wanted = np.unique(provisional)
+        places = np.searchsorted(np.array(self._firsts, np.int64), wanted, "right")
+        found = [_NOTHING] + [
+            each.among(wanted[places == place])
+            for place, each in enumerate(self._settled, 1)
+            if (places == place).any()
+        ]
+        kept, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
+        self._firsts, self._settled = [], []
+        if len(kept):
+            self._firsts, self._settled = [int(kept[0])], [_Settled.of(kept, numbers)]
+
     def final(self, provisional: Integers) -> Integers:
         """The final numbers of frames that were settled."""
         out = np.zeros(len(provisional), np.int64)
@@ -113,6 +134,19 @@ class _Settled:
         odd = np.flatnonzero(provisional != plain)
         self._arrays: Sequence[Integers] | None = (packets, first + starts, provisional[odd], first + odd)
         self._packed: Sequence[bytes] = ()
+
+    @classmethod
+    def of(cls, provisional: Integers, numbers: Integers) -> "_Settled":
+        """Single frames, in order, with their final numbers."""
+        settled = cls(_NONE, 0)
+        packets = np.unique(provisional >> PACKET_SHIFT)
+        settled._arrays = (packets, np.zeros(len(packets), np.int64), provisional, numbers)
+        return settled
+
+    def among(self, provisional: Integers) -> tuple[Integers, Integers]:
+        """Those of the numbers, in order, that are of packets here, and their final ones."""
+        mine = provisional[np.isin(provisional >> PACKET_SHIFT, self._unpacked()[0])]
+        return mine, self.final(mine)
 
     def pack(self) -> None:
         """Keep it in little memory; what asks for it again takes longer."""

@@ -21,6 +21,7 @@ from wiretool.bulk.told import Told
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, Item
+from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
@@ -53,18 +54,29 @@ def read_batches(
 class BulkDissector:
     """Everything that one reading in bulk has to remember."""
 
-    def __init__(self, *, notes: Callable[[str], None] | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        notes: Callable[[str], None] | None = None,
+        name: Callable[[Segment], int] | None = None,
+        recent: RecentRuns | None = None,
+        **options: Any,
+    ) -> None:
+        """`name` says by what number a connection is known that begins with a segment; by default they are counted.
+
+        `recent` is of this reading alone; by default it looks back as far as it has items.
+        """
         self._numbers = Numbers()
         self._pace = Pace()
         #: What was told since the last batch; and what was noted, and where among its records.
         self._told = Told([], [])
         self._notes: list[tuple[int, str]] = []
-        self._tell = notes or (lambda text: None)
+        self._tell = notes or _tell_nobody
         kind = partial(BulkWatch, self._numbers, self._pace)
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
-        recent = RecentRuns()
-        self._flows = Streams(self._connections.ports, recent)
-        self._streams = BulkStreams(self._flows, recent)
+        self._recent = recent or RecentRuns()
+        self._flows = Streams(self._connections.ports, self._recent, name=name)
+        self._streams = BulkStreams(self._flows, self._recent)
         self._last_packet = 0
         #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
@@ -76,9 +88,27 @@ class BulkDissector:
         failure: CaptureError | None = None
         try:
             for table in tables:
-                yield from self._read(table)
+                yield from self.read(table)
         except CaptureError as err:
             failure = err
+        yield from self.end()
+        if failure is not None:
+            raise failure
+
+    @property
+    def numbers(self) -> Numbers:
+        """What numbers its records."""
+        return self._numbers
+
+    def rest(self) -> Collection[Connection]:
+        """The connections of which more may come; what no later table needs is let go. Between tables."""
+        assert not self._behind, "a table is told before the next one comes"
+        connections = self._flows.rest()
+        self._recent.keep(connections)
+        return connections
+
+    def end(self) -> Iterator[Batch]:
+        """The batches of what remains when no more tables come."""
         self._numbers.at_packet(self._last_packet + 1)
         for at, items in enumerate(in_parts(self._streams.end(), self._pace.growth)):
             if at:
@@ -86,12 +116,11 @@ class BulkDissector:
             yield from self._take_each(items)
         self._connections.close()
         yield self._batch()
-        if failure is not None:
-            raise failure
 
     # -- a table -----------------------------------------------------------------------------------------------------
 
-    def _read(self, table: SegmentTable) -> Iterator[Batch]:
+    def read(self, table: SegmentTable) -> Iterator[Batch]:
+        """The batches of the next table; nothing of it is put off beyond them."""
         if not len(table):
             return
         done = 0
@@ -283,6 +312,10 @@ class BulkDissector:
             force_setattr(record, "n", n)
         records.sort(key=attrgetter("n"))
         return records
+
+
+def _tell_nobody(text: str) -> None:
+    """For notes that nobody wants."""
 
 
 def _rows_of(run: FrameRun) -> Integers | slice:

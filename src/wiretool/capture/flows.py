@@ -23,6 +23,8 @@ ONE_WAY_SEGMENTS, ONE_WAY_NS = 1000, 5_000_000_000
 START_SEGMENTS = 3
 #: Data items kept to compare with what comes again. On loopback one can have 64 KiB.
 RECENT_ITEMS = 1024
+#: More bytes than any stream has.
+NEVER_BYTES = 1 << 62
 #: Where a stream began whose beginning was not captured: before every offset.
 LONG_AGO = -(1 << 62)
 
@@ -32,6 +34,9 @@ _data = partial(tuple.__new__, Data)
 class Recent(Protocol):
     """The last `RECENT_ITEMS` items that were given out."""
 
+    #: Bytes of a stream before its next one that what comes again is compared with.
+    bytes_max: int
+
     def append(self, item: Data, /) -> None: ...
     def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]: ...
 
@@ -40,6 +45,7 @@ class RecentItems(deque[Data]):
     """Them as they are."""
 
     __slots__ = ()
+    bytes_max = NEVER_BYTES
 
     def __init__(self) -> None:
         super().__init__(maxlen=RECENT_ITEMS)
@@ -239,7 +245,12 @@ class Flow:
 
     def _given(self, offset: int, now: bytes) -> list[Overlap]:
         """What of these bytes is among the items given out last, with what was given out."""
-        found, left, end = [], len(now), offset + len(now)
+        end, oldest = offset + len(now), self.offset - self.recent.bytes_max
+        if end <= oldest:
+            return []
+        if offset < oldest:
+            offset, now = oldest, now[oldest - offset :]
+        found, left = [], len(now)
         for data in self.recent.overlapping(self.connection, self.side, offset, end):
             start, stop = max(offset, data.offset), min(end, data.offset + len(data.data))
             first = data.data[start - data.offset : stop - data.offset]

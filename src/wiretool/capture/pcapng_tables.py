@@ -28,9 +28,11 @@ GUESS_BYTES, GUESS_TRIES, LIKELY_BYTES_MAX = 32 * 1024, 8, 256 * 1024
 SECOND_NS = 1_000_000_000
 
 
-def read_pcapng_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterator[PacketTable]:
-    """The packets of a pcapng file, as `read_pcapng`."""
-    reader = Reader(source)
+def read_pcapng_tables(
+    source: Source, table_bytes: int = TABLE_BYTES, reader: Reader | None = None
+) -> Iterator[PacketTable]:
+    """The packets of a pcapng file, as `read_pcapng`; `reader` is one that knows what is before the window."""
+    reader = reader or Reader(source)
     rows = _Rows(source, reader)
     failure, goes_on = None, True
     while goes_on:

@@ -1,13 +1,14 @@
 """What was given out last, by items and by runs, for a late segment to be held against."""
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wiretool.capture.flows import RECENT_ITEMS, shares_bytes
+from wiretool.capture.flows import NEVER_BYTES, RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
@@ -97,7 +98,9 @@ class RecentRuns:
     what counts is the place.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bytes_max: int = NEVER_BYTES) -> None:
+        """`bytes_max`: so far back in its stream is looked, however many items that is."""
+        self.bytes_max = bytes_max
         #: Each with the place of its last item.
         self._entries: list[tuple[int, Data | _PlacedRun]] = []
         self._entries_most = 4 * RECENT_ITEMS
@@ -170,6 +173,47 @@ class RecentRuns:
                 yield from entry.overlapping(side, start, end, oldest)
             elif entry.side == side and shares_bytes(entry, start, end):
                 yield entry
+
+    def keep(self, connections: Collection[Connection]) -> None:
+        """Make items of all that counts for these connections, and let go of everything else: tables too.
+
+        Between tables; then it can be pickled.
+        """
+        oldest, kept, ends = self._oldest, list[tuple[int, Data]](), dict[tuple[Connection, Side], int]()
+        for place, entry in self._entries:
+            if entry.connection in connections and place >= oldest:
+                kept += entry.items(oldest) if isinstance(entry, _PlacedRun) else [(place, entry)]
+        for _, item in kept:
+            ends[item.connection, item.side] = item.offset + len(item.data)
+        self._entries = [
+            (place, item)
+            for place, item in kept
+            if item.offset + len(item.data) > ends[item.connection, item.side] - self.bytes_max
+        ]
+        self._entries_most = len(self._entries) + 4 * RECENT_ITEMS
+        self._places = None
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """What `keep` has left, in little: nobody asks when an item came."""
+        items = [(place, item) for place, item in self._entries if isinstance(item, Data)]
+        assert len(items) == len(self._entries), "items were made of all"
+        streams = {(item.connection, item.side): None for _, item in items}
+        codes = {stream: code for code, stream in enumerate(streams)}
+        numbers = array("q")
+        for place, item in items:
+            numbers.extend((place, codes[item.connection, item.side], item.offset, len(item.data)))
+        data = b"".join([item.data for _, item in items])
+        return self.bytes_max, self._next, list(streams), numbers.tobytes(), data
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.bytes_max, self._next, streams, packed, data = state
+        numbers = array("q", packed)
+        self._entries, self._places, at = [], None, 0
+        for place, code, offset, size in zip(*(numbers[first::4] for first in range(4)), strict=True):
+            connection, side = streams[code]
+            self._entries.append((place, Data(connection, side, offset, data[at : at + size], 0, 0)))
+            at += size
+        self._entries_most = len(self._entries) + 4 * RECENT_ITEMS
 
     @property
     def _oldest(self) -> int:

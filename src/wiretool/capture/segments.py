@@ -117,7 +117,7 @@ def read_segment_tables(tables: Iterable[PacketTable]) -> Iterator[SegmentTable]
     """The TCP segments of packets, a table for each; empty where none of its packets has any."""
     fragments, counts = Fragments(), PacketCounts()
     for table in tables:
-        yield _segments(table, fragments, counts)
+        yield segments_of(table, fragments, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,10 @@ class _Part:
     keys: Sequence[bytes]
 
 
-def _segments(table: PacketTable, fragments: Fragments, counts: PacketCounts) -> SegmentTable:
+def segments_of(table: PacketTable, fragments: Fragments, counts: PacketCounts) -> SegmentTable:
+    """The TCP segments of one table; `fragments` wait from table to table."""
     view = np.frombuffer(table.data, np.uint8)
-    at = _ip_starts(table)
+    at = ip_starts(table)
     rows4, rows6 = _rows_of(table, view, at)
     parts = [
         _plain_part(table, at, rows4, IPV4_TCP, IPV4_FLOW, IPV4_BYTES, 0),
@@ -145,7 +146,7 @@ def _segments(table: PacketTable, fragments: Fragments, counts: PacketCounts) ->
     return _joined(table, [*parts, odd], extra)
 
 
-def _ip_starts(table: PacketTable) -> Integers:
+def ip_starts(table: PacketTable) -> Integers:
     """Where IP begins in each packet, -1 where its link layer is not of the plainest form or cuts it short."""
     at = np.full(len(table.starts), -1, np.int64)
     is_alike = bool((table.links == table.links[:1]).all())

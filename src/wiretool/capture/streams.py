@@ -1,6 +1,6 @@
 """TCP segments in, the byte streams of their connections out, with every hole told."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -27,15 +27,24 @@ _data = partial(tuple.__new__, Data)
 class Streams:
     """All connections of a capture. `feed` each segment in turn; items come in the order of the packets."""
 
-    def __init__(self, server_ports: Collection[int] = (), recent: Recent | None = None) -> None:
-        """`recent` keeps what was given out last, to compare what comes again with; by default the items themselves."""
+    def __init__(
+        self,
+        server_ports: Collection[int] = (),
+        recent: Recent | None = None,
+        *,
+        name: Callable[[Segment], int] | None = None,
+    ) -> None:
+        """`recent` keeps what was given out last, to compare what comes again with; by default the items themselves.
+
+        `name` gives the id of a connection by the first segment of it; by default they count from 0.
+        """
         self._server_ports = frozenset(server_ports)
         self._flows: dict[bytes, Flow] = {}
         #: The client's flow of each connection that is still tracked, in order of appearance.
         self._tracked: dict[Connection, Flow] = {}
         #: By the key of that flow, connections of which both sides have ended: much may still come late.
         self._ended: dict[bytes, EndedFlows] = {}
-        self._count = 0
+        self._name = name or _Counted()
         self._shared = Shared(recent)
         self._recent = self._shared.recent
         #: Flows with a hole, and when all of them are to be looked at next.
@@ -94,6 +103,12 @@ class Streams:
     def pass_to(self, segment: Segment) -> None:
         """Note that this is the newest segment of all."""
         self._last = segment
+
+    def rest(self) -> Collection[Connection]:
+        """The connections of which more may come; what no later segment needs is let go."""
+        if self._last is not None:
+            self._last = self._last._replace(payload=b"")
+        return {*self._tracked, *(ended.connection for ended in self._ended.values())}
 
     def end(self) -> list[Item]:
         """What remains when the capture ends: held bytes, holes, and the end of each side that had none."""
@@ -159,8 +174,7 @@ class Streams:
         key, sender, receiver = segment.flow, segment.src + segment.flow[-4:-2], segment.dst + segment.flow[-2:]
         by_client = self._is_by_client(segment)
         ends = (sender, receiver) if by_client else (receiver, sender)
-        connection = Connection(self._count, *ends, segment.time_ns)
-        self._count += 1
+        connection = Connection(self._name(segment), *ends, segment.time_ns)
         mine: Side = "client" if by_client else "server"
         theirs: Side = "server" if by_client else "client"
         flow = self._flows[key] = Flow(key, connection, mine, self._shared)
@@ -304,6 +318,17 @@ class Streams:
             self._look_at(flow, now, out)
         for connection in {flow.connection for flow in waiting if flow.connection.closed}:
             self._put_away(connection)
+
+
+class _Counted:
+    """Names connections by counting them from 0."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, segment: Segment) -> int:
+        self._count += 1
+        return self._count - 1
 
 
 def _is_bare(segment: Segment) -> bool:

@@ -90,8 +90,14 @@ def _table_of(packets: Sequence[Packet]) -> PacketTable:
 
 def read_pcap_tables(source: Source, table_bytes: int = TABLE_BYTES) -> Iterator[PacketTable]:
     """The packets of a pcap file, as `read_pcap`. One that is larger than a table is a table by itself."""
-    variant, link_type = read_head(source)
-    number, failure, is_guessed = 1, None, False
+    return read_record_tables(source, *read_head(source), table_bytes=table_bytes)
+
+
+def read_record_tables(
+    source: Source, variant: Variant, link_type: int, number: int = 1, table_bytes: int = TABLE_BYTES
+) -> Iterator[PacketTable]:
+    """The packets of all records from the window on, of which the first is number `number`."""
+    failure, is_guessed = None, False
     while True:
         # What is sound before a damage may be more than a table.
         failure = failure or filled(source, table_bytes)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool import limits
-from wiretool.commands.options import FaultRules, OutputFile, Seed
+from wiretool.commands.options import FaultRules, OutputFile, Seed, path_from
 
 app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 
@@ -14,35 +14,64 @@ app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 @app.callback(invoke_without_command=True)
 def bench(
     context: typer.Context,
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="whose server is loaded")] = "pravega",
+    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="whose server is loaded: pravega")] = None,
     appenders: Annotated[
         int | None,
         typer.Option(min=1, max=limits.BENCH_USERS_MAX, metavar="N", help="users that append, a connection each: 64"),
     ] = None,
     fetchers: Annotated[
-        int, typer.Option(min=0, max=limits.BENCH_USERS_MAX, metavar="M", help="users that read what is written")
-    ] = 0,
+        int | None,
+        typer.Option(min=0, max=limits.BENCH_USERS_MAX, metavar="M", help="users that read what is written: 0"),
+    ] = None,
     target: Annotated[str, typer.Option(metavar="ADDRESS", help="the server; without it a mock is started")] = "",
+    controller: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Pravega: make a stream through this controller and load its stores; --target says where those are",
+        ),
+    ] = "",
+    user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Pravega: who asks the controller")] = "",
     allow_remote: Annotated[
-        list[str] | None, typer.Option(metavar="HOST", help="let this other machine be the target")
+        list[str] | None, typer.Option(metavar="HOST", help="let this other machine be the target, controller or store")
     ] = None,
     duration: Annotated[str, typer.Option(metavar="TIME", help="how long is measured: 10, 10s or 2m")] = "10s",
     warmup: Annotated[str, typer.Option(metavar="TIME", help="load before that, which does not count")] = "2s",
     ramp: Annotated[str, typer.Option(metavar="TIME", help="before the warm-up, while users begin one by one")] = "0s",
     rate: Annotated[
-        str, typer.Option(metavar="R", help="appends a second, on schedule: 5000 or 5k; Offramp: the mock's messages")
-    ] = "",
-    event_size: Annotated[str, typer.Option(metavar="N|DIST", help="bytes of an event: 100, uniform:100-1K")] = "100",
+        str | None,
+        typer.Option(metavar="R", help="appends a second, on schedule: 5000 or 5k; Offramp: the mock's messages"),
+    ] = None,
+    event_size: Annotated[
+        str | None, typer.Option(metavar="N|DIST", help="bytes of an event, or uniform:100-1K: 100")
+    ] = None,
     batch: Annotated[
         int | None,
         typer.Option(
-            min=1, max=100_000, metavar="N", help="events of one append: 1; Offramp: messages asked for: 1000"
+            min=1,
+            max=limits.BENCH_BATCH_MAX,
+            metavar="N",
+            help="events of one append: 1; Offramp: messages asked for: 1000",
         ),
     ] = None,
-    pipeline: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="appends of a user on the way")] = 1,
-    segments: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="segments that are written to")] = 1,
+    pipeline: Annotated[
+        int | None,
+        typer.Option(min=1, max=limits.BENCH_PIPELINE_MAX, metavar="N", help="appends of a user on the way: 1"),
+    ] = None,
+    segments: Annotated[
+        int | None,
+        typer.Option(min=1, max=limits.BENCH_SEGMENTS_MAX, metavar="N", help="segments that are written to: 1"),
+    ] = None,
     conditional: Annotated[
-        bool, typer.Option("--conditional", help="Pravega: append if the segment is as long as it was left")
+        bool | None,
+        typer.Option("--conditional/--no-conditional", help="Pravega: append if the segment is as long as it was left"),
+    ] = None,
+    from_capture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=path_from, help="fit what is not said to the appends in a recording"),
+    ] = None,
+    backlog: Annotated[
+        bool, typer.Option("--backlog", help="write while nobody reads, then let the fetchers read all of it")
     ] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: the road of the target that is read")] = "",
     verify: Annotated[
@@ -72,12 +101,16 @@ def bench(
     hdr_log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write each second's histograms, for HdrHistogram's tools")
     ] = None,
+    keep_slow: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the slowest hundred exchanges as pcapng")
+    ] = None,
     threshold: Annotated[
         list[str] | None, typer.Option(metavar="RULE", help="such as 'append.p99 < 5ms'; else exit 1")
     ] = None,
 ) -> None:
     """Load a server, measure throughput and latency, and check that it kept what it acknowledged."""
-    from wiretool.commands.benching import Reports, Spread, Wishes, run_bench, run_worker
+    from wiretool.commands.bench_wishes import Reports, Spread, Wishes
+    from wiretool.commands.benching import run_bench, run_worker
     from wiretool.load.planning import Load
 
     if context.invoked_subcommand is not None:
@@ -98,11 +131,25 @@ def bench(
         pipeline=pipeline,
         segments=segments,
         is_conditional=conditional,
+        has_backlog=backlog,
         road=road,
         seed=seed,
+        keep_slow=0 if keep_slow is None else limits.BENCH_SLOW_MAX,
     )
-    wishes = Wishes(load, target, allow_remote or (), verify, fault or (), sample_pid, spread, web)
-    raise typer.Exit(run_bench(wishes, Reports(json, csv, html, junit, hdr_log, threshold or ())))
+    wishes = Wishes(
+        load,
+        target,
+        allow_remote or (),
+        verify,
+        fault or (),
+        sample_pid,
+        spread,
+        web,
+        controller=controller,
+        user=user,
+        from_capture=from_capture,
+    )
+    raise typer.Exit(run_bench(wishes, Reports(json, csv, html, junit, hdr_log, threshold or (), keep_slow)))
 
 
 @app.command()

@@ -3,91 +3,42 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
+from wiretool.commands.bench_fitting import fitted
+from wiretool.commands.bench_wishes import (
+    HDR_LOG,
+    KEEP_SLOW,
+    Reports,
+    Spread,
+    Wishes,
+    check_wishes,
+    options_of,
+    orders_for,
+    planned,
+)
 from wiretool.commands.interrupts import handled_by
 from wiretool.commands.options import tell
 from wiretool.errors import PeerError, Stopped, UsageError
+from wiretool.sinks.printable import printable
 
 if TYPE_CHECKING:
     from wiretool.load.bench import Bench
-    from wiretool.load.intervals import Orders
+    from wiretool.load.findings import Outcome as Checked
     from wiretool.load.plan import Plan
-    from wiretool.load.planning import Load
     from wiretool.load.result import Result
-    from wiretool.load.thresholds import Outcome
+    from wiretool.load.streams import RunStream
+    from wiretool.load.thresholds import Outcome, Threshold
     from wiretool.load.totals import Totals
     from wiretool.sinks.output import Output
 
 #: Exit codes: a finding, a server that was not there any more, and a defect of ours.
 FOUND, UNREACHED, DEFECT = 1, 4, 70
-HDR_LOG = "--hdr-log"
 #: How long a worker waits for its master, and how often it looks.
 MASTER_S, LOOK_S = 10.0, 0.1
-#: Where a master of Locust listens.
-LOCUST_PORT = 5557
-#: And where its page is.
-PAGE_PORT = 8089
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How the load is spread: over processes here, or over workers that come to a master."""
-
-    processes: int = 1
-    is_master: bool = False
-    expected: int = 1
-    master: str = ""
-
-    def address(self) -> tuple[str, int]:
-        """Where the master listens."""
-        from wiretool.net.addresses import address_from
-
-        return address_from(self.master, option="--master-address", port=LOCUST_PORT)
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What was asked for, as it was written."""
-
-    load: "Load"
-    target: str
-    allowed: Sequence[str]
-    verify: bool | None
-    faults: Sequence[str]
-    sample_pid: int | None
-    spread: Spread
-    #: Where Locust's page is to be; empty for nowhere.
-    web: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reports:
-    """Where what came of it is written, and what it is held against."""
-
-    json: Path | None = None
-    csv: Path | None = None
-    html: Path | None = None
-    junit: Path | None = None
-    hdr_log: Path | None = None
-    thresholds: Sequence[str] = ()
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """Where, by option; the reports are called as their options are."""
-        named = {
-            "--json": self.json,
-            "--csv": self.csv,
-            "--html": self.html,
-            "--junit": self.junit,
-            HDR_LOG: self.hdr_log,
-        }
-        return {option: path for option, path in named.items() if path is not None}
 
 
 def run_bench(wishes: Wishes, reports: Reports) -> int:
@@ -98,19 +49,56 @@ def run_bench(wishes: Wishes, reports: Reports) -> int:
 
     thresholds = [threshold_from(text) for text in reports.thresholds]
     check_wishes(wishes)
+    wishes = fitted(wishes)
     with ExitStack() as stack:
-        outputs = opened(reports, stack)
+        outputs = opened(reports, stack, inputs=[wishes.from_capture] if wishes.from_capture else ())
         with ExitStack() as running:
-            plan, pid = planned(wishes, running)
+            plan, pid, stream = planned(wishes, running)
+            check_operations(thresholds, plan)
             bench = bench_for(plan, pid, outputs.pop(HDR_LOG, None), running)
             with load_process() as load, handled_by(lambda number, _: _stop(bench, load.stop, number)):
                 bench.run(load, orders_for(wishes, plan), on_listening=lambda port: workers_for(wishes, port, running))
-            checked = bench.verify() if plan.is_verified else None
+            checked = checked_and_cleared(bench, stream)
             result = bench.result(options_of(wishes, plan), checked)
+        write_kept(bench, outputs.pop(KEEP_SLOW, None))
         outcomes = check_thresholds(thresholds, result)
         for name, output in outputs.items():
             write_report(result, output, name.removeprefix("--"), outcomes=outcomes)
     return exit_code(bench, result, outcomes)
+
+
+def checked_and_cleared(bench: "Bench", stream: "RunStream | None") -> "Checked | None":
+    """What is found in what was written, if it is to be checked; a stream that was made for it is taken away."""
+    if stream is not None:
+        bench.renew = stream.renewed
+    checked = bench.verify() if bench.plan.is_verified else None
+    if stream is not None and (left := stream.remove()):
+        bench.remarks.append(left)
+    return checked
+
+
+def write_kept(bench: "Bench", output: "Output | None") -> None:
+    """Write the slowest exchanges, if they are wanted, and say how slow they are."""
+    from wiretool.load.report import line_on, write_slow
+
+    if output is not None:
+        write_slow(bench.slow, output, bench.plan.protocol)
+        tell(f"{output.name}: {line_on(bench.slow)}")
+
+
+def check_operations(thresholds: "Sequence[Threshold]", plan: "Plan") -> None:
+    """UsageError for a threshold on what such a load never does."""
+    from wiretool.codec.jsonform import nearest
+    from wiretool.load.planning import operations_of
+
+    done = operations_of(plan.protocol)
+    for threshold in thresholds:
+        if threshold.operation not in done:
+            name = printable(threshold.operation)
+            raise UsageError(
+                f"--threshold {threshold.text!r}: {plan.protocol} has no operation {name!r}"
+                f"{nearest(threshold.operation, done)}; there are {', '.join(done)}"
+            )
 
 
 def _stop(bench: "Bench", stop: Callable[[], None], number: int) -> None:
@@ -121,106 +109,23 @@ def _stop(bench: "Bench", stop: Callable[[], None], number: int) -> None:
     stop()
 
 
-# -- wishes ------------------------------------------------------------------------------------------------------------
-
-
-def opened(reports: Reports, stack: ExitStack) -> "dict[str, Output]":
+def opened(reports: Reports, stack: ExitStack, *, inputs: Sequence[Path] = ()) -> "dict[str, Output]":
     """The files that are written, by option, and standard output as `text`.
 
     UsageError where one cannot be written, or two would be one; nothing is lost before there is something to write.
     """
     from wiretool.sinks.output import open_output
 
+    if str(reports.keep_slow) == "-":
+        raise UsageError(f"{KEEP_SLOW} -: the report goes to standard output, and a capture is no text: give a file")
     for (one, path), (other, other_path) in combinations(reports.files.items(), 2):
         if path.absolute() == other_path.absolute():
             raise UsageError(f"{one} and {other} would both be written to {path}: give one a file of its own")
     outputs = {
-        option: stack.enter_context(open_output(path, at_once=option == HDR_LOG))
+        option: stack.enter_context(open_output(path, at_once=option == HDR_LOG, inputs=inputs))
         for option, path in reports.files.items()
     }
     return {**outputs, "text": stack.enter_context(open_output(None))}
-
-
-def check_wishes(wishes: Wishes) -> None:
-    """UsageError where wishes contradict each other."""
-    if wishes.target and wishes.faults:
-        raise UsageError("--fault is for the mock; with --target, stand a tap before the server")
-    if wishes.load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
-        raise UsageError("--conditional: one load process has to know whose segment is whose; leave --processes at 1")
-    if wishes.sample_pid is not None and not wishes.target:
-        raise UsageError("--sample-pid goes with --target: the mock is watched in any case")
-    if wishes.target and wishes.load.protocol == "offramp":
-        if not wishes.load.road:
-            raise UsageError("--target with offramp wants --road NAME, a road that it has")
-        if wishes.load.rate:
-            raise UsageError(f"--rate {wishes.load.rate}: what comes to the roads of a target is not ours to say")
-
-
-def planned(wishes: Wishes, stack: ExitStack) -> "tuple[Plan, int | None]":
-    """The plan, and the process that is loaded, where that is known: a mock is started where there is no target."""
-    from wiretool.load.children import mock_server
-    from wiretool.load.link import Link
-    from wiretool.load.planning import plan_from
-
-    is_verified = not wishes.target if wishes.verify is None else wishes.verify
-    plan = plan_from(wishes.load, is_verified=is_verified, run=uuid4().hex[:8])
-    if wishes.target:
-        plan = plan.on(*address_for(wishes))
-        Link(plan.host, plan.port).close()
-        return plan, wishes.sample_pid
-    mock = stack.enter_context(
-        mock_server(plan.protocol, seed=plan.seed, faults=wishes.faults, run_s=plan.whole_s, feed_per_s=plan.feed_per_s)
-    )
-    return plan.on(*mock.address), mock.pid
-
-
-def address_for(wishes: Wishes) -> tuple[str, int]:
-    """Where the target is; UsageError where it is on another machine that was not allowed."""
-    from wiretool.net.addresses import address_from, is_loopback
-
-    address = address_from(wishes.target, option="--target")
-    if not is_loopback(address.host) and address.host not in wishes.allowed:
-        raise UsageError(f"--target {address} is another machine; if that is meant, --allow-remote {address.host}")
-    return address.host, address.port
-
-
-def options_of(wishes: Wishes, plan: "Plan") -> dict[str, object]:
-    """All options with what they came to, for the report."""
-    import msgspec
-
-    told = {"target": wishes.target or "a mock", "fault": list(wishes.faults), **msgspec.to_builtins(plan)}
-    return {name: value for name, value in told.items() if name not in ("host", "port", "run")}
-
-
-# -- several processes -------------------------------------------------------------------------------------------------
-
-
-def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
-    """What the load process is told: to do it all, or to be the master of others."""
-    from wiretool.load.intervals import Orders
-
-    spread = wishes.spread
-    page_host, page_port = page_for(wishes)
-    orders = Orders(plan=plan, page_host=page_host, page_port=page_port)
-    if spread.is_master:
-        orders.host, orders.port = spread.address()
-        orders.role, orders.workers = "master", spread.expected
-    elif spread.processes > 1:
-        orders.role, orders.workers = "master", spread.processes
-    return orders
-
-
-def page_for(wishes: Wishes) -> tuple[str, int]:
-    """Where Locust's page is to be; port 0 for nowhere. UsageError where nothing can be served there."""
-    from wiretool.load.link import check_free
-    from wiretool.net.addresses import address_from
-
-    if not wishes.web:
-        return "", 0
-    address = address_from(wishes.web, option="--web", port=PAGE_PORT)
-    check_free(*address, option="--web")
-    tell(f"Locust's page is at http://{address} while it runs")
-    return address
 
 
 def workers_for(wishes: Wishes, port: int, stack: ExitStack) -> None:
@@ -255,7 +160,7 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
         while (said := load.next()) is not None:
             assert not isinstance(said, Listening)
             if isinstance(said, Ready):
-                bench = Bench(said.plan, log=None if log is None else HdrLog(log.write, said.plan.duration_s))
+                bench = Bench(said.plan, log=None if log is None else HdrLog(log.write, said.plan.end_s))
             if bench is not None:
                 bench.hear(said)
         if bench is None:
@@ -291,7 +196,7 @@ def bench_for(plan: "Plan", pid: int | None, log: "Output | None", stack: ExitSt
     return Bench(
         plan,
         sampler=None if pid is None else Sampler(pid),
-        log=None if log is None else HdrLog(log.write, plan.duration_s),
+        log=None if log is None else HdrLog(log.write, plan.end_s),
         on_second=stack.enter_context(watching(plan)),
     )
 

@@ -88,7 +88,7 @@ def cut_out(wanted: Slicing, chosen: "Chosen", packets: "Packets") -> CaptureErr
 
 
 def up_to_damage(
-    captures: Sequence[Path],
+    captures: "Sequence[Path | BinaryIO]",
     name: str,
     read: "Callable[[Sequence[Path | BinaryIO]], Iterator[T]]",
     take: Callable[[T], None],

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from wiretool.load.users.offramp import OfframpConsumer
     from wiretool.load.users.pravega import PravegaAppender, PravegaFetcher
-    from wiretool.load.users.pravega_draft import PravegaDraftAppender
-    from wiretool.load.users.sbp import SbpAppender
-    from wiretool.load.users.sbp_0_1 import SbpBatchAppender
+    from wiretool.load.users.pravega_draft import PravegaDraftAppender, PravegaDraftFetcher
+    from wiretool.load.users.sbp import SbpAppender, SbpFetcher
+    from wiretool.load.users.sbp_0_1 import SbpBatchAppender, SbpBatchFetcher
 
 #: Where each user class is.
 _HOMES = {
@@ -19,17 +19,23 @@ _HOMES = {
     "PravegaAppender": "wiretool.load.users.pravega",
     "PravegaFetcher": "wiretool.load.users.pravega",
     "PravegaDraftAppender": "wiretool.load.users.pravega_draft",
+    "PravegaDraftFetcher": "wiretool.load.users.pravega_draft",
     "SbpAppender": "wiretool.load.users.sbp",
     "SbpBatchAppender": "wiretool.load.users.sbp_0_1",
+    "SbpBatchFetcher": "wiretool.load.users.sbp_0_1",
+    "SbpFetcher": "wiretool.load.users.sbp",
 }
 
 __all__ = [
     "OfframpConsumer",
     "PravegaAppender",
     "PravegaDraftAppender",
+    "PravegaDraftFetcher",
     "PravegaFetcher",
     "SbpAppender",
     "SbpBatchAppender",
+    "SbpBatchFetcher",
+    "SbpFetcher",
 ]
 
 

@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from wiretool import __version__
-from wiretool.errors import PeerError, Unmet, WiretoolError
+from wiretool.errors import PeerError, Stopped, Unmet, WiretoolError
+from wiretool.load.backlog import FETCH, backlog_of, drained_in, joined, undrained_texts
 from wiretool.load.children import Load
 from wiretool.load.closing import read_back
 from wiretool.load.findings import Outcome, distinct, verification_of
 from wiretool.load.hdr_log import HdrLog
 from wiretool.load.health import reasons_from, remarks_from
-from wiretool.load.intervals import Ended, Interval, Listening, Orders, Ready
+from wiretool.load.intervals import Drained, Ended, Interval, Listening, Orders, Ready, Written
 from wiretool.load.plan import Plan
 from wiretool.load.result import Operation, Result, Verification
 from wiretool.load.sampling import Sampler
+from wiretool.load.slow import Slow, SlowOnes
 from wiretool.load.totals import Gathering, MergedSecond, Totals
 
 #: What a run may be shorter than planned by, with nobody having stopped it.
@@ -34,19 +36,28 @@ class Bench:
     totals: Totals = field(init=False)
     gathering: Gathering = field(default_factory=Gathering)
     ended: list[Ended] = field(default_factory=list)
+    #: What each process has added to a backlog.
+    written: list[Written] = field(default_factory=list)
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     #: The signal that asked for an early end; 0 where none did.
     stopped_by: int = 0
     #: Why what was written could not be read back.
     unread: WiretoolError | None = None
+    #: The plan as it is to be read back: what was good for the load may be too old by then.
+    renew: Callable[[Plan], Plan] = lambda plan: plan
+    #: The exchanges that took longest, where they are kept.
+    slow: SlowOnes = field(init=False)
+    #: What else is to be remarked.
+    remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.totals = Totals(self.plan.duration_s)
+        self.slow = SlowOnes(self.plan.keep_slow)
+        self.totals = Totals(self.plan.duration_s, self.plan.end_s)
 
     def run(self, load: Load, orders: Orders, *, on_listening: Callable[[int], None] = lambda port: None) -> None:
         """From the orders to the last word of the load process; a master listens at a port, `on_listening` is told.
 
-        PeerError where it says nothing.
+        PeerError where it says nothing, Stopped where it was stopped before it could.
         """
         load.order(orders)
         self.gathering = Gathering(orders.workers)
@@ -55,15 +66,23 @@ class Bench:
                 on_listening(said.port)
             else:
                 self.hear(said)
+        if not self.ended and self.stopped_by:
+            raise Stopped(self.stopped_by)
         if not self.ended:
             raise PeerError("the load process ended without a word; what it said on standard error is above")
 
-    def hear(self, said: Ready | Interval | Ended) -> None:
+    def hear(self, said: Ready | Interval | Written | Slow | Ended) -> None:
         """Take what a load process says of its run."""
         if isinstance(said, Interval):
             self._take(self.gathering.add(said))
         elif isinstance(said, Ready):
             self.began_at = datetime.now(UTC)
+            if self.sampler is not None:
+                self.sampler.begin()
+        elif isinstance(said, Written):
+            self.written.append(said)
+        elif isinstance(said, Slow):
+            self.slow.add(said)
         else:
             self._take(self.gathering.leave(said.worker))
             self.ended.append(said)
@@ -71,10 +90,10 @@ class Bench:
     def _take(self, seconds: list[MergedSecond]) -> None:
         for merged in seconds:
             self.totals.add(merged)
-            if self.log is not None:
-                self.log.add(merged)
             if self.sampler is not None and (sample := self.sampler.sample()) is not None:
                 self.totals.sampled(merged.second, *sample)
+            if self.log is not None:
+                self.log.add(merged)
             self.on_second(self.totals)
 
     @property
@@ -90,7 +109,7 @@ class Bench:
     def verify(self) -> Outcome | None:
         """What is found where the events were written; None where they cannot be read, which is kept."""
         try:
-            return read_back(self.plan, [writer for ended in self.ended for writer in ended.writers])
+            return read_back(self.renew(self.plan), [writer for ended in self.ended for writer in ended.writers])
         except (PeerError, Unmet) as err:
             self.unread = err
             return None
@@ -98,18 +117,21 @@ class Bench:
     def result(self, options: Mapping[str, object], outcome: Outcome | None) -> Result:
         """The report."""
         plan, seconds = self.plan, self.totals.seconds
-        measured_s = min((ended.duration_s for ended in self.ended), default=0.0)
+        measured_s = max((ended.duration_s for ended in self.ended), default=0.0)
+        drained = drained_in([ended.drained for ended in self.ended if ended.drained is not None])
+        operations = self._operations(measured_s, 0.0 if drained is None else drained.lasted_s)
         reasons = reasons_from(seconds, plan)
         return Result(
             valid=not reasons,
             reasons=reasons,
-            remarks=[*self._remarks(measured_s), *remarks_from(seconds, plan)],
+            remarks=[*self._remarks(measured_s, drained), *remarks_from(seconds, plan)],
             options=dict(options),
             versions=versions(),
             began_at=self.began_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             duration_s=measured_s,
-            operations=self._operations(measured_s),
+            operations=operations,
             verification=self._verification(outcome),
+            backlog=None if drained is None else backlog_of(joined(self.written), drained, operations.get(FETCH)),
             seconds=seconds,
         )
 
@@ -122,8 +144,8 @@ class Bench:
             return Verification(is_on=False)
         return verification_of(outcome or Outcome(), fetched)
 
-    def _operations(self, measured_s: float) -> dict[str, Operation]:
-        operations = self.totals.operations(measured_s)
+    def _operations(self, measured_s: float, drain_s: float) -> dict[str, Operation]:
+        operations = self.totals.operations(measured_s, drain_s)
         for ended in self.ended:
             for name, (count, since_us) in ended.unfinished.items():
                 if name in operations:
@@ -131,15 +153,20 @@ class Bench:
                     operations[name].unfinished_us = max(operations[name].unfinished_us, since_us)
         return operations
 
-    def _remarks(self, measured_s: float) -> list[str]:
+    def _remarks(self, measured_s: float, drained: Drained | None) -> list[str]:
         remarks = []
         if self.failure:
             remarks.append(f"it ended early: {self.failure}")
         if self.unread is not None:
             remarks.append(f"what was written could not be read back: {self.unread}")
-        if not self.failure and (self.stopped_by or measured_s < self.plan.duration_s - SHORT_S):
+        is_short = measured_s < self.plan.duration_s - SHORT_S
+        if not self.failure and (is_short or (self.stopped_by and drained is None)):
             remarks.append(f"it was stopped after {measured_s:.3g} of {self.plan.duration_s:g} s")
-        return remarks
+        if self.stopped_by and drained is not None:
+            remarks.append("it was stopped while the backlog was read")
+        if self.plan.has_backlog:
+            remarks += undrained_texts(joined(self.written), drained, self.plan.fetchers)
+        return [*remarks, *self.remarks]
 
 
 def versions() -> dict[str, str]:

@@ -6,13 +6,13 @@ whatever looks odd there goes event by event, the way that is here, which is the
 
 from collections.abc import Mapping
 
+from wiretool import limits
 from wiretool.codec.marks import MARK_BYTES
 from wiretool.load.checking_rows import NUMBER_MAX, ROWS_MIN, Rows, RowsReader
 from wiretool.load.events import Filler, Head, tag_of
 from wiretool.load.findings import Finding, Findings, Kind, Outcome
 from wiretool.load.judging import SHOWN_BYTES, Judge, is_good
 from wiretool.load.order import Arrived
-from wiretool.load.sizes import EVENT_BYTES_MAX
 
 #: Bytes of a body by which its beginning is looked for.
 _BEGIN_BYTES = 8
@@ -156,7 +156,7 @@ class Checker:
         if len(data) - at < self._width:
             return at + self._width
         size = self._head.size_at(data, at)
-        return at + self._width + size if 0 < size <= EVENT_BYTES_MAX else -1
+        return at + self._width + size if 0 < size <= limits.BENCH_EVENT_BYTES_MAX else -1
 
     def _want(self, count: int, at: int) -> int:
         self._wanted = count
@@ -203,7 +203,7 @@ class Checker:
             self._tell_broken(data, at, begin)
             self._lost_at = -1
             return stop
-        stop = max(at, len(data) - EVENT_BYTES_MAX - self._width)
+        stop = max(at, len(data) - limits.BENCH_EVENT_BYTES_MAX - self._width)
         self._judge.pass_by(data, at, stop, self._offset + at)
         # Half as much again, so that one byte is not searched many times.
         return self._want((len(data) - stop) * 3 // 2 + _LOOK_BYTES, stop)

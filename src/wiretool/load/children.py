@@ -1,7 +1,6 @@
 """The processes of a run: the mock that is loaded where no target is named, and those that make the load."""
 
 import json
-import signal
 import subprocess
 import sys
 import tempfile
@@ -83,8 +82,8 @@ class Load:
         return _SAID.decode(line) if line else None
 
     def stop(self) -> None:
-        """Ask it to end the run early; what it measured it still says."""
-        self._child.send_signal(signal.SIGINT)
+        """Ask it to end the run early; what it measured it still says, if it has come as far as that."""
+        self._child.terminate()
 
 
 @contextmanager

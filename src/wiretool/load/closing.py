@@ -6,11 +6,13 @@ from itertools import groupby
 
 from wiretool.load.checking import Checker
 from wiretool.load.events import Filler, Head
-from wiretool.load.findings import NOTHING, Outcome, joined
+from wiretool.load.findings import NOTHING, Kind, Outcome, events_named, joined
 from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
 from wiretool.load.plan import Plan
 from wiretool.load.wire.choose import DIALECTS, Reader
+from wiretool.load.wire.pravega import Store
+from wiretool.sinks.printable import printable
 
 
 def read_back(plan: Plan, writers: Iterable[Writer]) -> Outcome:
@@ -19,9 +21,21 @@ def read_back(plan: Plan, writers: Iterable[Writer]) -> Outcome:
         return NOTHING
     dialect = DIALECTS[plan.protocol]
     filler = Filler(plan.seed)
-    with closing(Link(plan.host, plan.port)) as link:
-        reader = dialect.reader(link)
-        return joined([_checked(reader, dialect.head, plan, filler, list(some)) for some in _by_segment(writers)])
+    found: list[Outcome] = []
+    for address, those in _by_store(plan, writers).items():
+        with closing(Link(*address)) as link:
+            reader = Store(link, plan.token) if plan.places else dialect.reader(link)
+            found += [_checked(reader, dialect.head, plan, filler, list(some)) for some in _by_segment(those)]
+    return joined(found)
+
+
+def _by_store(plan: Plan, writers: Iterable[Writer]) -> dict[tuple[str, int], list[Writer]]:
+    """Those whose segments are on the same server, by where that is."""
+    where = {place.segment: (place.host, place.port) for place in plan.places}
+    stores: dict[tuple[str, int], list[Writer]] = {}
+    for writer in writers:
+        stores.setdefault(where.get(writer.segment, (plan.host, plan.port)), []).append(writer)
+    return stores
 
 
 def _by_segment(writers: Iterable[Writer]) -> Iterator[Iterator[Writer]]:
@@ -34,9 +48,29 @@ def _segment_of(writer: Writer) -> str:
 
 def _checked(reader: Reader, head: Head, plan: Plan, filler: Filler, writers: list[Writer]) -> Outcome:
     """What is found in the one segment of these writers."""
-    checker = Checker(writers[0].segment, run=plan.run, head=head, filler=filler)
-    for piece in reader.read(writers[0].segment):
+    segment = writers[0].segment
+    newest = {writer.key: writer for writer in writers}
+    checker = Checker(segment, run=plan.run, head=head, filler=filler)
+    for piece in reader.read(segment):
         checker.feed(piece)
-    return checker.end(
-        {writer.key: writer.acknowledged for writer in writers}, {writer.key: writer.sent for writer in writers}
+    here = checker.end(
+        {key: writer.acknowledged for key, writer in newest.items()},
+        {key: writer.sent for key, writer in newest.items()},
+    )
+    return joined([_forgotten(segment, [writer for writer in writers if writer is not newest[writer.key]]), here])
+
+
+def _forgotten(segment: str, writers: list[Writer]) -> Outcome:
+    """What was found of those who wrote to another stream of that name: a server that was begun anew counts from 1."""
+    lost = [writer for writer in writers if writer.acknowledged]
+    findings = [
+        f"{Kind.LOST}: segment {printable(segment)}: {events_named(writer.key, 1, writer.acknowledged)}: "
+        "the server has forgotten the stream that had them, and gave its name to another"
+        for writer in lost
+    ]
+    return Outcome(
+        acknowledged=sum(writer.acknowledged for writer in lost),
+        found=len(lost),
+        kinds={Kind.LOST: len(lost)} if lost else {},
+        findings=findings,
     )

@@ -5,6 +5,8 @@ that counts as `consume` where none of them came to the road later, by the time 
 came to the road since this began, it counts as `tail` how long each took from then until it was here, to a millisecond.
 Both clocks must be the same for that: from a server on another machine all counts as `consume`, the waiting for
 messages included.
+
+Messages count with their REQUEST, once all of it has come; those of one that had to wait count as `tail`, as they come.
 """
 
 from collections import deque
@@ -14,8 +16,11 @@ from math import inf
 from time import time
 from typing import NamedTuple
 
-from wiretool.load.findings import KEPT_MAX, NOTHING, Outcome
+from wiretool import limits
+from wiretool.load.findings import NOTHING, Outcome
+from wiretool.load.keeping import Keeper, frames_in
 from wiretool.load.link import Link
+from wiretool.load.meter import Samples
 from wiretool.load.session import Session
 from wiretool.load.wire.offramp import Answer, Arrival, Assignment, Stream
 from wiretool.sinks.printable import printable
@@ -82,7 +87,7 @@ class Offsets:
     def _add(self, kind: str, partition: int, words: str) -> None:
         self.found += 1
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        if len(self.findings) < KEPT_MAX:
+        if len(self.findings) < limits.BENCH_FINDINGS_MAX:
             self.findings.append(f"{kind}: road {self._road}, partition {partition}: {words}")
 
     def outcome(self) -> Outcome:
@@ -98,10 +103,15 @@ class Round:
     sent_s: float
     #: The same by the clock that messages have, milliseconds since 1970.
     sent_ms: float
+    #: What asked for them.
+    request: bytes = b""
     #: Whether some of them came to the road later.
     has_waited: bool = False
     #: Whether more was asked for than was to come.
     is_probed: bool = False
+    #: What has come and is not counted yet.
+    events: int = 0
+    bytes: int = 0
     #: By partition, what to commit.
     offsets: dict[int, int] = field(default_factory=dict)
 
@@ -111,6 +121,7 @@ class Commit(NamedTuple):
 
     offsets: Mapping[int, int]
     sent_s: float
+    request: bytes
 
 
 class Consuming:
@@ -134,6 +145,10 @@ class Consuming:
         self._now_ms = now_ms
         self._consume, self._tail = session.samples("consume"), session.samples("tail")
         self._commit = session.samples("commit")
+        self._road = road
+        #: What keeps the slowest exchanges on the connection that there is, if anybody wants them.
+        self.keeper: Keeper | None = None
+        self._is_told_apart = False
         self._offsets = Offsets(road) if is_verified else None
         self._rounds: deque[Round] = deque()
         self._commits: dict[str, Commit] = {}
@@ -170,6 +185,23 @@ class Consuming:
         self._rounds[0].is_probed = True
         return stream.request(1)
 
+    def hear(self, stream: Stream, data: bytes) -> bytes:
+        """What the server said in these bytes; what to say to that. What took long is kept if anybody wants it."""
+        keeper = self.keeper
+        self._is_told_apart = keeper is not None and keeper.is_slow(self._oldest_s())
+        if keeper is None or not self._is_told_apart:
+            return self.take(stream, stream.feed(data))
+        said = []
+        for part, frame in frames_in(stream, data):
+            keeper.reply(frame)
+            said.append(self.take(stream, stream.feed(part)))
+        return b"".join(said)
+
+    def _oldest_s(self) -> float:
+        """When the oldest was sent of what is on the way; infinity where nothing is."""
+        commit = next(iter(self._commits.values()), None)
+        return min(self._rounds[0].sent_s if self._rounds else inf, inf if commit is None else commit.sent_s)
+
     def take(self, stream: Stream, heard: Iterable[Arrival | Answer | Assignment]) -> bytes:
         """What the server said; what to say to that."""
         now, now_ms = self.session.clock(), self._now_ms()
@@ -191,15 +223,16 @@ class Consuming:
         if not self._rounds:
             return b""  # the time is up
         current = self._rounds[0]
-        samples = self._consume
         if self._is_local and arrival.came_ms is not None and arrival.came_ms >= int(self._began_ms):
             took_s = max(now_ms - arrival.came_ms, 0.0) / 1e3
             self._tail.service.append(took_s)
             self._tail.response.append(took_s)
             if arrival.came_ms >= int(current.sent_ms):
-                samples, current.has_waited = self._tail, True
-        samples.events += 1
-        samples.bytes += arrival.size
+                current.has_waited = True
+        current.events += 1
+        current.bytes += arrival.size
+        if current.has_waited:
+            _count(current, self._tail)
         current.offsets[arrival.partition] = arrival.offset + 1
         current.left -= 1
         return b"" if current.left else self._done(stream, now)
@@ -209,6 +242,10 @@ class Consuming:
         current = self._rounds.popleft()
         if not current.has_waited:
             self._consume.service.append(now - current.sent_s)
+            _count(current, self._consume)
+            if now - current.sent_s > self.session.slowest.floor:
+                what = f"{self._credit:,} messages of road {self._road}, of which the last is shown"
+                self._keep("consume", what, current.sent_s, now, current.request)
         if self.session.is_over:
             return b""
         return b"".join(self._saved(stream, current.offsets)) + self._ask(stream)
@@ -218,12 +255,19 @@ class Consuming:
         items = list(offsets.items())
         for some in (items[at : at + COMMITTED_MAX] for at in range(0, len(items), COMMITTED_MAX)):
             self._named += 1
-            commit = self._commits[str(self._named)] = Commit(dict(some), self.session.clock())
-            yield stream.commit(str(self._named), commit.offsets)
+            name, sent_s = str(self._named), self.session.clock()
+            commit = self._commits[name] = Commit(dict(some), sent_s, stream.commit(name, dict(some)))
+            yield commit.request
 
     def _ask(self, stream: Stream) -> bytes:
-        self._rounds.append(Round(self._credit, self.session.clock(), self._now_ms()))
-        return stream.request(self._credit)
+        request = stream.request(self._credit)
+        self._rounds.append(Round(self._credit, self.session.clock(), self._now_ms(), request=request))
+        return request
+
+    def _keep(self, operation: str, what: str, sent_s: float, now: float, request: bytes) -> None:
+        """An exchange that took long; the frame that came last answers it."""
+        if self.keeper is not None and self._is_told_apart:
+            self.keeper.keep(operation, what, due_s=sent_s, sent_s=sent_s, answered_s=now, request=request)
 
     def _answered(self, answer: Answer, now: float) -> None:
         commit = self._commits.pop(answer.name, None) if answer.name is not None else None
@@ -233,6 +277,9 @@ class Consuming:
             self._commit.errors["a commit was refused"] += 1
         else:
             self._commit.service.append(now - commit.sent_s)
+            if now - commit.sent_s > self.session.slowest.floor:
+                what = f"{len(commit.offsets):,} partitions of road {self._road}"
+                self._keep("commit", what, commit.sent_s, now, commit.request)
             if self._offsets is not None:
                 self._offsets.committed.update(commit.offsets)
 
@@ -250,10 +297,17 @@ class Consuming:
         return len(self._commits), next((commit.sent_s for commit in self._commits.values()), now)
 
 
+def _count(current: Round, samples: Samples) -> None:
+    """The messages of a round that are not counted yet."""
+    samples.events += current.events
+    samples.bytes += current.bytes
+    current.events = current.bytes = 0
+
+
 def consume(link: Link, stream: Stream, consuming: Consuming) -> None:
     """Round after round, until the session is over. Failed where the connection is lost or the server refuses."""
     link.send(consuming.begin(stream))
     while not consuming.is_over:
         data = link.receive_within(LOOK_S)
-        if said := consuming.take(stream, stream.feed(data)) if data else consuming.wait(stream):
+        if said := consuming.hear(stream, data) if data else consuming.wait(stream):
             link.send(said)

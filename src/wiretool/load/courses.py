@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wiretool.errors import DecodeError
+from wiretool.load.backlog import drained_names
 from wiretool.load.figures import measured
 from wiretool.load.histograms import HIGHEST_US, Histogram
 from wiretool.load.result import Moment, Result, Second
@@ -65,15 +66,17 @@ def courses_of(result: Result, name: str) -> Courses:
         return Courses(np.zeros(0), {}, [f"{name} has no whole second"])
     parts = np.array_split(np.arange(len(seconds)), stretches_of(len(seconds)))
     lengths = np.array([len(part) for part in parts], dtype=np.float64)
-    operations = {each: _course(seconds, parts, each, name) for each in result.operations}
+    drained = drained_names(result) & {*result.operations}
+    operations = {each: _course(seconds, parts, each, name) for each in result.operations if each not in drained}
     bare = [each for each, course in operations.items() if course.counts.any() and not course.times]
     remarks = [f"{name} has no histograms of its seconds for {each}: its times have no interval" for each in bare]
+    remarks += [f"{name} did {each} to drain a backlog, which goes as it goes: no interval" for each in sorted(drained)]
     return Courses(lengths, operations, remarks)
 
 
 def whole_seconds(result: Result) -> list[Second]:
-    """The measured seconds that were not cut short by the end, unless there is no other."""
-    seconds = measured(result)
+    """The measured seconds that were not cut short by the end, unless there is no other; those of a drain are none."""
+    seconds = [second for second in measured(result) if not second.is_drain]
     return [each for each in seconds if each.second + 1 <= result.duration_s + 1e-3] or seconds
 
 

@@ -16,18 +16,22 @@ from gevent.event import Event
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
-from wiretool.load.intervals import Ended, Listening, Orders, Ready, Said
+from wiretool.load.backlog import joined
+from wiretool.load.drain import Drain
+from wiretool.load.intervals import Ended, Listening, Orders, Ready, Said, Written
 from wiretool.load.plan import Plan
 from wiretool.load.running import GRACE_S, LOOK_S, SETUP_S, Running
 from wiretool.load.session import Session, worker_name
+from wiretool.load.slowest import Slowest
 from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
 from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
+from wiretool.load.users.spreading import EvenDispatcher
 
 #: The messages: from a worker, and to it.
 GREET, PLANNED, SAID = "wiretool-greet", "wiretool-planned", "wiretool-said"
-PLAN, GO, STOP = "wiretool-plan", "wiretool-go", "wiretool-stop"
+PLAN, GO, DRAIN, STOP = "wiretool-plan", "wiretool-go", "wiretool-drain", "wiretool-stop"
 #: Where in their data the JSON is.
 TEXT = "text"
 #: How long workers may take to come, and one of them may say nothing while it is measured.
@@ -55,7 +59,12 @@ class Master:
         self._say = say
         classes = user_classes(self._plan)
         self._users = sum(classes.values())
-        environment = Environment(user_classes=list(classes), host=self._plan.target, stop_timeout=GRACE_S)
+        environment = Environment(
+            user_classes=list(classes),
+            host=self._plan.target,
+            stop_timeout=GRACE_S,
+            dispatcher_class=EvenDispatcher,
+        )
         self._runner: MasterRunner = environment.create_master_runner(orders.host, orders.port)
         #: By Locust's name of a worker: its number, and when it was last heard.
         self._numbers: dict[str, int] = {}
@@ -63,16 +72,23 @@ class Master:
         self._planned: set[str] = set()
         self._ready: set[str] = set()
         self._ended: set[str] = set()
+        #: What each worker has written, where that is read when all have.
+        self._written: list[Written] = []
         self._is_stopped = False
         for name, listener in ((GREET, self._greeted), (PLANNED, self._was_planned), (SAID, self._heard)):
             self._runner.register_message(name, listener)
         show(environment, orders, self.stop)
-        say(Listening(port=self._runner.server.port))
 
     def run(self) -> None:
-        """To the end of the last worker."""
-        if not self._wait(lambda: len(self._planned) >= self._workers, COME_S):
+        """From where it is said that workers may come to the end of the last one.
+
+        Who hears that may stop it: what is to do so on a signal has to stand before.
+        """
+        self._say(Listening(port=self._runner.server.port))
+        if not self._wait(lambda: self._is_stopped or len(self._planned) >= self._workers, COME_S):
             self._fail(f"{len(self._planned)} of {self._workers} workers came in {COME_S:g} s")
+        elif len(self._planned) < self._workers:
+            self._say(Ended(worker="master", duration_s=0.0))
         else:
             self._runner.start(self._users, spawn_rate=self._users)
             self._wait(self._is_over, SETUP_S + self._plan.whole_s + GRACE_S + SILENT_S)
@@ -102,6 +118,10 @@ class Master:
             if len(self._ready) < self._workers:
                 return
             self._runner.send_message(GO)
+        elif isinstance(said, Written):
+            self._written.append(said)
+            if len(self._written) >= self._workers:
+                self._runner.send_message(DRAIN, packed(joined(self._written)))
         elif isinstance(said, Ended):
             self._ended.add(msg.node_id)
             if said.failure and not self._is_stopped:
@@ -137,9 +157,17 @@ class Worker:
         self._environment = Environment(user_classes=[], stop_timeout=GRACE_S)
         self._runner: WorkerRunner = self._environment.create_worker_runner(orders.host, orders.port)
         self._go = Event()
+        self._drain = Event()
+        #: What all workers have written, once they have.
+        self._written: Written | None = None
         self._over = Event()
         self._session: Session | None = None
-        for name, listener in ((PLAN, self._plan), (GO, lambda **_: self._go.set()), (STOP, lambda **_: self.stop())):
+        for name, listener in (
+            (PLAN, self._plan),
+            (GO, lambda **_: self._go.set()),
+            (DRAIN, self._may_drain),
+            (STOP, lambda **_: self.stop()),
+        ):
             self._runner.register_message(name, listener)
         self._runner.send_message(GREET)
 
@@ -151,6 +179,7 @@ class Worker:
     def stop(self) -> None:
         """End early."""
         self._go.set()
+        self._drain.set()
         if self._session is None:
             self._over.set()
         else:
@@ -159,7 +188,9 @@ class Worker:
     def _plan(self, environment: Environment, msg: Any, **_: Any) -> None:
         """The plan is there: now users can be spawned."""
         given = msgspec.json.decode(msg.data[TEXT], type=Given)
-        self._session = Session(run=given.plan.run, worker_number=given.number, workers=given.workers)
+        drain = Drain() if given.plan.has_backlog else None
+        self._session = Session(run=given.plan.run, worker_number=given.number, workers=given.workers, drain=drain)
+        self._session.slowest = Slowest(given.plan.keep_slow)
         share(environment, self._session)
         environment.user_classes = list(user_classes(given.plan))
         environment.events.test_start.add_listener(  # type: ignore[no-untyped-call]
@@ -171,8 +202,18 @@ class Worker:
         while self._runner.worker_state != "running":
             gevent.sleep(LOOK_S)
         count = partial(feed, self._environment.stats)
-        Running(plan, session, self._say, self._go.wait, count).run(self._runner.target_user_count)
+        Running(plan, session, self._say, self._go.wait, count, self._all_written).run(self._runner.target_user_count)
         self._over.set()
+
+    def _may_drain(self, environment: Environment, msg: Any, **_: Any) -> None:
+        """All workers have written what they write: now it may be read."""
+        self._written = msgspec.json.decode(msg.data[TEXT], type=Written)
+        self._drain.set()
+
+    def _all_written(self, written: Written) -> Written:
+        """What all workers have written, once they have."""
+        self._drain.wait()
+        return self._written or written
 
     def _say(self, said: Said) -> None:
         """Here, and to the master."""

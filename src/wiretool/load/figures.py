@@ -1,36 +1,16 @@
 """Figures in words, as the tables, the page and the findings have them."""
 
 from wiretool.load.result import Operation, Quantiles, Result, Second
-from wiretool.sinks.text.line import duration
+from wiretool.sinks.text.figures import bytes_text, time_text
 from wiretool.sinks.text.stats import counted
 
 #: The quantiles of every report: the field, and how people write it.
 QUANTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "max": "max"}
-_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-
-
-def time_text(time_us: float) -> str:
-    """A time to three digits, of whole microseconds: `412 µs`, `3.20 ms`, `1.04 s`."""
-    return f"{time_us:.0f} µs" if time_us < 999.5 else duration(round(time_us * 1_000))
 
 
 def times_text(quantiles: Quantiles) -> list[str]:
     """The five times, in the order of `QUANTILES`."""
     return [time_text(getattr(quantiles, name)) for name in QUANTILES]
-
-
-def rate_text(per_s: float) -> str:
-    """So many in a second: whole where there are many, else to three digits."""
-    return f"{per_s:,.0f}" if per_s >= 99.95 else f"{per_s:.3g}"
-
-
-def bytes_text(size: float) -> str:
-    """Bytes to three digits: `12.3 MB`."""
-    for factor, unit in _BYTES:
-        if size >= factor * 0.9995:
-            value = size / factor
-            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
-    return f"{size:.0f} B"
 
 
 def times_as_much(ratio: float) -> str:

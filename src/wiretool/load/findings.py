@@ -6,12 +6,13 @@ from enum import StrEnum
 
 import msgspec
 
+from wiretool import limits
 from wiretool.load.events import writer_name
 from wiretool.load.result import Verification
 from wiretool.sinks.printable import printable
 
-#: Findings of one kind that are kept, and findings that are told in all; the others are counted.
-KEPT_MAX = 100
+#: Those of a list that are told.
+_TOLD = slice(limits.BENCH_FINDINGS_MAX)
 
 
 class Kind(StrEnum):
@@ -85,7 +86,7 @@ class Findings:
         """One more. It may be changed later on, as it takes in more events."""
         rank = self.kinds.get(finding.kind, 0)
         self.kinds[finding.kind] = rank + 1
-        if rank < KEPT_MAX:
+        if rank < limits.BENCH_FINDINGS_MAX:
             self._kept.append((rank, finding))
 
     @property
@@ -95,7 +96,7 @@ class Findings:
 
     def told(self, segment: str) -> list[str]:
         """The first of each kind, a hundred in all, in the order of the segment."""
-        fair = sorted(self._kept, key=lambda ranked: (ranked[0], ranked[1].offset))[:KEPT_MAX]
+        fair = sorted(self._kept, key=lambda ranked: (ranked[0], ranked[1].offset))[_TOLD]
         return [finding.told(segment) for _, finding in sorted(fair, key=lambda ranked: ranked[1].offset)]
 
 
@@ -112,7 +113,7 @@ def joined(outcomes: Iterable[Outcome]) -> Outcome:
         foreign=sum(outcome.foreign for outcome in every),
         found=sum(outcome.found for outcome in every),
         kinds=kinds,
-        findings=[finding for outcome in every for finding in outcome.findings][:KEPT_MAX],
+        findings=[finding for outcome in every for finding in outcome.findings][_TOLD],
     )
 
 
@@ -121,7 +122,7 @@ def distinct(outcomes: Iterable[Outcome]) -> Outcome:
     whole = joined(outcomes := list(outcomes))
     told = [finding for outcome in outcomes for finding in outcome.findings]
     once = list(dict.fromkeys(told))
-    return msgspec.structs.replace(whole, found=whole.found - len(told) + len(once), findings=once[:KEPT_MAX])
+    return msgspec.structs.replace(whole, found=whole.found - len(told) + len(once), findings=once[_TOLD])
 
 
 def verification_of(outcome: Outcome, fetched: Outcome = NOTHING) -> Verification:
@@ -133,5 +134,5 @@ def verification_of(outcome: Outcome, fetched: Outcome = NOTHING) -> Verificatio
         checked_events=outcome.checked,
         fetched_events=fetched.checked,
         found=outcome.found + fetched.found - len(fetched.findings) + len(more),
-        findings=[*outcome.findings, *(f"{finding} (as it was fetched)" for finding in more)][:KEPT_MAX],
+        findings=[*outcome.findings, *(f"{finding} (as it was fetched)" for finding in more)][_TOLD],
     )

@@ -10,11 +10,14 @@ core; at 100 to 10,000 a second for 0-31 %. With one other busy process on the m
 Its lag stayed below 13 ms all the while.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+
+import msgspec
 
 from wiretool.load.intervals import Pulse
 from wiretool.load.plan import Plan
@@ -37,6 +40,8 @@ LATENESS_US_MAX = 50_000
 #: The share of the measured seconds that may be bad, and how many in any case: one hiccup spoils no result.
 BAD_SHARE_MAX = 0.1
 BAD_SECONDS_MIN = 2
+#: A drain of fewer whole seconds is not judged, as one hiccup would do for it.
+DRAIN_SECONDS_MIN = 2
 #: From here on a load process has no more to give.
 BUSY_CPU = 0.9
 
@@ -101,23 +106,66 @@ class Health:
 
 
 def reasons_from(seconds: Iterable[Second], plan: Plan) -> list[str]:
-    """Why what was measured is not to be trusted, a sentence each with what to do; none if it is."""
-    measured = [second for second in seconds if is_measured(second.second, plan.duration_s)]
+    """Why what was measured is not to be trusted, a sentence each with what to do; none if it is.
+
+    A drain is judged by its whole seconds, from two on: a shorter one is over before it is known how it was measured.
+    """
+    measured, drained = phases_of(seconds, plan)
     if not measured:
         return ["nothing was measured: it ended within its warm-up; see what ended it, or give a shorter --warmup"]
     reasons = [*missing(measured), *starved(measured), *lagging(measured)]
-    return reasons + late(measured) if plan.rate_per_s is not None else reasons
+    if plan.rate_per_s is not None:
+        reasons += late(measured)
+    whole = whole_of(drained)
+    return reasons + in_drain(whole if len(whole) >= DRAIN_SECONDS_MIN else [], starved, lagging)
 
 
 def remarks_from(seconds: Iterable[Second], plan: Plan) -> list[str]:
-    """What to know of load processes that gave all they had: in a closed loop the limit may be theirs."""
-    measured = [second for second in seconds if is_measured(second.second, plan.duration_s)]
-    used = {name: median(each.generator_cpu.get(name, 0.0) for each in measured) for name in workers_of(measured)}
-    busy = {name: cpu for name, cpu in used.items() if cpu >= BUSY_CPU}
-    if not busy:
+    """What to know of load processes that gave all they had: in a closed loop the limit may be theirs.
+
+    Of a drain by its whole seconds, or by the only one that there is.
+    """
+    measured, drained = phases_of(seconds, plan)
+    return busy(measured) + in_drain(whole_of(drained) or drained, busy)
+
+
+def phases_of(seconds: Iterable[Second], plan: Plan) -> tuple[list[Second], list[Second]]:
+    """The seconds that are measured, and those of a drain behind them, each of which has figures of its own."""
+    counting = [second for second in seconds if is_measured(second.second, plan.end_s)]
+    return [each for each in counting if not each.is_drain], [each for each in counting if each.is_drain]
+
+
+def whole_of(drained: Sequence[Second]) -> list[Second]:
+    """The whole seconds of a drain, each of the processes that were not at its end then.
+
+    The last second that a process tells of ends with its last read: shares of so little time are noise.
+    """
+    return [with_workers(second, later.generator_cpu) for second, later in pairwise(drained)]
+
+
+def with_workers(second: Second, workers: Container[str]) -> Second:
+    """A second with the shares of these load processes alone."""
+    cpu, waited = second.generator_cpu.items(), second.generator_waited.items()
+    return msgspec.structs.replace(
+        second,
+        generator_cpu={name: share for name, share in cpu if name in workers},
+        generator_waited={name: share for name, share in waited if name in workers},
+    )
+
+
+def in_drain(seconds: Sequence[Second], *looks: Callable[[Sequence[Second]], list[str]]) -> list[str]:
+    """What these find in a drain. A process that says nothing more then has read all that it was to read."""
+    return [f"while the backlog was read: {text}" for look in looks for text in look(seconds)]
+
+
+def busy(seconds: Sequence[Second]) -> list[str]:
+    """Load processes that used up a processor."""
+    used = {name: median(each.generator_cpu.get(name, 0.0) for each in seconds) for name in workers_of(seconds)}
+    most = {name: cpu for name, cpu in used.items() if cpu >= BUSY_CPU}
+    if not most:
         return []
     return [
-        f"{named(list(busy))} used {min(busy.values()):.0%} of a processor: the generator may be the limit, not the "
+        f"{named(list(most))} used {min(most.values()):.0%} of a processor: the generator may be the limit, not the "
         "server; more --processes on free processors would tell"
     ]
 

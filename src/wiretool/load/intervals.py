@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from wiretool.load.plan import Plan
+from wiretool.load.slow import Slow
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -71,6 +72,29 @@ class Writer(msgspec.Struct, kw_only=True):
     since: float = 0.0
 
 
+class Written(msgspec.Struct, kw_only=True, tag="written"):
+    """A backlog is built up: what the writers of a process, or of several, have appended to it."""
+
+    worker: str
+    #: Acknowledged, by segment; the bytes of all of them as they are stored.
+    events: dict[str, int]
+    bytes: int
+    #: How many readers each process has.
+    readers: dict[str, int] = {}
+
+
+class Drained(msgspec.Struct, kw_only=True):
+    """How the drain of a backlog went in one process: how long it took until its slowest reader had all, or the end."""
+
+    lasted_s: float
+    readers: int
+    #: Readers that had not come to the end of their segments then, and the bytes that they had before them.
+    left: int = 0
+    left_bytes: int = 0
+    #: What was read, by whoever it was.
+    segments: list[str] = []
+
+
 class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     """A process has nothing more to say."""
 
@@ -88,6 +112,8 @@ class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     checked: int = 0
     found: int = 0
     findings: list[str] = []
+    #: Of a backlog; None where nobody began to read one.
+    drained: Drained | None = None
 
 
 class Listening(msgspec.Struct, kw_only=True, tag="listening"):
@@ -96,7 +122,7 @@ class Listening(msgspec.Struct, kw_only=True, tag="listening"):
     port: int
 
 
-Said = Listening | Ready | Interval | Ended
+Said = Listening | Ready | Interval | Written | Slow | Ended
 
 
 class Orders(msgspec.Struct, kw_only=True):

@@ -2,14 +2,13 @@
 
 import socket
 from contextlib import suppress
-from time import sleep
 
 from wiretool.errors import PeerError, UsageError
 
 #: How long a server may take to accept, and to answer what is asked outside of the load.
 CONNECT_S = 10.0
 ANSWER_S = 10.0
-#: What epoll, which counts in milliseconds, may come too late by.
+#: What timers of the event loop, which counts in milliseconds, may come too late by.
 TIMER_S = 0.002
 #: What one call takes from the kernel at most.
 RECEIVE_BYTES = 64 * 1024
@@ -53,35 +52,31 @@ class Link:
         try:
             self.socket.sendall(data)
         except OSError as err:
-            raise self._lost(err) from err
+            raise self.lost(err) from err
 
     def receive(self) -> bytes:
         """What has come, at least a byte."""
         try:
             data = self.socket.recv(RECEIVE_BYTES)
         except OSError as err:
-            raise self._lost(err) from err
+            raise self.lost(err) from err
         if not data:
-            raise self._closed()
+            raise self.closed()
         return data
 
     def receive_within(self, seconds: float) -> bytes:
-        """What comes in that time, nothing if nothing does. What is shorter than timers tell is waited for awake."""
-        is_short = seconds < TIMER_S
-        self.socket.settimeout(0.0 if is_short else seconds)
+        """What comes in that time, or a little more, as timers have it; nothing if nothing does."""
+        self.socket.settimeout(max(seconds, TIMER_S))
         try:
             data = self.socket.recv(RECEIVE_BYTES)
-        except BlockingIOError:
-            sleep(0)  # the turn of the other users
-            return b""
         except TimeoutError:
             return b""
         except OSError as err:
-            raise self._lost(err) from err
+            raise self.lost(err) from err
         finally:
             self.wait(ANSWER_S)
         if not data:
-            raise self._closed()
+            raise self.closed()
         return data
 
     def close(self) -> None:
@@ -89,13 +84,15 @@ class Link:
         with suppress(OSError):  # closing what is lost already
             self.socket.close()
 
-    def _lost(self, err: OSError) -> Failed:
+    def lost(self, err: OSError) -> Failed:
+        """What such an error of its socket means."""
         if isinstance(err, TimeoutError):
             why = f"no answer in {self.socket.gettimeout():g} s"
             return Failed(f"{self.name}: {why}", kind=why)
         return Failed(f"lost {self.name}: {_why(err)}", kind=f"connection lost: {_why(err)}")
 
-    def _closed(self) -> Failed:
+    def closed(self) -> Failed:
+        """What it means that there is nothing more to receive."""
         return Failed(f"{self.name} closed the connection", kind="connection closed by the server")
 
 

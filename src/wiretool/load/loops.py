@@ -1,7 +1,7 @@
-"""How exchanges follow one another: one at a time, several on the way, or on schedule.
+"""What the exchanges of a user hang on: frames, when each is due, how many may be on the way.
 
-No loop knows a protocol. Each goes on until the session is over, then waits for what is on the way, which counts for
-nothing any more but that it was acknowledged.
+None of it knows a protocol. Whoever works with it (lanes.py) goes on until the session is over, then waits for what is
+on the way, which counts for nothing any more but that it was acknowledged.
 """
 
 from collections import deque
@@ -74,7 +74,7 @@ class OnSchedule:
         return self._schedule.at(self._index)
 
     def waiting(self, now: float) -> tuple[int, float]:
-        return self._schedule.due(now) - self._index, self._schedule.at(self._index)
+        return max(self._schedule.due(now) - self._index, 0), self._schedule.at(self._index)
 
 
 @dataclass(slots=True)
@@ -90,27 +90,6 @@ class Work:
     samples: Samples
     #: Where it is noted when each was sent, if anybody wants to know.
     sendings: Sendings | None = None
-
-
-def one_by_one(work: Work) -> None:
-    """Each exchange as soon as the one before it is answered."""
-    session, source, samples, writer = work.session, work.source, work.samples, work.writer
-    send, receive, feed, clock = work.link.send, work.link.receive, work.feed, session.clock
-    note, next_frame, events, sendings = samples.service.append, source.next, source.events, work.sendings
-    while not session.is_over:
-        frame = next_frame()
-        writer.sent = last = source.last
-        writer.since = began = clock()
-        if sendings is not None:
-            sendings.note(last, began, began)
-        send(frame)
-        acknowledged = feed(receive())
-        while acknowledged < last:
-            acknowledged = max(acknowledged, feed(receive()))
-        note(clock() - began)
-        writer.acknowledged = acknowledged
-        samples.events += events
-        samples.bytes += source.size
 
 
 class Exchange(NamedTuple):
@@ -136,47 +115,3 @@ class Window:
         if self.on_the_way:
             since_s = self.on_the_way[0].due_s
         return count + len(self.on_the_way), since_s
-
-
-def windowed(work: Work, window: Window) -> None:
-    """As many exchanges as there is room for, when they are due."""
-    session, link, feed, clock = work.session, work.link, work.feed, work.session.clock
-    has_room = False
-    while not session.is_over or window.on_the_way:
-        now = clock()
-        due = [] if session.is_over else window.arrivals.take(now, window.limit - len(window.on_the_way))
-        if due:
-            if has_room and due[0] < now:
-                session.late(now - due[0])
-            _send(work, window, due, now)
-        has_room = len(window.on_the_way) < window.limit
-        next_s = window.arrivals.next_s() if has_room and not session.is_over else inf
-        data = link.receive() if next_s == inf else link.receive_within(max(next_s - clock(), 0.0))
-        if data:
-            _take(work, window, feed(data), clock())
-
-
-def _send(work: Work, window: Window, due: list[float], now: float) -> None:
-    """Send a frame for each that is due, all in one go."""
-    source, on_the_way, sendings = work.source, window.on_the_way, work.sendings
-    frames = []
-    for due_s in due:
-        frames.append(bytes(source.next()))
-        on_the_way.append(Exchange(source.last, due_s, now, source.size))
-        if sendings is not None:
-            sendings.note(source.last, now, due_s)
-    work.writer.sent = source.last
-    work.link.send(b"".join(frames))
-
-
-def _take(work: Work, window: Window, acknowledged: int, now: float) -> None:
-    """Count what is answered by that."""
-    on_the_way, samples = window.on_the_way, work.samples
-    service, response = samples.service.append, samples.response.append
-    while on_the_way and on_the_way[0].last <= acknowledged:
-        _, due_s, sent_s, size = on_the_way.popleft()
-        service(now - sent_s)
-        response(now - due_s)
-        samples.events += work.source.events
-        samples.bytes += size
-    work.writer.acknowledged = max(work.writer.acknowledged, acknowledged)

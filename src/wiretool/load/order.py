@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wiretool import limits
 from wiretool.codec.columns import begins_of
 from wiretool.load.findings import Finding, Findings, Kind, events_named
 
-#: Holes that are remembered in case they are filled later, at 150 bytes each. Past that the writer's oldest is lost.
-HOLES_MAX = 100_000
 #: Is told which events of a writer are there, from a number to another, as they come; not of those that come late.
 Arrived = Callable[[int, int, int], None]
 
@@ -120,7 +119,7 @@ class Order:
         line.holes.append(Hole(line.next, number - 1, offset, number))
         self._go_on(line, number + 1 - line.next, offset)
         self._holes += 1
-        while self._holes > HOLES_MAX and line.holes:
+        while self._holes > limits.BENCH_HOLES_MAX and line.holes:
             hole = line.holes.pop(0)
             self._holes -= 1
             self._findings.add(_lost(writer, hole, hole.last))

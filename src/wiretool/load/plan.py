@@ -1,8 +1,19 @@
 """What a load is to be: every wish, checked, in a form that goes to other processes and machines."""
 
+from math import ceil
 from typing import Self
 
 import msgspec
+
+from wiretool import limits
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """A segment that a controller has given out, by the name that its store knows, and where that store is."""
+
+    segment: str
+    host: str
+    port: int
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,10 +42,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     road: str = ""
     feed_per_s: float = 0.0
     is_conditional: bool = False
+    #: Whether appenders write while nobody reads, and fetchers read all of it when they have stopped.
+    has_backlog: bool = False
     is_verified: bool = True
     seed: int = 0
+    #: How many of the slowest exchanges are kept with their bytes.
+    keep_slow: int = 0
     #: Names of this run alone begin with it.
     run: str
+    #: Where a controller says that the segments are, and the token that it gives for them; empty where none is asked.
+    places: tuple[Place, ...] = ()
+    token: str = ""
 
     @property
     def target(self) -> str:
@@ -47,10 +65,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.appenders + self.fetchers
 
     @property
+    def drain_s(self) -> float:
+        """How long reading a backlog may take; 0 where there is none."""
+        return max(self.duration_s, limits.BENCH_DRAIN_S) if self.has_backlog else 0.0
+
+    @property
+    def end_s(self) -> float:
+        """Seconds that are measured begin before that: those of a drain are counted on behind the others."""
+        return ceil(self.duration_s) + self.drain_s if self.has_backlog else self.duration_s
+
+    @property
     def whole_s(self) -> float:
-        """From its beginning to its end."""
-        return self.ramp_s + self.warmup_s + self.duration_s
+        """From its beginning to its end, which a drain may reach sooner."""
+        return self.ramp_s + self.warmup_s + self.duration_s + self.drain_s
 
     def on(self, host: str, port: int) -> Self:
         """The same load on a server there."""
         return msgspec.structs.replace(self, host=host, port=port)
+
+    def at(self, places: tuple[Place, ...], token: str) -> Self:
+        """The same load on segments that are there already."""
+        return msgspec.structs.replace(self, host=places[0].host, port=places[0].port, places=places, token=token)

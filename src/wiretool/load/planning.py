@@ -15,91 +15,109 @@ from wiretool.load.wire.choose import DIALECTS
 
 #: What can be loaded.
 PROTOCOLS = (*DIALECTS, "offramp")
-#: Where others may read what is being written; where clients only read; where each appender has a stream of its own.
-FOLLOWED = ("pravega",)
+#: Where clients only read; where each appender has a stream of its own.
 READ_ONLY = ("offramp",)
 UNSHARED = ("sbp", "sbp-0.1")
-#: Users and events of one append where nothing is said of them; messages that a consumer of Offramp asks for at a time,
-#: and those that a mock of ours puts on a road each second.
+#: What is loaded, users and events of one append where nothing is said of them; messages that a consumer of Offramp
+#: asks for at a time, and those that a mock of ours puts on a road each second.
+PROTOCOL, EVENT_SIZE = "pravega", "100"
 APPENDERS, BATCH, CREDIT, FEED_PER_S = 64, 1, 1_000, 1_000.0
 #: What stands before each event, at most.
 HEAD_BYTES = 8
+
+
+def operations_of(protocol: str) -> tuple[str, ...]:
+    """What is measured of a load on such a server."""
+    return ("consume", "tail", "commit") if protocol in READ_ONLY else ("append", "fetch", "tail")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """What a load is wished to be, as it was written; None for what was not said."""
 
-    protocol: str = "pravega"
+    protocol: str | None = None
     appenders: int | None = None
-    fetchers: int = 0
+    fetchers: int | None = None
     duration: str = "10s"
     warmup: str = "2s"
     ramp: str = "0s"
-    rate: str = ""
-    event_size: str = "100"
+    #: Empty for as fast as it goes.
+    rate: str | None = None
+    event_size: str | None = None
     batch: int | None = None
-    pipeline: int = 1
-    segments: int = 1
-    is_conditional: bool = False
+    pipeline: int | None = None
+    segments: int | None = None
+    is_conditional: bool | None = None
+    has_backlog: bool = False
     road: str = ""
     seed: int = 0
+    #: How many of the slowest exchanges are kept.
+    keep_slow: int = 0
 
 
 def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
     """The plan of such a load, its server still to be named."""
-    _check_protocol(load)
-    is_read = load.protocol in READ_ONLY
+    protocol = PROTOCOL if load.protocol is None else load.protocol
+    _check_protocol(load, protocol)
+    is_read = protocol in READ_ONLY
     plan = Plan(
-        protocol=load.protocol,
+        protocol=protocol,
         appenders=(0 if is_read else APPENDERS) if load.appenders is None else load.appenders,
-        fetchers=load.fetchers,
+        fetchers=load.fetchers or 0,
         duration_s=duration_from(load.duration, option="--duration"),
         warmup_s=duration_from(load.warmup, option="--warmup", may_be_zero=True),
         ramp_s=duration_from(load.ramp, option="--ramp", may_be_zero=True),
         rate_per_s=None if is_read else _rate(load),
-        event_size=load.event_size,
+        event_size=EVENT_SIZE if load.event_size is None else load.event_size,
         batch=(CREDIT if is_read else BATCH) if load.batch is None else load.batch,
-        pipeline=load.pipeline,
-        segments=load.segments,
-        is_conditional=load.is_conditional,
+        pipeline=1 if load.pipeline is None else load.pipeline,
+        segments=1 if load.segments is None else load.segments,
+        is_conditional=bool(load.is_conditional),
+        has_backlog=load.has_backlog,
         road=load.road,
         feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
         is_verified=is_verified,
         seed=load.seed,
+        keep_slow=load.keep_slow,
         run=run,
     )
     if plan.is_conditional:
         plan = _conditional(plan)
     _check_appends(plan)
     _check_users(plan)
+    _check_kept(plan)
+    _check_backlog(plan)
     _check_time(plan)
     return plan
 
 
-def _check_protocol(load: Load) -> None:
-    """UsageError for what the protocol does not have."""
-    name = load.protocol
+def check_name(name: str) -> None:
+    """UsageError for a protocol that cannot be loaded."""
     if name not in PROTOCOLS:
         raise UsageError(
             f"--protocol {name!r} cannot be loaded{nearest(name, PROTOCOLS)}; what can: {', '.join(PROTOCOLS)}"
         )
+
+
+def _check_protocol(load: Load, name: str) -> None:
+    """UsageError for what the protocol does not have."""
+    check_name(name)
     if name in READ_ONLY:
-        _check_reading(load)
+        _check_reading(load, name)
     elif load.road:
         raise UsageError(f"--road {load.road}: only offramp has roads, --protocol is {name}")
-    if name in UNSHARED and load.segments != 1:
+    if name in UNSHARED and load.segments not in (None, 1):
         raise UsageError(f"--segments {load.segments}: with {name} each appender has a stream of its own")
 
 
-def _check_reading(load: Load) -> None:
+def _check_reading(load: Load, name: str) -> None:
     """UsageError for what makes no sense where clients only read."""
     if load.appenders is not None:
-        raise UsageError(f"--appenders {load.appenders}: clients of {load.protocol} only read; give --fetchers")
+        raise UsageError(f"--appenders {load.appenders}: clients of {name} only read; give --fetchers")
     if not load.fetchers:
-        raise UsageError(f"--protocol {load.protocol}: its clients only read; give --fetchers N for how many")
-    if load.segments != 1:
-        raise UsageError(f"--segments {load.segments}: {load.protocol} has roads, of which one is read (--road)")
+        raise UsageError(f"--protocol {name}: its clients only read; give --fetchers N for how many")
+    if load.segments not in (None, 1):
+        raise UsageError(f"--segments {load.segments}: {name} has roads, of which one is read (--road)")
 
 
 def _conditional(plan: Plan) -> Plan:
@@ -134,24 +152,57 @@ def _check_appends(plan: Plan) -> None:
         )
 
 
+def _check_kept(plan: Plan) -> None:
+    """UsageError where what is on the way is too much to be held until it is answered."""
+    if not plan.keep_slow or not plan.appenders:
+        return
+    largest = sizes_from(plan.event_size, option="--event-size", smallest=1).max
+    held = plan.appenders * plan.pipeline * plan.batch * (largest + HEAD_BYTES)
+    if held > limits.BENCH_ON_THE_WAY_BYTES_MAX:
+        raise UsageError(
+            f"--keep-slow: {plan.appenders:,} appenders with {plan.pipeline:,} appends of up to "
+            f"{plan.batch * largest:,} bytes on the way are {held:,} bytes to hold until they are answered; "
+            f"{limits.BENCH_ON_THE_WAY_BYTES_MAX:,} are the most: make --pipeline, --batch or --event-size smaller"
+        )
+
+
 def _check_users(plan: Plan) -> None:
     """UsageError for users who have nothing to do, or are too many."""
     if plan.appenders and plan.segments > plan.appenders:
         raise UsageError(
             f"--segments {plan.segments}: only {plan.appenders} appenders write; give so many --appenders or more"
         )
-    if plan.fetchers and plan.protocol not in (*FOLLOWED, *READ_ONLY):
-        readable = ", ".join((*FOLLOWED, *READ_ONLY))
-        raise UsageError(
-            f"--fetchers {plan.fetchers}: nothing fetches from {plan.protocol} yet; what can be: {readable}"
-        )
     if plan.appenders + plan.fetchers > limits.BENCH_USERS_MAX:
         most = f"{limits.BENCH_USERS_MAX:,} users are the most"
         raise UsageError(f"--appenders {plan.appenders} and --fetchers {plan.fetchers}: {most}")
 
 
+def _check_backlog(plan: Plan) -> None:
+    """UsageError where nobody builds one up, or not all of it would be read."""
+    if not plan.has_backlog:
+        return
+    if plan.protocol in READ_ONLY:
+        raise UsageError(f"--backlog: roads of {plan.protocol} fill by themselves, nobody builds one up; leave it out")
+    if not plan.fetchers:
+        raise UsageError("--backlog: nobody reads what is built up; give --fetchers M for how many do")
+    places = plan.appenders if plan.protocol in UNSHARED else plan.segments
+    if plan.fetchers < places:
+        raise UsageError(
+            f"--backlog: all of it is read, and --fetchers {plan.fetchers} read only so many of {places} segments; "
+            f"give --fetchers {places} or more"
+        )
+
+
+def check_workers(plan: Plan, workers: int, *, option: str) -> None:
+    """UsageError where so many load processes, as `option` says, have fetchers with nobody to follow among them."""
+    if plan.fetchers and plan.protocol in UNSHARED and plan.appenders < workers:
+        why = f"with {plan.protocol} a fetcher follows an appender of its own load process"
+        raise UsageError(f"{option} {workers}: {why}; give so many --appenders or more, there are {plan.appenders}")
+
+
 def _check_time(plan: Plan) -> None:
     """UsageError for a run that would go on for longer than anybody waits."""
     if plan.whole_s > limits.BENCH_S_MAX:
-        most = f"{limits.BENCH_S_MAX:,.0f} s is the most, ramp and warm-up included"
+        parts = "ramp, warm-up and the reading of the backlog" if plan.has_backlog else "ramp and warm-up"
+        most = f"{limits.BENCH_S_MAX:,.0f} s is the most, {parts} included"
         raise UsageError(f"--duration {plan.duration_s:g}: a run of {plan.whole_s:,.0f} s; {most}")

@@ -17,9 +17,11 @@ from gevent.socket import wait_read
 from locust.env import Environment
 
 from wiretool.load.distributed import Master, Worker
+from wiretool.load.drain import Drain
 from wiretool.load.intervals import Orders, Said
 from wiretool.load.running import GRACE_S, Running
 from wiretool.load.session import Session
+from wiretool.load.slowest import Slowest
 from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
 from wiretool.load.users.page import show
@@ -49,7 +51,7 @@ def play(orders: Orders) -> None:
     assert plan is not None
     classes = user_classes(plan)
     environment = Environment(user_classes=list(classes), host=plan.target, stop_timeout=GRACE_S)
-    session = Session(run=plan.run)
+    session = Session(run=plan.run, drain=Drain() if plan.has_backlog else None, slowest=Slowest(plan.keep_slow))
     share(environment, session)
     end_with(session.end)
     users = sum(classes.values())

@@ -35,6 +35,8 @@ class Operation(msgspec.Struct, kw_only=True):
     #: The histograms, in HdrHistogram's own text form.
     service_histogram: str = ""
     response_histogram: str = ""
+    #: The seconds that its rates are of: those that were measured, or those of the drain of a backlog.
+    over_s: float = 0.0
 
 
 class Moment(msgspec.Struct, kw_only=True):
@@ -53,9 +55,13 @@ class Moment(msgspec.Struct, kw_only=True):
 
 
 class Second(msgspec.Struct, kw_only=True):
-    """One second of all processes; negative while the load warms up, which counts for nothing else."""
+    """One second of all processes; negative while the load warms up, which counts for nothing else.
+
+    `is_drain`: behind the time in which a backlog was built up, while it was read.
+    """
 
     second: int
+    is_drain: bool = False
     operations: dict[str, Moment]
     #: Processors used: by each load process, and by the target (None: not sampled).
     generator_cpu: dict[str, float] = {}
@@ -65,6 +71,23 @@ class Second(msgspec.Struct, kw_only=True):
     lateness_us: int = 0
     target_cpu: float | None = None
     target_bytes: int | None = None
+
+
+class Backlog(msgspec.Struct, kw_only=True):
+    """What was appended while nobody read, warm-up included, and what became of it.
+
+    `bytes` are as they are stored. The rates are of all readers together, over the time that the slowest of them took.
+    """
+
+    events: int
+    bytes: int
+    drain_s: float
+    events_per_s: float
+    bytes_per_s: float
+    readers: int
+    #: Readers that had not come to the end of their segments when it was over, and the bytes they had before them.
+    readers_left: int = 0
+    left_bytes: int = 0
 
 
 class Verification(msgspec.Struct, kw_only=True):
@@ -96,4 +119,6 @@ class Result(msgspec.Struct, kw_only=True):
     duration_s: float
     operations: dict[str, Operation]
     verification: Verification
+    #: None where none was built up, or nobody began to read it.
+    backlog: Backlog | None = None
     seconds: list[Second]

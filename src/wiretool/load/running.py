@@ -1,5 +1,9 @@
-"""The course of a run in one load process: users set up, all warm up, seconds are measured, the rest is waited for."""
+"""The course of a run in one load process: users set up, all warm up, seconds are measured, the rest is waited for.
 
+Where a backlog is built up, its drain comes behind that, whose seconds are counted on.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import count as counted
 from math import ceil
@@ -7,10 +11,12 @@ from time import time
 
 import gevent
 
+from wiretool.load.drain import DRAINED
 from wiretool.load.findings import distinct
-from wiretool.load.intervals import Ended, Interval, Ready, Said, Tally
+from wiretool.load.intervals import Drained, Ended, Interval, Ready, Said, Tally, Written
 from wiretool.load.plan import Plan
 from wiretool.load.session import Session
+from wiretool.load.wire.choose import DIALECTS
 
 #: How long users may take to set up, each of them having its own limits besides.
 SETUP_S = 60.0
@@ -27,7 +33,10 @@ GONE_S = 3.0
 
 
 class Running:
-    """One run; `say` is told what happens, `count` what was counted, `may_begin` returns once others are ready too."""
+    """One run; `say` is told what happens, `count` what was counted, `may_begin` returns once others are ready too.
+
+    `may_drain` is given what was written here, and gives what was written anywhere once others have built up too.
+    """
 
     def __init__(
         self,
@@ -36,27 +45,36 @@ class Running:
         say: Callable[[Said], None],
         may_begin: Callable[[], object] = lambda: None,
         count: Callable[[Mapping[str, Tally]], None] = lambda tallies: None,
+        may_drain: Callable[[Written], Written] = lambda written: written,
     ) -> None:
         self._plan = plan
         self._session = session
         self._say = say
         self._may_begin = may_begin
         self._count = count
+        self._may_drain = may_drain
+        #: Events that were acknowledged so far, and their bytes without heads.
+        self._appended = self._appended_bytes = 0
+        self._users = 0
         #: When a user was last seen to have a connection, by the session's clock.
         self._seen_s = 0.0
 
     def run(self, users: int) -> None:
         """From the first of so many users, who are being spawned, to the last word."""
+        self._users = users
         lagging = gevent.spawn(self._watch_lag)
         try:
             self._wait(lambda: self._session.ready >= users or self._session.is_over, SETUP_S)
             if self._session.ready < users:
                 self._session.fail(f"{users - self._session.ready} of {users} users could not set up in {SETUP_S:g} s")
             measured_s, unfinished = self._measure(users)
+            self._wait(self._is_settled, GRACE_S)
+            drained = self._drain(unfinished)
         finally:
             lagging.kill()
-        self._wait(lambda: not any(count for count, _ in self._session.unfinished(0.0).values()), GRACE_S)
         session = self._session
+        if session.slowest.limit:
+            self._say(session.told_slow())
         outcome = distinct([check() for check in session.checks])
         self._say(
             Ended(
@@ -69,6 +87,7 @@ class Running:
                 checked=outcome.checked,
                 found=outcome.found,
                 findings=outcome.findings,
+                drained=drained,
             )
         )
 
@@ -88,34 +107,90 @@ class Running:
         zero_s = session.began_s + lead_s
         end_s = zero_s + plan.duration_s
         for second in range(-ceil(lead_s), ceil(plan.duration_s)):
+            if second == 0:
+                session.slowest.open()
             began_at = time()
-            self._sleep_until(min(zero_s + second + 1, end_s))
+            self._sleep_until(min(zero_s + second + 1, end_s), lambda: session.is_over, CHECK_S)
             unfinished = session.unfinished(session.clock())
-            self._tell(second, began_at)
+            self._tell(second, began_at, self._counted())
             if session.is_over:
                 break
         measured_s = max(min(session.clock(), end_s) - zero_s, 0.0)
-        session.end()
+        session.slowest.close()
+        session.finish()
         return measured_s, unfinished
 
-    def _tell(self, second: int, began_at: float) -> None:
-        """All that was counted in a second."""
-        session = self._session
-        tallies = session.meter.drain()
-        self._count(tallies)
-        self._say(Interval(second=second, began_at=began_at, pulse=session.pulse(), operations=tallies))
+    def _drain(self, unfinished: dict[str, tuple[int, int]]) -> Drained | None:
+        """Read all that was written, if that is wanted; what was unfinished in the end is added to the other.
 
-    def _sleep_until(self, end_s: float) -> None:
-        """Let the users work until then, or until it is over."""
+        It ends with the last reader: its last second is seldom whole, and its pulse is of no time behind that.
+        """
+        session, plan, drain = self._session, self._plan, self._session.drain
+        if drain is None or drain.is_over:
+            return None
+        self._counted()  # what came after the time was up is of no second
+        written = self._may_drain(self._written())
+        if drain.is_over:
+            return None
+        session.health.begin()
+        session.slowest.open()
+        drain.begin(written, session.clock())
+        self._seen_s = drain.began_s
+        end_s = drain.began_s + plan.drain_s
+        for second in counted():
+            began_at = time()
+            self._sleep_until(min(drain.began_s + second + 1, end_s), lambda: drain.is_over or drain.is_done, LOOK_S)
+            now = session.clock()
+            tallies, left = self._counted(), session.unfinished(now)
+            fetched = {name: tallies[name] for name in DRAINED & {*tallies}}
+            if fetched or not drain.is_done:  # who has nothing to read has a pulse of microseconds, which tells nothing
+                self._tell(ceil(plan.duration_s) + second, began_at, fetched)
+            if drain.is_over or drain.is_done or now >= end_s:
+                break
+        unfinished |= {name: left[name] for name in DRAINED & {*left}}
+        session.slowest.close()
+        session.end()
+        return drain.outcome(now)
+
+    def _written(self) -> Written:
+        """What the writers of this process have appended, which is said."""
+        session, events = self._session, Counter[str]()
+        for writer in session.writers:
+            events[writer.segment] += writer.acknowledged
+        size = self._appended_bytes / self._appended + DIALECTS[self._plan.protocol].head.width if self._appended else 0
+        readers = {session.worker: 0 if session.drain is None else len(session.drain.readers)}
+        written = Written(worker=session.worker, events=events, bytes=round(size * events.total()), readers=readers)
+        self._say(written)
+        return written
+
+    def _is_settled(self) -> bool:
+        """Whether nothing is on the way any more."""
+        return not any(count for count, _ in self._session.unfinished(0.0).values())
+
+    def _counted(self) -> dict[str, Tally]:
+        """What was counted since the last time."""
+        tallies = self._session.meter.drain()
+        if "append" in tallies:
+            self._appended += tallies["append"].events
+            self._appended_bytes += tallies["append"].bytes
+        return tallies
+
+    def _tell(self, second: int, began_at: float, tallies: dict[str, Tally]) -> None:
+        """All that was counted in a second."""
+        self._count(tallies)
+        self._say(Interval(second=second, began_at=began_at, pulse=self._session.pulse(), operations=tallies))
+
+    def _sleep_until(self, end_s: float, is_over: Callable[[], bool], look_s: float) -> None:
+        """Let the users work until then, or until it is over, which is looked for every so many seconds."""
         session = self._session
-        while not session.is_over and (left_s := end_s - session.clock()) > 0:
-            gevent.sleep(min(left_s, CHECK_S))
+        while not is_over() and (left_s := end_s - session.clock()) > 0:
+            gevent.sleep(min(left_s, look_s))
             self._look_for_server()
 
     def _look_for_server(self) -> None:
         """End the run where no user has had a connection for long."""
         session = self._session
-        if session.connected:
+        if session.connected or not self._users:  # of more processes than users some have none
             self._seen_s = session.clock()
         elif session.clock() - self._seen_s >= GONE_S:
             session.fail(f"the server is gone: no user could connect for {GONE_S:g} s")

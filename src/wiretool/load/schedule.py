@@ -1,14 +1,9 @@
 """When each exchange of an open loop is due, whatever became of those before it; and the options that say so."""
 
 import math
-from collections import deque
-from random import Random
 
+from wiretool import limits
 from wiretool.errors import UsageError
-
-#: A week; and more than a machine can send.
-DURATION_S_MAX = 7 * 24 * 3_600.0
-RATE_PER_S_MAX = 1e8
 
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600}
 _THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
@@ -47,52 +42,13 @@ class Schedule:
         return count
 
 
-class PoissonSchedule:
-    """Arrivals of one user at random, as those of many who know nothing of one another: exponential distances.
-
-    The same seed and user give the same times. Only what is asked for next is remembered: indices and times go up.
-    """
-
-    def __init__(
-        self, began: float, *, user: int, users: int, rate_per_s: float, ramp_s: float = 0.0, seed: int = 0
-    ) -> None:
-        assert 0 <= user < users
-        assert rate_per_s > 0
-        self._random = Random(f"{seed}/{user}")
-        self._rate_per_s = rate_per_s / users
-        self._last = began + ramp_s * user / users
-        #: Due times that are computed, from the index `_first` on.
-        self._times: deque[float] = deque()
-        self._first = 0
-
-    def at(self, index: int) -> float:
-        """When the arrival of that index is due; those before it are forgotten."""
-        assert index >= self._first, f"arrival {index} was forgotten"
-        while len(self._times) <= index - self._first:
-            self._more()
-        while self._first < index:
-            self._times.popleft()
-            self._first += 1
-        return self._times[0]
-
-    def due(self, now: float) -> int:
-        """How many have been due by `now`, which is not before what `at` gave last."""
-        while self._last <= now:
-            self._more()
-        return self._first + sum(time <= now for time in self._times)
-
-    def _more(self) -> None:
-        self._last += self._random.expovariate(self._rate_per_s)
-        self._times.append(self._last)
-
-
 def rate_from(text: str, *, option: str) -> float:
     """Exchanges a second in `5000`, `5k` or `300/m`; UsageError for what is none. k and M are thousands here."""
     amount, slash, unit = text.partition("/")
     number, thousands = _split(amount, _THOUSANDS)
     per = _SECONDS.get(unit, 0) if bool(unit) == bool(slash) else 0
     rate = number * thousands / per if per else 0.0
-    if not 0 < rate <= RATE_PER_S_MAX:
+    if not 0 < rate <= limits.BENCH_RATE_WRITTEN_MAX:
         raise UsageError(f"{option} {text!r}: wants exchanges a second, as 5000 or 5k, or 300/m for those of a minute")
     return rate
 
@@ -101,8 +57,9 @@ def duration_from(text: str, *, option: str, may_be_zero: bool = False) -> float
     """Seconds in `10`, `10s`, `2m` or `1h`; UsageError for what is none, 0 too unless it may be, or beyond a week."""
     number, unit = _split(text, _SECONDS)
     seconds = number * unit
-    if seconds > DURATION_S_MAX:
-        raise UsageError(f"{option} {text!r}: more than a week ({DURATION_S_MAX / 3_600:.0f}h) is not measured at once")
+    if seconds > limits.BENCH_TIME_S_MAX:
+        most = f"{limits.BENCH_TIME_S_MAX / 3_600:.0f}h"
+        raise UsageError(f"{option} {text!r}: more than a week ({most}) is not measured at once")
     if seconds < 0 or (seconds == 0 and not may_be_zero):
         raise UsageError(f"{option} {text!r}: wants a time above 0, as 10 or 10s (seconds), 2m or 1h")
     return seconds

@@ -3,15 +3,20 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, time_ns
 
 from gevent.event import Event
 
+from wiretool.load.drain import Drain
 from wiretool.load.findings import Outcome
 from wiretool.load.health import Health
 from wiretool.load.intervals import Pulse, Writer
+from wiretool.load.keeping import Kept, told
 from wiretool.load.meter import Meter, Samples
+from wiretool.load.pacer import Pacer
 from wiretool.load.sendings import Sendings
+from wiretool.load.slow import Slow
+from wiretool.load.slowest import Slowest
 
 #: Appends of all writers together of which is kept when they were sent, at 16 bytes each.
 KEPT_SENDINGS = 1_000_000
@@ -32,6 +37,8 @@ class Session:
     gate: Event = field(default_factory=Event)
     began_s: float = 0.0
     is_over: bool = False
+    #: Where a backlog is built up: what comes behind that. `is_over` is then for those who append.
+    drain: Drain | None = None
     #: Users that have begun to set up, by what they do; those that are ready, and that are connected now.
     users: Counter[str] = field(default_factory=Counter)
     ready: int = 0
@@ -39,21 +46,36 @@ class Session:
     #: Why the run cannot go on; empty while it can. Whether that is our own fault.
     failure: str = ""
     has_defect: bool = False
+    #: Gives users their turns on time. Set when the session ends: greenlets that have nothing to do until then.
+    pacer: Pacer = field(init=False)
+    sleepers: set[Event] = field(default_factory=set)
     writers: list[Writer] = field(default_factory=list)
+    #: By number, what each writer is now: one may go on elsewhere, as another of the same number.
+    current: dict[int, Writer] = field(default_factory=dict)
     #: Of every user: how many of its exchanges are due and not answered, and since when the oldest, at such a time.
     due: list[tuple[str, Callable[[float], tuple[int, float]]]] = field(default_factory=list)
-    #: Whether anybody reads what is written meanwhile: then it is noted, by writer, when each append was sent.
+    #: Whether anybody reads what is written meanwhile: then it is noted, by writer and segment, when appends were sent.
     is_followed: bool = False
-    sendings: dict[int, Sendings] = field(default_factory=dict)
+    sendings: dict[tuple[int, str], Sendings] = field(default_factory=dict)
     #: Of every user that checks what it reads: ends that, and gives what came of it.
     checks: list[Callable[[], Outcome]] = field(default_factory=list)
     health: Health = field(default_factory=Health)
+    #: The exchanges that take longest, where they are to be kept.
+    slowest: Slowest[Kept] = field(default_factory=lambda: Slowest(0))
     #: The greatest lateness of an arrival in this second.
     lateness_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.pacer = Pacer(self.clock)
 
     def samples(self, operation: str) -> Samples:
         """Where times of one operation go."""
         return self.meter.samples(operation)
+
+    def told_slow(self) -> Slow:
+        """The slowest exchanges, with the times of day."""
+        ahead_ns = time_ns() - round(self.clock() * 1e9)
+        return told(self.slowest, self.worker, lambda at_s: round(at_s * 1e9) + ahead_ns)
 
     def next_user(self, operation: str) -> int:
         """The number of a user that begins, among those who do the same, from 0 on."""
@@ -65,21 +87,35 @@ class Session:
         """What this process is called in the report."""
         return worker_name(self.worker_number)
 
+    def enter(self, writer: Writer) -> None:
+        """A writer is there, in place of the one that had its number before."""
+        self.writers.append(writer)
+        self.current[writer.key] = writer
+
     def sendings_of(self, writer: Writer, events: int) -> Sendings | None:
         """Where it is noted when a writer's appends of so many events were sent; None where nobody wants to know."""
-        if self.is_followed and writer.key not in self.sendings:
-            self.sendings[writer.key] = Sendings(events, kept=KEPT_SENDINGS // len(self.writers))
-        return self.sendings.get(writer.key)
+        where = writer.key, writer.segment
+        if self.is_followed and where not in self.sendings:
+            self.sendings[where] = Sendings(events, kept=KEPT_SENDINGS // len(self.writers))
+        return self.sendings.get(where)
 
     def open(self) -> None:
         """Let the users begin."""
         self.began_s = self.clock()
         self.gate.set()
 
-    def end(self) -> None:
-        """Let the users stop."""
+    def finish(self) -> None:
+        """The time is up: let the users stop, but for those who drain a backlog."""
         self.is_over = True
         self.gate.set()
+        for sleeper in self.sleepers:
+            sleeper.set()
+
+    def end(self) -> None:
+        """Let the users stop."""
+        self.finish()
+        if self.drain is not None:
+            self.drain.end()
 
     def fail(self, why: str) -> None:
         """The run cannot go on; the first reason is kept."""

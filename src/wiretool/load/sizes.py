@@ -7,13 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
+from wiretool import limits
 from wiretool.codec.marks import MARK_BYTES
 from wiretool.errors import UsageError
-
-#: A client of Pravega takes no larger event (Serializer.java: MAX_EVENT_SIZE).
-EVENT_BYTES_MAX = 8 * 1024 * 1024
-#: Sizes that a list may name; more, and drawing from it is what is measured.
-LISTED_MAX = 1_000
 
 EXAMPLE = (
     "wants bytes, as 100 or 10K, or uniform:100-1K, normal:1000,200, exponential:500, lognormal:500,1.0, 100@9,10K@1"
@@ -76,7 +72,7 @@ class _Reader:
             needs = f"the mark by which it is verified takes {MARK_BYTES}; --no-verify goes without"
             why = needs if self.smallest == MARK_BYTES else f"the least is {self.smallest}"
             raise self.error(f"an event of {size} bytes is too small: {why}")
-        if size > EVENT_BYTES_MAX:
+        if size > limits.BENCH_EVENT_BYTES_MAX:
             raise self.error(f"an event of {size:,} bytes is too large: clients take 8M at most")
         return size
 
@@ -105,7 +101,7 @@ class _Reader:
 
     def within(self, largest: float, pick: Callable[[Random], float]) -> Sizes:
         """Sizes from the smallest event on, as far as the distribution goes."""
-        return Sizes(self.smallest, max(self.smallest, min(math.ceil(largest), EVENT_BYTES_MAX)), pick)
+        return Sizes(self.smallest, max(self.smallest, min(math.ceil(largest), limits.BENCH_EVENT_BYTES_MAX)), pick)
 
 
 def _uniform(reader: _Reader, text: str) -> Sizes:
@@ -119,7 +115,7 @@ def _uniform(reader: _Reader, text: str) -> Sizes:
 def _normal(reader: _Reader, text: str) -> Sizes:
     first, second = reader.pair(text, ",")
     mean = reader.size(first)
-    sigma = reader.number(second, "the standard deviation", EVENT_BYTES_MAX)
+    sigma = reader.number(second, "the standard deviation", limits.BENCH_EVENT_BYTES_MAX)
     return reader.within(mean + _SIGMAS * sigma, lambda random: random.normalvariate(mean, sigma))
 
 
@@ -137,8 +133,8 @@ def _lognormal(reader: _Reader, text: str) -> Sizes:
 
 def _listed(reader: _Reader, text: str) -> Sizes:
     items = [reader.pair(item, "@") for item in text.split(",")]
-    if len(items) > LISTED_MAX:
-        raise reader.error(f"{len(items):,} sizes are too many: a list has {LISTED_MAX:,} at most")
+    if len(items) > limits.BENCH_SIZES_MAX:
+        raise reader.error(f"{len(items):,} sizes are too many: a list has {limits.BENCH_SIZES_MAX:,} at most")
     sizes = [reader.size(size) for size, _ in items]
     sums = list(accumulate(reader.number(weight, "a weight", 1e9) for _, weight in items))
     last = len(sums) - 1

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
-from wiretool.load.figures import bytes_text, error_rate, rate_text, share_text, time_text
+from wiretool.load.figures import error_rate, share_text
 from wiretool.load.result import Operation, Result
+from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 
 #: An example for every message.
 EXAMPLE = "append.p99 < 5ms, append.service.p99_9 <= 1s, append.error_rate < 0.1%, fetch.per_s > 10k"

@@ -17,9 +17,9 @@ from wiretool.load.result import Moment, Operation, Second
 PATIENCE_S = 10
 
 
-def is_measured(second: int, duration_s: float) -> bool:
+def is_measured(second: int, end_s: float) -> bool:
     """Whether a second counts: behind the warm-up, and begun before the end."""
-    return 0 <= second < duration_s
+    return 0 <= second < end_s
 
 
 @dataclass(slots=True)
@@ -107,19 +107,26 @@ class Totals:
     It keeps two histograms for each operation, and of each second what `Second` holds.
     """
 
-    def __init__(self, duration_s: float) -> None:
+    def __init__(self, duration_s: float, end_s: float | None = None) -> None:
         self._duration_s = duration_s
+        #: Seconds of a drain are from `duration_s` on until then.
+        self._end_s = duration_s if end_s is None else end_s
+        #: What was done in a drain.
+        self._drained: set[str] = set()
         self._sums: dict[str, Merged] = {}
         self._seconds: dict[int, Second] = {}
 
     def add(self, merged: MergedSecond) -> None:
         """Count a second. The warm-up's only go into the list of seconds, those behind the end nowhere."""
-        if merged.second >= self._duration_s:
+        if merged.second >= self._end_s:
             return
-        if is_measured(merged.second, self._duration_s):
+        if is_measured(merged.second, self._end_s):
             for name, operation in merged.operations.items():
                 self._sums.setdefault(name, Merged()).merge(operation)
         second = second_from(merged)
+        second.is_drain = merged.second >= self._duration_s
+        if second.is_drain:
+            self._drained.update(merged.operations)
         had = self._seconds.get(merged.second)
         self._seconds[merged.second] = joined(had, second) if had else second
 
@@ -133,10 +140,16 @@ class Totals:
         """In order of time, the warm-up's first."""
         return [self._seconds[second] for second in sorted(self._seconds)]
 
-    def operations(self, measured_s: float | None = None) -> dict[str, Operation]:
-        """Each operation, with its rates over so many seconds, all that were planned if none are given."""
+    def operations(self, measured_s: float | None = None, drain_s: float = 0.0) -> dict[str, Operation]:
+        """Each operation, with its rates over so many seconds, all that were planned if none are given.
+
+        Over those of the drain for what was done there.
+        """
         over_s = self._duration_s if measured_s is None else measured_s
-        return {name: operation_from(merged, over_s) for name, merged in self._sums.items()}
+        return {
+            name: operation_from(merged, drain_s if name in self._drained else over_s)
+            for name, merged in self._sums.items()
+        }
 
 
 def operation_from(merged: Merged, over_s: float) -> Operation:
@@ -153,6 +166,7 @@ def operation_from(merged: Merged, over_s: float) -> Operation:
         error_kinds=dict(merged.errors.most_common()),
         service_histogram=merged.service.text(),
         response_histogram=merged.response.text(),
+        over_s=over_s,
     )
 
 
@@ -191,6 +205,7 @@ def joined(had: Second, late: Second) -> Second:
         moments[name] = joined_moments(moments[name], moment) if name in moments else moment
     return Second(
         second=had.second,
+        is_drain=had.is_drain,
         operations=moments,
         generator_cpu=had.generator_cpu | late.generator_cpu,
         generator_waited=had.generator_waited | late.generator_waited,

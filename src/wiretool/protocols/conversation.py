@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
+from wiretool.protocols.exchanges import Exchanges
 
 #: What may be wrong inside a frame whose extent is known: its bytes, or its time and sender.
 Defect = DecodeError | ProtocolViolation
@@ -108,3 +109,5 @@ class Protocol:
     from_json: Callable[[str, Side, Mapping[str, Any]], Message]
     #: Whether a side may begin a conversation with these bytes, where that shows; None where it may with any frame.
     begins: Callable[[Side, bytes], bool] | None = None
+    #: What of its messages is asked, and what answers and how.
+    exchanges: Exchanges = field(default_factory=Exchanges, hash=False)  # it holds dicts

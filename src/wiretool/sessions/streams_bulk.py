@@ -1,4 +1,4 @@
-"""The data streams in the headers and payloads of many frames, as `subjects` finds them in one."""
+"""Numbers by their name inside the fields of many frames; so the data streams that `subjects` finds in one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from wiretool.sessions.subjects import DEPTH_MAX
 
 
 class Found(NamedTuple):
-    """Ids of streams, ascending by the row that they are in, and in each in the order of its values."""
+    """Numbers, ascending by the row that they are in, and in each in the order of its values."""
 
     rows: Integers
     ids: Integers
@@ -33,20 +33,20 @@ NOTHING = Found(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def stream_ids(columns: Columns) -> Found | None:
     """The ids in the columns `header` and `payload`; None where only the values themselves can tell."""
-    parts = [_inside(columns[name], 0) for name in ("header", "payload") if name in columns]
+    parts = [_inside(columns[name], "stream_id", 0) for name in ("header", "payload") if name in columns]
     return _together(parts)
 
 
-def _inside(column: Column, depth: int) -> Found | None:
-    """The ids in the structures of a column, `depth` deep."""
+def _inside(column: Column, name: str, depth: int) -> Found | None:
+    """The numbers called so in the structures of a column, `depth` deep."""
     match column:
         case Struct(columns):
-            return _in_structs(columns, depth)
+            return numbers_named(columns, name, depth)
         case Sparse(inner, has):
-            found = _inside(inner, depth)
+            found = _inside(inner, name, depth)
             return None if found is None else Found(np.flatnonzero(has)[found.rows], found.ids)
         case Lists(counts, items):
-            found = _inside(items, depth + 1) if depth < DEPTH_MAX else NOTHING
+            found = _inside(items, name, depth + 1) if depth < DEPTH_MAX else NOTHING
             return None if found is None else Found(np.repeat(np.arange(len(counts)), counts)[found.rows], found.ids)
         case Choice(_, values) | Objects(values):
             return NOTHING if all(isinstance(value, str | int | float | None) for value in values) else None
@@ -56,10 +56,11 @@ def _inside(column: Column, depth: int) -> Found | None:
     return NOTHING
 
 
-def _in_structs(columns: Columns, depth: int) -> Found | None:
-    parts = [_own(columns["stream_id"])] if "stream_id" in columns else []
+def numbers_named(columns: Columns, name: str, depth: int = 0) -> Found | None:
+    """The numbers of that name among the columns and inside them; None where only the values themselves can tell."""
+    parts = [_own(columns[name])] if name in columns else []
     if depth < DEPTH_MAX:
-        parts += [_inside(column, depth + 1) for column in columns.values()]
+        parts += [_inside(column, name, depth + 1) for column in columns.values()]
     return _together(parts)
 
 

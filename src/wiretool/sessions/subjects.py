@@ -1,6 +1,6 @@
 """What a record is about: a segment, a stream or a road."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from wiretool import limits
@@ -46,7 +46,11 @@ class Subjects:
 
     def of(self, record: Record) -> tuple[Subject, ...]:
         """The subjects of a frame, each once; a reply may only be about what was asked."""
-        subjects, key = mention_of(record)
+        return self.follow(mention_of(record))
+
+    def follow(self, mention: Mention) -> tuple[Subject, ...]:
+        """The subjects of a frame that says this."""
+        subjects, key = mention
         if key is None:
             return subjects
         if not subjects:
@@ -57,6 +61,16 @@ class Subjects:
     def has_room(self, keys: int) -> bool:
         """Whether so many new keys fit without any being forgotten."""
         return len(self.known) + keys <= limits.CONNECTIONS_MAX
+
+    def forget(self, connections: Collection[int]) -> None:
+        """What was said on these connections is not asked for any more."""
+        self.known = {key: about for key, about in self.known.items() if key[0] not in connections}
+
+    def give(self, connections: Collection[int]) -> Mapping[Key, tuple[Subject, ...]]:
+        """What was said on these connections, for others to go on with; it is remembered no longer."""
+        given = {key: about for key, about in self.known.items() if key[0] in connections}
+        self.known = {key: about for key, about in self.known.items() if key not in given}
+        return given
 
     def remember(self, key: Key, subjects: tuple[Subject, ...]) -> None:
         """Keep what the key stands for, forgetting the oldest key."""

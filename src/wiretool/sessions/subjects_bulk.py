@@ -69,7 +69,7 @@ def mention_codes(run: FrameRun, group: Group, codes: Codes[Mention]) -> Integer
         if found is not None:
             return _stream_codes(found, len(group.rows), codes)
     if not _is_plain(run, group):
-        return codes.all_of(map(mention_of, records_of(_alone(run, group))))
+        return codes.all_of(map(mention_of, records_of(alone(run, group))))
     if run.protocol == "offramp":
         return codes.all_of([road_mention(run.connection, None)])
     segments, writers = _segments(group, run.frames.data), _labels(group.columns, WRITER_FIELDS, run.frames.data)
@@ -113,7 +113,8 @@ def _has(group: Group, name: str) -> bool:
     return name in group.columns or (group.cls is not None and hasattr(group.cls, name))
 
 
-def _alone(run: FrameRun, group: Group) -> Batch:
+def alone(run: FrameRun, group: Group) -> Batch:
+    """The frames of a group as a batch."""
     single = FrameRun(
         run.connection,
         run.client,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 
-from wiretool.ledger import Ledger
+from wiretool.ledger import Account, Ledger
 from wiretool.sinks.output import open_output
 
 
@@ -44,7 +44,11 @@ def pieces_of(book: Ledger) -> Iterator[str]:
 
 def totals(book: Ledger) -> str:
     """The totals for a person: what was read, and where each byte of it went."""
-    total = book.total
+    return told(book.total, len(book.connections))
+
+
+def told(total: Account, connections: int) -> str:
+    """The sums over so many connections for a person."""
     parts = [
         _count(total.frames, "frame"),
         _count(total.problems, "problem"),
@@ -57,7 +61,7 @@ def totals(book: Ledger) -> str:
     ]
     shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
     missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
-    where = _count(len(book.connections), "connection") or "no connection"
+    where = _count(connections, "connection") or "no connection"
     spread = f": {shares}" if shares else ""
     return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}"
 

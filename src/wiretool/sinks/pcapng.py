@@ -11,6 +11,9 @@ SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 ETHERNET = 1
 #: Option if_tsresol: times are in 10^-9 seconds.
 NANOSECONDS = bytes.fromhex("0900 0100 09 000000 0000 0000")
+#: Option opt_comment, and what ends all options; bytes of one comment.
+COMMENT, END_OF_OPTIONS = 1, bytes(4)
+COMMENT_BYTES_MAX = 65_535
 #: Payload of one packet: what the loopback's MTU of 65,536 takes, headers of IPv6 included.
 SEGMENT_BYTES_MAX = 65_000
 #: TCP addresses: host (IPv4 or IPv6, a zone allowed) and port.
@@ -40,10 +43,15 @@ class Recording:
         for packet in flow.handshake():
             self._write(packet, now_ns)
 
-    def sent(self, connection: int, side: Side, data: bytes, now_ns: int) -> None:
-        """What a side sent."""
+    def sent(self, connection: int, side: Side, data: bytes, now_ns: int, *, comment: str = "") -> None:
+        """What a side sent; a comment goes with its first packet."""
         for packet in self._flows[connection].data(side, data):
-            self._write(packet, now_ns)
+            self._write(packet, now_ns, comment)
+            comment = ""
+
+    def missed(self, connection: int, side: Side, size: int) -> None:
+        """A side sent so many bytes more that are not in the recording."""
+        self._flows[connection].ends[side].seq += size
 
     def finished(self, connection: int, side: Side, now_ns: int) -> None:
         """A side has sent its last byte."""
@@ -57,11 +65,11 @@ class Recording:
         """Nothing more will come of a connection."""
         self._flows.pop(connection, None)
 
-    def _write(self, packet: bytes, now_ns: int) -> None:
+    def _write(self, packet: bytes, now_ns: int, comment: str = "") -> None:
         high, low = divmod(now_ns, 2**32)
         numbers = (0, high, low, len(packet), len(packet))
         head = b"".join(number.to_bytes(4, "little") for number in numbers)
-        self._output.write_bytes(block(PACKET, head + packet))
+        self._output.write_bytes(block(PACKET, head + padded(packet) + (commented(comment) if comment else b"")))
 
 
 def section() -> bytes:
@@ -76,9 +84,20 @@ def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
 
 def block(kind: int, body: bytes) -> bytes:
     """One block, padded to four bytes."""
-    body += bytes(-len(body) % 4)
+    body = padded(body)
     length = (len(body) + 12).to_bytes(4, "little")
     return kind.to_bytes(4, "little") + length + body + length
+
+
+def padded(data: bytes) -> bytes:
+    """The same with zeros behind it, to four bytes."""
+    return data + bytes(-len(data) % 4)
+
+
+def commented(text: str) -> bytes:
+    """The options of a packet that has a comment, which is cut where it is too long."""
+    data = text.encode(errors="backslashreplace")[:COMMENT_BYTES_MAX].decode(errors="ignore").encode()
+    return COMMENT.to_bytes(2, "little") + len(data).to_bytes(2, "little") + padded(data) + END_OF_OPTIONS
 
 
 def _packed(client: Address, server: Address) -> tuple[tuple[bytes, int], tuple[bytes, int]]:

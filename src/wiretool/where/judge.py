@@ -211,12 +211,19 @@ def _as_ns(operand: Operand) -> Constant:
 
 
 def _ns_of(text: str, at: int) -> int:
-    """Nanoseconds since the epoch of an ISO 8601 time; UTC where it names no zone."""
+    try:
+        return moment_ns(text)
+    except ValueError as err:
+        raise wrong(at, f'{text!r} is no time; seconds since the first record, or "2024-05-01T12:00:00Z"') from err
+
+
+def moment_ns(text: str) -> int:
+    """Nanoseconds since the epoch of an ISO 8601 time; UTC where it names no zone. ValueError where it is none."""
     fraction = _FRACTION.search(text)
     digits = fraction.group(1) if fraction else ""
     try:
         time = datetime.fromisoformat(_FRACTION.sub("", text, count=1))
         since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    except (ValueError, OverflowError) as err:
-        raise wrong(at, f'{text!r} is no time; seconds since the first record, or "2024-05-01T12:00:00Z"') from err
+    except OverflowError as err:
+        raise ValueError(text) from err
     return since // timedelta(microseconds=1) * 1000 + int(digits.ljust(9, "0"))

@@ -5,7 +5,7 @@ import pytest
 from wiretool.errors import EncodeError
 from wiretool.protocols.pravega_controller.client import Client, Part
 from wiretool.protocols.pravega_controller.encoding import encode
-from wiretool.protocols.pravega_controller.messages import GoAway, Settings
+from wiretool.protocols.pravega_controller.messages import GoAway, Settings, WindowUpdate
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.servers.mock import Send
 from wiretool.servers.pravega.mock import PravegaMock
@@ -78,6 +78,57 @@ def test_a_server_that_goes_away_takes_no_more_calls() -> None:
     client.receive(encode(GoAway(last_stream_id=1, error_code="NO_ERROR"), "server"))
     with pytest.raises(EncodeError, match="GOAWAY"):
         client.call(2, headers("createScope"), MESSAGE)
+
+
+def long_message(size: int = 200_000) -> bytes:
+    body = b"\x0a" + bytes((size & 0x7F | 0x80, size >> 7 & 0x7F | 0x80, size >> 14)) + b"s" * size
+    return b"\0" + len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize("last_stream", [1, 2, 2**31 - 1])
+@pytest.mark.parametrize("step", [1, 1_000])
+def test_a_server_that_goes_away_brings_to_its_end_what_it_serves(last_stream: int, step: int) -> None:
+    client = Client()
+    client.call(1, headers("createScope"), long_message())
+    goodbye = GoAway(last_stream_id=last_stream, error_code="NO_ERROR", debug_data=b"later")
+    room = [WindowUpdate(stream_id=stream, window_increment=1_000_000) for stream in (0, 1)]
+    heard = b"".join(encode(said, "server") for said in (Settings(settings={}), goodbye, *room))
+    pieces = [heard[at : at + step] for at in range(0, len(heard), step)]
+    said = [part for piece in pieces for part in client.receive(piece) if part.call == 1]
+    assert len(b"".join(part.data for part in said)) > 130_000
+    assert client.why_lost(1) == ""
+    assert "GOAWAY" in client.why_lost(2)
+
+
+def test_calls_behind_the_last_stream_are_lost() -> None:
+    client = Client()
+    client.receive(encode(Settings(settings={}), "server"))
+    for call in (1, 2, 3):
+        client.call(call, headers("createScope"), MESSAGE)
+    assert [client.why_lost(call) for call in (1, 2, 3)] == [""] * 3
+    lost = []
+    for last_stream in (2**31 - 1, 3, 1, 5):
+        client.receive(encode(GoAway(last_stream_id=last_stream, error_code="NO_ERROR"), "server"))
+        lost.append([call for call in (1, 2, 3) if client.why_lost(call)])
+    assert lost == [[], [3], [2, 3], [2, 3]]
+
+
+def test_a_server_that_goes_away_with_an_error_answers_nothing() -> None:
+    client = Client()
+    client.call(1, headers("createScope"), MESSAGE)
+    client.receive(encode(Settings(settings={}), "server"))
+    client.receive(encode(GoAway(last_stream_id=1, error_code="INTERNAL_ERROR"), "server"))
+    assert "GOAWAY" in client.why_lost(1)
+    assert client.receive(encode(Settings(settings={}), "server")) == []
+    assert client.cancel(1) == []
+
+
+@pytest.mark.parametrize("bad", [b"\0\0\4\7\0\0\0\0\0\0\0\0\1", b"\0\0\x08\7\0\0\0\0\1\0\0\0\1\0\0\0\0"])
+def test_a_goodbye_that_is_none_ends_the_calls(bad: bytes) -> None:
+    client = Client()
+    client.call(1, headers("createScope"), MESSAGE)
+    client.receive(encode(Settings(settings={}), "server") + bad)
+    assert "no HTTP/2" in client.why_lost(1)
 
 
 def test_what_is_no_http_ends_the_calls() -> None:

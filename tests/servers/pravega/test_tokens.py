@@ -18,7 +18,7 @@ from wiretool.protocols.pravega.framing import HEADER_BYTES, type_at
 from wiretool.protocols.pravega.messages import SetupAppend
 from wiretool.protocols.pravega.segments import CreateTransientSegment
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
-from wiretool.servers.pravega.tokens import Failure, Permission, TokenChecker
+from wiretool.servers.pravega.tokens import Failure, Permission, TokenChecker, lifetime_s
 
 PROBES = Path(__file__).with_name("probes.json")
 #: The standalone server's own key, and a time at which its recorded tokens held good.
@@ -115,6 +115,23 @@ def test_the_second_of_expiry() -> None:
     assert CHECKER.check(issued("other", ttl_s=10), SEGMENT, Permission.READ, NOW_S + 10) is Failure.EXPIRED
     assert CHECKER.expires_s(issued("*", ttl_s=None)) is None
     assert CHECKER.expires_s("nonsense") is None
+
+
+@pytest.mark.parametrize(
+    ("token", "seconds"),
+    [
+        (issued("*", ttl_s=60), 60),
+        (TokenChecker(b"other").issue("someone", {}, NOW_S, 7), 7),
+        (issued("*", ttl_s=None), None),
+        ("", None),
+        ("a.b.c", None),
+        ("a.e30.c", None),
+        ("a.W10.c", None),
+        ("a.\u00e9.c", None),
+    ],
+)
+def test_how_long_a_token_is_good(token: str, seconds: int | None) -> None:
+    assert lifetime_s(token) == seconds
 
 
 def forged(header: bytes, claims: bytes) -> str:

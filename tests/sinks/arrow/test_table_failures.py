@@ -48,9 +48,9 @@ def test_the_first_of_several_failures_is_told(tmp_path: Path, monkeypatch: pyte
         raise pa.ArrowInvalid(f"{len(closed)}: {file.path.stem}")
 
     monkeypatch.setattr(FILES["parquet"], "close", fail)
-    with pytest.raises(pa.ArrowInvalid, match=r"^1: frames"):
+    with pytest.raises(pa.ArrowInvalid, match=r"^1: "):
         written(tmp_path / "out", "parquet", in_chunks(list(read(CAPTURES / "pravega/write.pcap")), 40))
-    assert closed[:2] == ["frames", "events"]
+    assert {"frames", "events"} < set(closed)
     assert len(closed) == len(set(closed)) > 5
 
 

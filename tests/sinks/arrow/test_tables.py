@@ -334,7 +334,7 @@ def read_back(path: Path) -> pa.Table:
 
 
 def test_much_that_waits_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wiretool.sinks.arrow.tables.WAITING_BYTES_MAX", 20_000)
+    monkeypatch.setattr("wiretool.sinks.arrow.open_tables.WAITING_BYTES_MAX", 20_000)
     written(tmp_path / "out", "parquet", in_chunks(list(read(CAPTURES / "pravega/write.pcap")), 100))
     assert pq.ParquetFile(tmp_path / "out/frames.parquet").num_row_groups > 3
 

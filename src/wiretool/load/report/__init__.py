@@ -8,13 +8,14 @@ from wiretool.load.report.html import html_text
 from wiretool.load.report.json import json_report, read_result
 from wiretool.load.report.junit import junit_text
 from wiretool.load.report.live import live_table
+from wiretool.load.report.pcapng import line_on, write_slow
 from wiretool.load.report.text import result_text
 from wiretool.load.result import Result
 from wiretool.load.thresholds import Outcome
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
 
-__all__ = ["comparison_json", "comparison_text", "live_table", "read_result", "write_report"]
+__all__ = ["comparison_json", "comparison_text", "line_on", "live_table", "read_result", "write_report", "write_slow"]
 
 #: What needs no terminal, by the name of the form.
 _WRITERS: Mapping[str, Callable[[Result, Sequence[Outcome]], str]] = {

@@ -5,8 +5,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wiretool.load.figures import time_text
 from wiretool.sinks.text.colour import Colour
+from wiretool.sinks.text.figures import time_text
 
 #: Characters of the plot itself; each has two columns and four rows of dots.
 COLUMNS = 60

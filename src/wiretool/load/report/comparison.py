@@ -6,9 +6,10 @@ import msgspec
 
 from wiretool.codec.json_text import json_text
 from wiretool.load.compare import Compared, Comparison
-from wiretool.load.figures import QUANTILES, rate_text, share_text, time_text
+from wiretool.load.figures import QUANTILES, share_text
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
+from wiretool.sinks.text.figures import rate_text, time_text
 from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
 

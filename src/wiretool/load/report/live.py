@@ -6,9 +6,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wiretool.load.figures import bytes_text, rate_text, share_text, time_text
+from wiretool.load.figures import share_text
 from wiretool.load.result import Moment, Quantiles, Second
 from wiretool.sinks.printable import printable
+from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 
 _TIMES = ("p50", "p99", "max")
 HEADS = ("", "per s", "events/s", "bytes/s", "", *_TIMES, "errors")
@@ -21,7 +22,9 @@ def live_table(
 
     `elapsed_s` is negative while it warms up; `second` is None before the first has passed.
     """
-    head = Text(_progress(elapsed_s, duration_s, users), no_wrap=True, overflow="ellipsis")
+    is_drain = second is not None and second.is_drain
+    progress = _reading(elapsed_s - duration_s, users) if is_drain else _progress(elapsed_s, duration_s, users)
+    head = Text(progress, no_wrap=True, overflow="ellipsis")
     if second is None:
         return head
     errors = errors or {}
@@ -40,6 +43,11 @@ def _progress(elapsed_s: float, duration_s: float, users: int) -> str:
     if elapsed_s < 0:
         return f"warming up, {-elapsed_s:.0f} s to go, {people}"
     return f"{elapsed_s:.0f} s of {duration_s:.0f} s, {max(duration_s - elapsed_s, 0):.0f} s to go, {people}"
+
+
+def _reading(elapsed_s: float, users: int) -> str:
+    people = f"{users:,} user{'' if users == 1 else 's'}"
+    return f"reading the backlog, {elapsed_s:.0f} s so far, {people}"
 
 
 def _rows(name: str, moment: Moment | None, errors: int) -> Iterator[list[Text]]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from wiretool.load.figures import bytes_text, rate_text, share_text, time_text
+from wiretool.load.backlog import drained_names
+from wiretool.load.figures import share_text
 from wiretool.load.histograms import Histogram
-from wiretool.load.report.axes import Axis, at_nines, linear_axis, log_axis, nines_axis, seconds_axis
-from wiretool.load.report.svg import Line, Tip, plot_svg
 from wiretool.load.result import Moment, Operation, Quantiles, Result, Second
+from wiretool.sinks.page.axes import Axis, at_nines, linear_axis, log_axis, nines_axis, seconds_axis
+from wiretool.sinks.page.svg import Aside, Line, Tip, plot_svg
+from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
 
 #: Colours there are for things beside each other.
 _COLOURS = 6
@@ -17,8 +19,12 @@ Of = Callable[[Second], float | None]
 
 
 def throughput_plot(result: Result) -> str:
-    """Exchanges of each operation in each second."""
-    lines = [_line(name, result, _count_of(name), f"s{index % _COLOURS}") for index, name in enumerate(_names(result))]
+    """Exchanges of each operation in each second; nothing where it has no turn, as a backlog is built up or read."""
+    drained = drained_names(result)
+    lines = [
+        _line(name, result, _count_of(name, in_drain=name in drained), f"s{index % _COLOURS}")
+        for index, name in enumerate(_names(result))
+    ]
     return _over_time("Throughput", "exchanges/s", result, lines, linear_axis, rate_text)
 
 
@@ -111,7 +117,15 @@ def _over_time(
         values = [(line.name, line.points[at][1]) for line in lines]
         shown = [f"{name}: {told(value)}" for name, value in values if value is not None]
         tips.append(Tip(number, number + 1, "\n".join([f"second {number:,}", *shown])))
-    return plot_svg(title, seconds_axis(seconds), axis(unit, _values(lines), told), lines, tips, aside=0)
+    return plot_svg(title, seconds_axis(seconds), axis(unit, _values(lines), told), lines, tips, asides=_asides(result))
+
+
+def _asides(result: Result) -> list[Aside]:
+    """The warm-up, and the drain of a backlog."""
+    warm = [second.second for second in result.seconds if second.second < 0]
+    drain = [second.second for second in result.seconds if second.is_drain]
+    named = ((warm, "warm-up"), (drain, "drain"))
+    return [Aside(min(seconds), max(seconds) + 1, name) for seconds, name in named if seconds]
 
 
 def _line(name: str, result: Result, of: Of, style: str) -> Line:
@@ -125,8 +139,10 @@ def _values(lines: Sequence[Line]) -> list[float]:
     return [value for line in lines for _, value in line.points if value is not None]
 
 
-def _count_of(name: str) -> Of:
-    def count(second: Second) -> float:
+def _count_of(name: str, *, in_drain: bool) -> Of:
+    def count(second: Second) -> float | None:
+        if second.is_drain != in_drain:
+            return None
         moment = second.operations.get(name)
         return moment.count if moment else 0
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from wiretool.load.backlog import backlog_text, over_text
 from wiretool.load.figures import (
     QUANTILES,
-    bytes_text,
     generator_text,
     hidden_text,
-    rate_text,
     target_text,
     times_text,
     unfinished_texts,
@@ -19,6 +18,7 @@ from wiretool.load.result import Operation, Result
 from wiretool.load.thresholds import Outcome
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
+from wiretool.sinks.text.figures import bytes_text, rate_text
 from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
 
@@ -71,7 +71,7 @@ def _throughput(result: Result, paint: Colour, width: int) -> str:
         )
         for name, each in result.operations.items()
     ]
-    return table_text(f"Throughput over {result.duration_s:.3g} s", heads, rows, colour=paint.is_on, width=width)
+    return table_text(f"Throughput over {over_text(result)}", heads, rows, colour=paint.is_on, width=width)
 
 
 def _times(result: Result, paint: Colour, width: int) -> str:
@@ -132,6 +132,7 @@ def _errors(result: Result, paint: Colour, width: int) -> str:
 def _around(result: Result, paint: Colour) -> str:
     """What stands beside the figures: a line each."""
     named = (
+        ("backlog", backlog_text(result)),
         ("verified", verification_text(result)),
         ("generator", generator_text(result)),
         ("target", target_text(result)),

@@ -10,10 +10,12 @@ from uuid import UUID
 from wiretool.codec.marks import MARK_BYTES
 from wiretool.load.events import Filler, Head, Maker, writer_of
 from wiretool.load.intervals import Writer
+from wiretool.load.lanes import OneByOne, Windowed
 from wiretool.load.link import Link
-from wiretool.load.loops import Source, Window, Work, one_by_one, windowed
+from wiretool.load.loops import Source, Window, Work
 from wiretool.load.sizes import sizes_from
 from wiretool.load.users.user import LoadUser
+from wiretool.load.watched import Answers, Times, WatchedAppends
 
 
 class Appender(LoadUser):
@@ -30,7 +32,7 @@ class Appender(LoadUser):
         key = writer_of(session.run, session.worker_number, self.number)
         segment = self.segment_name(session.run, self.place % self.segments)
         self.writer = Writer(key=key, wire_id=str(UUID(int=key)), segment=segment)
-        session.writers.append(self.writer)
+        session.enter(self.writer)
         session.due.append((self.operation, self._waiting))
         self.source = self._new_source()
         self._window: Window | None = None
@@ -50,13 +52,17 @@ class Appender(LoadUser):
         assert self._link is not None
         session, source, writer = self.session, self.source, self.writer
         sendings = session.sendings_of(writer, source.events)
-        work = Work(session, self._link, source, self.new_feed(), writer, session.samples(self.operation), sendings)
-        if not self._is_windowed:
-            one_by_one(work)
-            return
-        if self._window is None:
+        answers, samples = self.new_answers(), session.samples(self.operation)
+        work = Work(session, self._link, source, answers.feed, writer, samples, sendings)
+        if self._is_windowed and self._window is None:
             self._window = Window(self.arrivals(), self.pipeline)
-        windowed(work, self._window)
+        if (keeper := self.keeper()) is not None:
+            work.source = watched = WatchedAppends(keeper, writer, source, answers, self._on_the_way)
+            work.feed = watched.feed
+        if self._window is None:
+            OneByOne(work).run()
+            return
+        Windowed(work, self._window).run()
 
     @staticmethod
     @abstractmethod
@@ -76,8 +82,8 @@ class Appender(LoadUser):
         """The same, of sizes that are drawn."""
 
     @abstractmethod
-    def new_feed(self) -> Callable[[bytes], int]:
-        """What reads the answers on a new connection: the number of the last event that these bytes acknowledge."""
+    def new_answers(self) -> Answers:
+        """What reads the answers on a new connection."""
 
     def _new_source(self) -> Source:
         sizes = sizes_from(self.event_size, option="event_size", smallest=MARK_BYTES if self.verify else 1)
@@ -85,6 +91,12 @@ class Appender(LoadUser):
         if sizes.is_fixed:
             return self.fixed_source(maker, sizes.min)
         return self.varying_source(maker, partial(sizes.draw, Random(f"{self.seed}/{self.writer.key}")))
+
+    def _on_the_way(self) -> Times:
+        """Of each append that is not answered, in order, when it was due and when it was sent."""
+        if self._window is None:
+            return iter([(self.writer.since, self.writer.since)])
+        return ((each.due_s, each.sent_s) for each in self._window.on_the_way)
 
     def _waiting(self, now: float) -> tuple[int, float]:
         """Exchanges that are due and not answered, and since when the oldest."""

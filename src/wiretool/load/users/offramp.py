@@ -47,4 +47,5 @@ class OfframpConsumer(LoadUser):
         """Reads until the session is over."""
         assert self._link is not None
         assert self._stream is not None
+        self._consuming.keeper = self.keeper(self._stream.held)
         consume(self._link, self._stream, self._consuming)

@@ -6,9 +6,9 @@ from types import new_class
 from wiretool.load.plan import Plan
 from wiretool.load.users.offramp import OfframpConsumer
 from wiretool.load.users.pravega import PravegaAppender, PravegaFetcher
-from wiretool.load.users.pravega_draft import PravegaDraftAppender
-from wiretool.load.users.sbp import SbpAppender
-from wiretool.load.users.sbp_0_1 import SbpBatchAppender
+from wiretool.load.users.pravega_draft import PravegaDraftAppender, PravegaDraftFetcher
+from wiretool.load.users.sbp import SbpAppender, SbpFetcher
+from wiretool.load.users.sbp_0_1 import SbpBatchAppender, SbpBatchFetcher
 from wiretool.load.users.user import LoadUser
 
 #: Who appends, by protocol.
@@ -20,12 +20,18 @@ APPENDERS: Mapping[str, type[LoadUser]] = {
 }
 
 #: Who reads meanwhile.
-FETCHERS: Mapping[str, type[LoadUser]] = {"pravega": PravegaFetcher, "offramp": OfframpConsumer}
+FETCHERS: Mapping[str, type[LoadUser]] = {
+    "pravega": PravegaFetcher,
+    "pravega-draft": PravegaDraftFetcher,
+    "sbp": SbpFetcher,
+    "sbp-0.1": SbpBatchFetcher,
+    "offramp": OfframpConsumer,
+}
 
 
 def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
     """Each class, made to the plan, and how many users of it there are to be."""
-    wishes = {
+    wishes: dict[str, object] = {
         "abstract": False,
         "event_size": plan.event_size,
         "batch": plan.batch,
@@ -35,6 +41,8 @@ def user_classes(plan: Plan) -> dict[type[LoadUser], int]:
         "seed": plan.seed,
         "ramp": plan.ramp_s,
     }
+    if plan.places:
+        wishes |= {"places": plan.places, "token": plan.token}
     classes: dict[type[LoadUser], int] = {}
     if plan.appenders:
         rate = None if plan.rate_per_s is None else plan.rate_per_s / plan.appenders

@@ -1,33 +1,62 @@
 """Users that speak with a Pravega segment store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from wiretool.load.events import Head, Maker
 from wiretool.load.link import Link
 from wiretool.load.loops import Source
+from wiretool.load.plan import Place
 from wiretool.load.users.appender import Appender
-from wiretool.load.users.fetcher import Fetcher
+from wiretool.load.users.fetcher import SegmentFetcher
+from wiretool.load.users.user import LoadUser
+from wiretool.load.watched import Answers
 from wiretool.load.wire.pravega import HEAD, Acks, Appends, ConditionalAppends, Store, VaryingAppends, segment_name
 from wiretool.load.wire.pravega_reads import Reads
 
 
-class PravegaAppender(Appender):
+class Placed(LoadUser):
+    """A user of a segment that is made where it is not, or that a controller has given out."""
+
+    abstract = True
+    #: Where the segments are, and the token that their stores want; with none, all are on `host` and open to anybody.
+    places: ClassVar[Sequence[Place]] = ()
+    token: ClassVar[str] = ""
+
+    @classmethod
+    def segment_name(cls, run: str, number: int) -> str:
+        """What a segment of a run is called."""
+        return cls.places[number].segment if cls.places else segment_name(run, number)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        if not self.places:
+            return super().address
+        where = self.places[self.place % self.segments]
+        return where.host, where.port
+
+    def store(self, link: Link, segment: str) -> Store:
+        """The store of a segment, which is there."""
+        store = Store(link, self.token)
+        if not self.places:
+            store.make_segment(segment)
+        return store
+
+
+class PravegaAppender(Placed, Appender):
     """Sets up a writer and appends events, each batch in a block of its own, or with `conditional` one by one.
 
     `host` is `HOST:PORT` of a segment store. Segments are made there where they are not: `bench-RUN/load/N.#epoch.0`.
+    With `places` they are there already, wherever that says, and `token` is good for them.
     """
 
     abstract = True
     head: ClassVar[Head] = HEAD
-    segment_name = staticmethod(segment_name)
     #: Append if the segment is as long as it was left. Then each writer needs a segment of its own.
     conditional: ClassVar[bool] = False
 
     def begin(self, link: Link) -> int:
-        store = Store(link)
-        store.make_segment(self.writer.segment)
-        return store.set_up(self.writer.wire_id, self.writer.segment)
+        return self.store(link, self.writer.segment).set_up(self.writer.wire_id, self.writer.segment)
 
     def fixed_source(self, maker: Maker, size: int) -> Source:
         if self.conditional:
@@ -37,11 +66,11 @@ class PravegaAppender(Appender):
     def varying_source(self, maker: Maker, draw: Callable[[], int]) -> Source:
         return VaryingAppends(self.writer.wire_id, maker, events=self.batch, draw=draw)
 
-    def new_feed(self) -> Callable[[bytes], int]:
-        return Acks(self.writer.wire_id).feed
+    def new_answers(self) -> Answers:
+        return Acks(self.writer.wire_id)
 
 
-class PravegaFetcher(Fetcher):
+class PravegaFetcher(Placed, SegmentFetcher):
     """Follows a segment that appenders of the same run write to, and checks each event.
 
     `host` is `HOST:PORT` of a segment store. Fetchers take turns in the segments of PravegaAppender.
@@ -49,8 +78,7 @@ class PravegaFetcher(Fetcher):
 
     abstract = True
     head: ClassVar[Head] = HEAD
-    segment_name = staticmethod(segment_name)
 
     def begin(self, link: Link) -> Reads:
-        Store(link).make_segment(self.segment)
-        return Reads(self.segment)
+        self.store(link, self.segment)
+        return Reads(self.segment, self.token)

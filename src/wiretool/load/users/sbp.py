@@ -1,59 +1,31 @@
 """Users that speak with an SBP server, of the newest schema."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-import gevent
-
 from wiretool.load.events import Head, Maker
-from wiretool.load.link import Failed, Link
+from wiretool.load.link import Link
 from wiretool.load.loops import Source
 from wiretool.load.users.appender import Appender
+from wiretool.load.users.beating import Beating
+from wiretool.load.users.stream_fetcher import StreamFetcher
+from wiretool.load.watched import Answers
 from wiretool.load.wire.sbp import HEAD, Appends, VaryingAppends, acks, bind, heartbeat
-from wiretool.load.wire.sbp_frames import Place
-
-#: How often a client that has nothing to say shows that it is there; a range server waits 6 s (sbp.md §4.2).
-HEARTBEAT_S = 3.0
+from wiretool.load.wire.sbp_frames import Place, place_from
+from wiretool.load.wire.sbp_reads import Reads
 
 
-class BeatingAppender(Appender):
-    """An appender whose connection does not fall silent."""
+class BeatingAppender(Beating, Appender):
+    """An appender with a stream of its own, whose connection does not fall silent."""
 
     abstract = True
-
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        self._beating: Any = None
 
     @staticmethod
     def segment_name(run: str, number: int) -> str:
         """None yet: the server gives out the numbers of streams."""
         return ""
 
-    def set_up(self) -> None:
-        super().set_up()
-        self._beating = gevent.spawn(self._beat, self.new_heartbeats())
-
-    def tear_down(self) -> None:
-        super().tear_down()
-        if self._beating is not None:
-            self._beating.kill()
-            self._beating = None
-
-    def new_heartbeats(self) -> Callable[[], bytes]:
-        """What gives the heartbeats of a new connection."""
-        return heartbeat()
-
-    def _beat(self, beat: Callable[[], bytes]) -> None:
-        with suppress(Failed):  # whoever works on the connection sees it too
-            while not self.session.is_over:
-                gevent.sleep(HEARTBEAT_S)
-                # Never in between: what is being sent may not be whole.
-                if self._link is not None and not self._is_under_way():
-                    self._link.send(beat())
-
-    def _is_under_way(self) -> bool:
+    def is_under_way(self) -> bool:
         if self._window is not None:
             return bool(self._window.on_the_way)
         return self.writer.sent > self.writer.acknowledged
@@ -81,11 +53,30 @@ class SbpAppender(BeatingAppender):
         self.source.bind(self._where, self._first_id)
         return last
 
+    def new_heartbeats(self) -> Callable[[], bytes]:
+        return heartbeat()
+
     def fixed_source(self, maker: Maker, size: int) -> Source:
         return Appends(maker, events=self.batch, size=size)
 
     def varying_source(self, maker: Maker, draw: Callable[[], int]) -> Source:
         return VaryingAppends(maker, events=self.batch, draw=draw)
 
-    def new_feed(self) -> Callable[[bytes], int]:
-        return acks(self._first_id, self.source.last, self.batch).feed
+    def new_answers(self) -> Answers:
+        return acks(self._first_id, self.source.last, self.batch)
+
+
+class SbpFetcher(StreamFetcher):
+    """Follows the range of an SbpAppender of its own process, FETCH after FETCH, and checks each event.
+
+    `host` is `HOST:PORT` of the range server. Fetchers take turns in the appenders.
+    """
+
+    abstract = True
+    head: ClassVar[Head] = HEAD
+
+    def new_heartbeats(self) -> Callable[[], bytes]:
+        return heartbeat()
+
+    def reads_of(self, segment: str, ids: Iterator[int]) -> Reads:
+        return Reads(place_from(segment), ids)

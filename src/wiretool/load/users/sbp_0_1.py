@@ -1,6 +1,6 @@
 """Users that speak with an SBP server of v0.1, in schema S1."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from wiretool.load.events import Head, Maker
@@ -8,7 +8,10 @@ from wiretool.load.intervals import Writer
 from wiretool.load.link import Link
 from wiretool.load.loops import Source
 from wiretool.load.users.sbp import BeatingAppender
+from wiretool.load.users.stream_fetcher import StreamFetcher
+from wiretool.load.watched import Answers
 from wiretool.load.wire.sbp_0_1 import HEAD, Appends, VaryingAppends, acks, bind, heartbeat
+from wiretool.load.wire.sbp_0_1_reads import Reads
 
 
 class SbpBatchAppender(BeatingAppender):
@@ -29,7 +32,7 @@ class SbpBatchAppender(BeatingAppender):
     def set_up(self) -> None:
         if self.writer.sent:
             self.writer = Writer(key=self.writer.key, wire_id=self.writer.wire_id, segment="")
-            self.session.writers.append(self.writer)
+            self.session.enter(self.writer)
         super().set_up()
 
     def begin(self, link: Link) -> int:
@@ -47,5 +50,22 @@ class SbpBatchAppender(BeatingAppender):
     def varying_source(self, maker: Maker, draw: Callable[[], int]) -> Source:
         return VaryingAppends(maker, events=self.batch, draw=draw)
 
-    def new_feed(self) -> Callable[[bytes], int]:
-        return acks(self._first_id, self.batch).feed
+    def new_answers(self) -> Answers:
+        return acks(self._first_id, self.batch)
+
+
+class SbpBatchFetcher(StreamFetcher):
+    """Follows the stream of an SbpBatchAppender of its own process, FETCH after FETCH, and checks each event.
+
+    `host` is `HOST:PORT` of the data node, `batch` what the appenders have. Fetchers take turns in the appenders, and
+    go on with them in a new stream, behind what was acknowledged in the old one.
+    """
+
+    abstract = True
+    head: ClassVar[Head] = HEAD
+
+    def new_heartbeats(self) -> Callable[[], bytes]:
+        return heartbeat()
+
+    def reads_of(self, segment: str, ids: Iterator[int]) -> Reads:
+        return Reads(int(segment), ids, step=self.batch)

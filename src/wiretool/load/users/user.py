@@ -1,6 +1,7 @@
 """What every user of ours is to Locust: it sets up, waits at the gate, works until the run is over."""
 
 from abc import abstractmethod
+from collections import Counter
 from time import sleep
 from typing import ClassVar
 
@@ -8,8 +9,10 @@ from locust import User, task
 from locust.env import Environment
 from locust.exception import StopUser
 
+from wiretool.load.keeping import Keeper
 from wiretool.load.link import Failed, Link
 from wiretool.load.loops import Arrivals, AtOnce, OnSchedule
+from wiretool.load.openings import OpenedLink
 from wiretool.load.schedule import Schedule
 from wiretool.load.users.sessions import session_of
 from wiretool.net.addresses import address_from
@@ -46,6 +49,13 @@ class LoadUser(User):
         self.place = self.number * self.session.workers + self.session.worker_number
 
         self._link: Link | None = None
+        #: Whether it counts as connected.
+        self._is_there = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more for it to do."""
+        return self.session.is_over
 
     @property
     def address(self) -> tuple[str, int]:
@@ -59,9 +69,9 @@ class LoadUser(User):
             self.set_up()
         except Failed as err:
             self.session.fail(str(err))
-            raise StopUser from err
+            return  # the session is over, which is where its task ends too
         self.session.ready += 1
-        self.session.connected += 1
+        self.come()
         self.session.gate.wait()
         if self.rate is None:
             sleep(self.ramp * self._turn / self.of_users)
@@ -82,31 +92,54 @@ class LoadUser(User):
     @task
     def run_load(self) -> None:
         """All there is to do: it ends when the run does."""
-        while not self.session.is_over:
+        self.await_work()
+        while not self.is_over:
             try:
                 self.work()
             except Failed as err:
                 self._lost(err)
+        self.leave()
         raise StopUser
 
     def on_stop(self) -> None:
         """Let go of the connection."""
         self.tear_down()
 
-    def _lost(self, err: Failed) -> None:
-        """Count what went wrong, then come back, as often as it takes."""
-        errors = self.session.samples(self.operation).errors
-        errors[err.kind] += 1
-        self.session.connected -= 1
-        while not self.session.is_over:
-            sleep(RETRY_S)
+    def await_work(self) -> None:
+        """Once all may begin, until this one may: at once."""
+
+    def come(self) -> None:
+        """It is connected."""
+        self.session.connected += not self._is_there
+        self._is_there = True
+
+    def leave(self) -> None:
+        """It is not connected any more, or has nothing to be connected for."""
+        self.session.connected -= self._is_there
+        self._is_there = False
+
+    def come_back(self) -> None:
+        """Connect and set up, as often as it takes, until there is nothing more to do."""
+        while not self.is_over:
             try:
                 self.set_up()
-            except Failed as again:
-                errors[again.kind] += 1
+            except Failed as err:
+                self._errors[err.kind] += 1
+                sleep(RETRY_S)
             else:
-                self.session.connected += 1
+                self.come()
                 return
+
+    @property
+    def _errors(self) -> Counter[str]:
+        return self.session.samples(self.operation).errors
+
+    def _lost(self, err: Failed) -> None:
+        """Count what went wrong, then come back."""
+        self._errors[err.kind] += 1
+        self.leave()
+        sleep(RETRY_S)
+        self.come_back()
 
     @abstractmethod
     def set_up(self) -> None:
@@ -119,8 +152,21 @@ class LoadUser(User):
     def connect(self) -> Link:
         """A new connection in place of the one there was. Failed where the server does not accept."""
         self.tear_down()
-        self._link = Link(*self.address)
+        host, port = self.address
+        session = self.session
+        self._link = OpenedLink(host, port, session.clock) if session.slowest.limit else Link(host, port)
         return self._link
+
+    def keeper(self, held: int = 0) -> Keeper | None:
+        """What keeps its slowest exchanges, once it is set up; None where nobody wants them.
+
+        Of what came meanwhile the last bytes, so many, are the beginning of something else.
+        """
+        link = self._link
+        if not isinstance(link, OpenedLink):
+            return None
+        link.opened.opening.end(held)
+        return Keeper(self.session.slowest, self.session.clock, link.opened)
 
     def tear_down(self) -> None:
         """Let go of the connection, if there is one."""

@@ -89,21 +89,26 @@ class Frames:
         self._joiner = Joiner("server", is_certain=True)
         self._parts: list[bytes] = []
         #: Bytes in the parts, and how many it takes to go on: a long frame is joined once, not with every piece.
-        self._held = 0
+        self.held = 0
         self._wanted = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The messages that are whole by these bytes. DecodeError for what is no frame, Failed for a Close."""
         self._parts.append(data)
-        self._held += len(data)
-        if self._held < self._wanted:
+        self.held += len(data)
+        if self.held < self._wanted:
             return []
         data = b"".join(self._parts) if len(self._parts) > 1 else data
         texts: list[bytes] = []
         at = self._walk(data, texts)
         self._parts = [data[at:]]
-        self._held = len(data) - at
+        self.held = len(data) - at
         return texts
+
+    @property
+    def rest(self) -> bytes:
+        """What came last, where it is not whole."""
+        return b"".join(self._parts)
 
     def _walk(self, data: bytes, texts: list[bytes]) -> int:
         """Collect messages; how far it came."""
@@ -210,6 +215,22 @@ class Stream:
 
     def _frame(self, message: Message) -> bytes:
         return encode(message, "client", mask=self._random.randbytes(4))
+
+    @property
+    def held(self) -> int:
+        """Bytes of what came last that are not whole yet."""
+        return self._frames.held
+
+    @property
+    def rest(self) -> bytes:
+        """What came last, where it is not whole."""
+        return self._frames.rest
+
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame that begins there (servers/inbox.py). DecodeError where a server sends no such one."""
+        header = framing.read_header(data, at, end)
+        return 0 if header is None else _extent_of(header)
 
     # -- what we hear ----------------------------------------------------------------------------------------------
 

@@ -50,13 +50,14 @@ def segment_name(run: str, number: int) -> str:
 
 
 class Store(Talk):
-    """A connection to a segment store, and what is asked of it one by one."""
+    """A connection to a segment store, and what is asked of it one by one, each time with the token it wants."""
 
     stranger = STRANGER
     idle = KeepAlive
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, token: str = "") -> None:
         super().__init__(link)
+        self._token = token
         self.ask(Hello(high_version=NEWEST_VERSION, low_version=OLDEST_VERSION), Hello)
 
     @staticmethod
@@ -73,23 +74,31 @@ class Store(Talk):
 
     def make_segment(self, segment: str) -> None:
         """Make a segment, if there is none called so."""
-        made = CreateSegment(request_id=1, segment=segment, target_rate=0, scale_type=0)
+        made = CreateSegment(request_id=1, segment=segment, target_rate=0, scale_type=0, delegation_token=self._token)
         self.ask(made, SegmentCreated, SegmentAlreadyExists)
 
     def set_up(self, writer_id: str, segment: str) -> int:
         """Bind a writer to a segment; the last of its events that is stored, 0 where there is none."""
-        setup = self.ask(SetupAppend(request_id=1, writer_id=writer_id, segment=segment), AppendSetup)
-        return 0 if setup.last_event_number == NONE_I64 else setup.last_event_number
+        setup = SetupAppend(request_id=1, writer_id=writer_id, segment=segment, delegation_token=self._token)
+        last = self.ask(setup, AppendSetup).last_event_number
+        return 0 if last == NONE_I64 else last
 
     def read(self, segment: str) -> Iterator[bytes]:
         """All bytes that a segment has now, a piece at a time. Unmet where it has lost its first ones."""
-        info = self.ask(GetStreamSegmentInfo(request_id=1, segment_name=segment), StreamSegmentInfo)
+        asked = GetStreamSegmentInfo(request_id=1, segment_name=segment, delegation_token=self._token)
+        info = self.ask(asked, StreamSegmentInfo)
         offset, length = info.start_offset, info.write_offset
         if offset:
             raise Unmet(f"{segment} begins at byte {offset} by now: what the server let go of cannot be checked")
         while offset < length:
             wanted = min(READ_BYTES, length - offset)
-            request = ReadSegment(segment=segment, offset=offset, suggested_length=wanted, request_id=offset)
+            request = ReadSegment(
+                segment=segment,
+                offset=offset,
+                suggested_length=wanted,
+                delegation_token=self._token,
+                request_id=offset,
+            )
             reply = self.ask(request, SegmentRead)
             yield reply.data
             offset += len(reply.data)
@@ -191,15 +200,21 @@ class Acks:
 
     def __init__(self, writer_id: str) -> None:
         self._writer = UUID(writer_id).bytes
-        self._rest = b""
+        #: What came last, where it is not whole.
+        self.rest = b""
+
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame that begins there (servers/inbox.py)."""
+        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self._rest:
-            data, self._rest = self._rest + data, b""
+        if self.rest:
+            data, self.rest = self.rest + data, b""
         last = 0
         if len(data) % _ACK.size == 0:
             for type_id, length, writer, number, _, _, _ in _ACK.iter_unpack(data):
@@ -223,5 +238,5 @@ class Acks:
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self._rest = data[at:]
+        self.rest = data[at:]
         return last

@@ -222,15 +222,21 @@ class Acks:
     def __init__(self, connection_id: str, blocks: Blocks) -> None:
         self._id = UUID(connection_id).bytes
         self._last_at = blocks.last_at
-        self._rest = b""
+        #: What came last, where it is not whole.
+        self.rest = b""
+
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame that begins there (servers/inbox.py)."""
+        return Store.extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other reply, and where none can be read.
         """
-        if self._rest:
-            data, self._rest = self._rest + data, b""
+        if self.rest:
+            data, self.rest = self.rest + data, b""
         last = 0
         if len(data) % _ACK.size == 0:
             for type_id, length, connection_id, level in _ACK.iter_unpack(data):
@@ -254,5 +260,5 @@ class Acks:
                     raise refused("an append", reply)
         except DecodeError as err:
             raise unreadable("an append", STRANGER, err) from err
-        self._rest = data[at:]
+        self.rest = data[at:]
         return last

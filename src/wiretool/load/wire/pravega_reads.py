@@ -17,12 +17,16 @@ _READ_TYPE = SegmentRead.declaration.type_id
 
 
 class Reads:
-    """Reads of one segment over one connection, one at a time."""
+    """Reads of one segment over one connection, one at a time. At its end the store waits for more."""
 
-    def __init__(self, segment: str) -> None:
+    pause_s = 0.0
+
+    def __init__(self, segment: str, token: str = "") -> None:
         self._segment = segment
         self._offset = 0
-        request = ReadSegment(segment=segment, offset=0, suggested_length=READ_BYTES, request_id=0)
+        request = ReadSegment(
+            segment=segment, offset=0, suggested_length=READ_BYTES, delegation_token=token, request_id=0
+        )
         frame = encode(request, "client")
         spans = annotate(ReadSegment, frame, 0, len(frame))
         self._frame = bytearray(frame)
@@ -57,4 +61,4 @@ class Reads:
             raise Failed(f"{why} {reply.offset:,}", kind="a read answered with another place")
         if reply.end_of_segment:
             raise Failed(f"{self._segment} is sealed", kind="the segment is sealed")
-        return Piece(reply.data, reply.at_tail)
+        return Piece(reply.data, self._offset + len(reply.data), reply.at_tail)

@@ -25,6 +25,7 @@ from wiretool.load.wire.sbp_frames import (
     place_from,
     refused,
 )
+from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import APPEND, CHECKSUM_BYTES, SbpFrame
 from wiretool.protocols.sbp.records import AppendEntry, RecordBatchMeta
 from wiretool.protocols.sbp.schema import LATEST
@@ -121,13 +122,13 @@ class RangeTalk(Talk):
 
     def open_range(self, place: Place) -> None:
         """Make a range at a range server, where it is not there already."""
-        answer = self.ask(CreateRangeRequest(timeout_ms=_TIMEOUT_MS, range=_range(place)))
+        answer = self.ask(CreateRangeRequest(timeout_ms=_TIMEOUT_MS, range=range_at(place)))
         check_status("CREATE_RANGE", status_of(answer))
 
     def stored(self, place: Place, known: int) -> int:
         """The number of the last event of a range that is stored, of which so many are `known` to be."""
         while entries := self._fetch(place, known):
-            known = _behind(entries[-1], known)
+            known = behind(entries[-1], known)
         return known
 
     def read(self, segment: str) -> Iterator[bytes]:
@@ -141,20 +142,27 @@ class RangeTalk(Talk):
                 why = f"stream {place.stream_id} begins at offset {base} by now"
                 raise Unmet(f"{why}: what the server let go of cannot be checked")
             yield b"".join(entry.payload for entry in entries)
-            offset = _behind(entries[-1], offset)
+            offset = behind(entries[-1], offset)
 
     def _fetch(self, place: Place, offset: int) -> list[AppendEntry]:
         """Batches from an offset on, none where there are none. Servers take `max_wait_ms` for a bound on the bytes."""
         request = FetchRequest(
-            max_wait_ms=READ_BYTES, range=_range(place), offset=offset, limit=-1, max_bytes=READ_BYTES
+            max_wait_ms=READ_BYTES, range=range_at(place), offset=offset, limit=-1, max_bytes=READ_BYTES
         )
-        reading = self.ask_for_batches(request)
-        status = status_of(reading.frame)
-        if status.code == NO_NEW_RECORD:
-            return []
-        check_status("FETCH", status)
-        found = [] if reading.batches is None else reading.batches.found
-        return [entry for entry, _ in found if isinstance(entry, AppendEntry)]
+        return [entry for entry, _ in entries_in(self.ask_for_batches(request))]
+
+
+def entries_in(reading: FrameReading) -> list[tuple[AppendEntry, int]]:
+    """The batches in the answer to a FETCH, and the bytes of each; none where it says that there are none.
+
+    Failed where it says anything else.
+    """
+    status = status_of(reading.frame)
+    if status.code == NO_NEW_RECORD:
+        return []
+    check_status("FETCH", status)
+    found = [] if reading.batches is None else reading.batches.found
+    return [(entry, size) for entry, size in found if isinstance(entry, AppendEntry)]
 
 
 class Binding(NamedTuple):
@@ -175,18 +183,18 @@ def bind(link: Link, place: Place | None, *, own_id: int, acknowledged: int) -> 
     return Binding(place, talk.stored(place, acknowledged), talk.next_id())
 
 
-def _range(place: Place) -> Range:
+def range_at(place: Place) -> Range:
     """A range as it is named to a range server; that it names a server shows that one is meant."""
     servers = (RangeServer(server_id=0, advertise_addr="wiretool"),)
     return Range(stream_id=place.stream_id, index=place.range_index, epoch=0, start=0, servers=servers)
 
 
-def _behind(entry: AppendEntry, offset: int) -> int:
+def behind(entry: AppendEntry, offset: int) -> int:
     """Where the batch behind this one begins, which is beyond what was asked for."""
-    behind = entry.meta.base_offset + entry.meta.last_offset_delta
-    if behind <= offset:
-        raise refused("FETCH", "batches from before", f"offset {offset} was asked for, the last ends at {behind}")
-    return behind
+    end = entry.meta.base_offset + entry.meta.last_offset_delta
+    if end <= offset:
+        raise refused("FETCH", "batches from before", f"offset {offset} was asked for, the last ends at {end}")
+    return end
 
 
 def status_of(frame: SbpFrame) -> Status:

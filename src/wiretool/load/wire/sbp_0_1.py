@@ -25,6 +25,7 @@ from wiretool.load.wire.sbp_frames import (
     heartbeats,
     refused,
 )
+from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import APPEND, CHECKSUM_BYTES, SbpFrame
 from wiretool.protocols.sbp.spans import annotate
 from wiretool.protocols.sbp_0_1.messages import S1
@@ -103,13 +104,11 @@ class StreamTalk(Talk):
                 why = f"stream {segment} begins at offset {batches[0].base_offset} by now"
                 raise Unmet(f"{why}: what the server let go of cannot be checked")
             for batch in batches:
-                if batch.base_offset + batch.meta.last_offset_delta <= offset:
-                    raise refused("FETCH", "batches from before", f"offset {offset} was asked for")
-                events = [record.body for record in batch.records]
-                yield b"".join(part for body in events for part in (HEAD.of(len(body)), body))
+                behind(batch, offset)
+                yield (rows := body_rows(batch))
                 step = batch.meta.last_offset_delta
                 offset = batch.base_offset + step
-                wanted = max(1, min(READ_BATCHES, READ_BYTES // max(sum(map(len, events)), 1)))
+                wanted = max(1, min(READ_BATCHES, READ_BYTES // max(len(rows), 1)))
 
     def _fetch(self, stream_id: int, offsets: list[int]) -> list[BatchS1]:
         """The batches at these offsets, in a row from the first one on; none where there are none."""
@@ -118,17 +117,27 @@ class StreamTalk(Talk):
             for index, offset in enumerate(offsets)
         )
         reading = self.ask_for_batches(FetchRequest(max_wait_ms=0, min_bytes=1, fetch_requests=infos))
-        header = reading.frame.header
-        results = (header.fetch_responses if isinstance(header, FetchResponse) else None) or ()
-        if len(results) != len(infos):
-            raise refused("FETCH", f"{len(results)} results")
-        for result in results[:1]:
-            _check_code("FETCH", result)
-        found = [] if reading.batches is None else [batch for batch, _ in reading.batches.found]
-        return list(_in_a_row(batch for batch in found if isinstance(batch, BatchS1)))
+        return list(in_a_row(batches_in(reading, len(infos))))
 
 
-def _in_a_row(batches: Iterable[BatchS1]) -> Iterator[BatchS1]:
+def batches_in(reading: FrameReading, asked: int) -> list[BatchS1]:
+    """The batches in the answer to a FETCH of so many: those that are there. Failed where the first is refused."""
+    header = reading.frame.header
+    results = (header.fetch_responses if isinstance(header, FetchResponse) else None) or ()
+    if len(results) != asked:
+        raise refused("FETCH", f"{len(results)} results")
+    _check_code("FETCH", results[0])
+    found = [] if reading.batches is None else reading.batches.found
+    return [batch for batch, _ in found if isinstance(batch, BatchS1)]
+
+
+def body_rows(batch: BatchS1) -> bytes:
+    """The events of a batch, each behind its head."""
+    bodies = [record.body for record in batch.records]
+    return b"".join(part for body in bodies for part in (HEAD.of(len(body)), body))
+
+
+def in_a_row(batches: Iterable[BatchS1]) -> Iterator[BatchS1]:
     """The first batch, and each that begins where the one before it ends."""
     behind: int | None = None
     for batch in batches:
@@ -136,6 +145,14 @@ def _in_a_row(batches: Iterable[BatchS1]) -> Iterator[BatchS1]:
             return
         yield batch
         behind = batch.base_offset + batch.meta.last_offset_delta
+
+
+def behind(batch: BatchS1, offset: int) -> int:
+    """Where the batch behind this one begins, which is beyond what was asked for."""
+    end = batch.base_offset + batch.meta.last_offset_delta
+    if end <= offset:
+        raise refused("FETCH", "batches from before", f"offset {offset} was asked for")
+    return end
 
 
 class Binding(NamedTuple):

@@ -20,10 +20,6 @@ HEARTBEAT_IDS = 0x4000_0000
 TOO_LARGE = "an append is too large for a frame"
 #: Where the identifier of a request stands in a frame.
 ID_AT = 8
-#: Answers to appends that may have overtaken others.
-EARLY_MAX = 65_536
-#: How often the layout of an answer is learnt anew on one connection.
-_LEARNT_MAX = 64
 
 
 def refused(asked: str, said: str, why: str = "") -> Failed:
@@ -156,17 +152,23 @@ class Acks:
         self._last = last
         self._events = events
         self._early: set[int] = set()
-        self._rest = b""
+        #: What came last, where it is not whole.
+        self.rest = b""
         self._stencil: Stencil | None = None
         self._learnt = 0
+
+    @staticmethod
+    def extent(data: bytes, at: int, end: int) -> int:
+        """Bytes of the frame that begins there (servers/inbox.py)."""
+        return extent(data, at, end)
 
     def feed(self, data: bytes) -> int:
         """The number of the last event that these bytes acknowledge, 0 where they do none.
 
         Failed for any other answer, and where none can be read.
         """
-        if self._rest:
-            data, self._rest = self._rest + data, b""
+        if self.rest:
+            data, self.rest = self.rest + data, b""
         before, stencil = self._last, self._stencil
         if stencil is not None:
             whole = len(data) - len(data) % stencil.size
@@ -188,7 +190,7 @@ class Acks:
                 self._early.remove(self._next_id)
                 self._next_id += 1
                 self._last += self._events
-        elif stream_id in self._early or not self._next_id < stream_id <= self._next_id + EARLY_MAX:
+        elif stream_id in self._early or not self._next_id < stream_id <= self._next_id + limits.BENCH_EARLY_MAX:
             raise refused("an append", "what no append waits for", f"identifier {stream_id}")
         else:
             self._early.add(stream_id)
@@ -202,7 +204,7 @@ class Acks:
                 at += size
         except DecodeError as err:
             raise unreadable("an append", err) from err
-        self._rest = data[at:]
+        self.rest = data[at:]
 
     def _take_frame(self, data: bytes) -> None:
         frame = reading_of(self._schema, data, "an append").frame
@@ -217,7 +219,9 @@ class Acks:
 
     def _learn(self, data: bytes) -> None:
         """Let all answers that are like this one be read at once."""
-        if self._learnt >= _LEARNT_MAX or (self._stencil is not None and self._stencil.read(data) is not None):
+        if self._learnt >= limits.BENCH_LEARNT_MAX:
+            return
+        if self._stencil is not None and self._stencil.read(data) is not None:
             return
         self._learnt += 1
         spans = annotate(self._schema, data, 0, len(data))

@@ -8,6 +8,7 @@ from wiretool.codec.message import Message, Side
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.encoding import encode
+from wiretool.protocols.offramp.exchanges import EXCHANGES
 from wiretool.protocols.offramp.handshake import completed
 from wiretool.protocols.offramp.http import begins_head
 from wiretool.protocols.offramp.messages import MESSAGES, message_named
@@ -30,5 +31,6 @@ PROTOCOL = Protocol(
     messages=MESSAGES,
     encode=encode,
     from_json=_from_json,
+    exchanges=EXCHANGES,
     begins=begins_head,
 )

@@ -9,6 +9,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega.commands import MESSAGES, enum_name
+from wiretool.protocols.pravega.exchanges import EXCHANGES
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Unknown
 from wiretool.protocols.pravega.session import PravegaConversation
@@ -36,4 +37,5 @@ PROTOCOL = Protocol(
     messages=MESSAGES,
     encode=encode,
     from_json=from_json,
+    exchanges=EXCHANGES,
 )

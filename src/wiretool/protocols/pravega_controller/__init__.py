@@ -11,6 +11,7 @@ from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
 from wiretool.protocols.pravega_controller.connection import Connection
 from wiretool.protocols.pravega_controller.encoding import encode
+from wiretool.protocols.pravega_controller.exchanges import EXCHANGES
 from wiretool.protocols.pravega_controller.frames import begins
 from wiretool.protocols.pravega_controller.headers import completed
 from wiretool.protocols.pravega_controller.messages import BY_NAME, FRAMES
@@ -35,5 +36,6 @@ PROTOCOL = Protocol(
     messages=(*FRAMES, *(said.declared for said in CALLS.values())),
     encode=encode,
     from_json=_from_json,
+    exchanges=EXCHANGES,
     begins=begins,
 )

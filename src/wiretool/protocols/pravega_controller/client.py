@@ -14,9 +14,13 @@ from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamRes
 from h2.exceptions import ProtocolError
 
 from wiretool.errors import EncodeError
+from wiretool.protocols.pravega_controller.frames import GOAWAY, HEADER_BYTES, read_header
 
 #: Name and value.
 Header = tuple[str, str]
+_NO_MORE = "the server takes no more calls on this connection (GOAWAY)"
+#: In a GOAWAY: the last stream that the server serves, and an error, 0 for none (RFC 9113 §6.8).
+_LAST_STREAM, _ERROR = slice(9, 13), slice(13, 17)
 
 
 class Part(NamedTuple):
@@ -48,6 +52,10 @@ class Client:
         self._streams: dict[int, int] = {}
         #: Why no more calls are taken; empty as long as they are.
         self.why_gone = ""
+        #: Up to which stream there will be answers; None for all.
+        self._last_stream: int | None = None
+        #: The frame that is not whole yet.
+        self._rest = b""
 
     def call(self, call: int, headers: Sequence[Header], message: bytes) -> list[Part]:
         """Begin a call with a message in its prefix. EncodeError where the server takes no more, or headers are bad."""
@@ -60,7 +68,7 @@ class Client:
         """Let go of a call."""
         self._calls = [each for each in self._calls if each.call != call]
         stream = self._streams.get(call)
-        if stream is None or self.why_gone:
+        if stream is None or self.why_lost(call):
             return []
         try:
             self._h2.reset_stream(stream, ErrorCodes.CANCEL)
@@ -73,28 +81,63 @@ class Client:
         if self.why_gone:
             return []
         self._h2.close_connection()
-        self.why_gone = "the client has said that no more calls will come (GOAWAY)"
+        self._end("the client has said that no more calls will come (GOAWAY)")
         return [Part(None, self._h2.data_to_send())]
+
+    def why_lost(self, call: int) -> str:
+        """Why a call will not be answered; empty as long as it may be."""
+        is_served = self._last_stream is None or self._streams.get(call, 0) in range(1, self._last_stream + 1)
+        return "" if is_served else self.why_gone
 
     def receive(self, data: bytes) -> list[Part]:
         """The server's next bytes; what is said to them: acknowledgements, and what has waited for them."""
-        if self.why_gone:
+        if self._is_over:
             return []
         try:
-            for event in self._h2.receive_data(data):
-                if isinstance(event, DataReceived):
-                    self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
-                elif isinstance(event, StreamEnded | StreamReset):
-                    self._calls = [each for each in self._calls if each.stream != event.stream_id]
-                elif isinstance(event, ConnectionTerminated):
-                    self.why_gone = "the server takes no more calls on this connection (GOAWAY)"
-                    return []
+            for frame in self._frames(data):
+                if not self._is_over:
+                    self._hear(frame)
         except ProtocolError as err:
-            self.why_gone = f"what the server says is no HTTP/2: {err}"
+            self._end(f"what the server says is no HTTP/2: {err}")
+        if self._is_over:
             return []
         answer = self._h2.data_to_send()
         said = list(self._go_on())
         return [Part(None, answer), *said] if answer else said
+
+    @property
+    def _is_over(self) -> bool:
+        return self._last_stream == 0
+
+    def _end(self, why: str, last_stream: int = 0) -> None:
+        """No more calls are taken, and those on later streams are not answered."""
+        self.why_gone = why
+        self._last_stream = last_stream if self._last_stream is None else min(last_stream, self._last_stream)
+        self._calls = [each for each in self._calls if 0 < each.stream <= self._last_stream]
+
+    def _frames(self, data: bytes) -> Iterator[bytes]:
+        """The frames that are whole by now."""
+        data, at = self._rest + data, 0
+        while len(data) - at >= HEADER_BYTES:
+            end = at + HEADER_BYTES + read_header(data, at).length
+            if end > len(data):
+                break
+            yield data[at:end]
+            at = end
+        self._rest = data[at:]
+
+    def _hear(self, frame: bytes) -> None:
+        """What a frame says. At a GOAWAY h2 lets go of all streams, so it hears of none that lets calls go on."""
+        if _is_graceful(frame):
+            self._end(_NO_MORE, int.from_bytes(frame[_LAST_STREAM], "big") & 0x7FFF_FFFF)
+            return
+        for event in self._h2.receive_data(frame):
+            if isinstance(event, DataReceived):
+                self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, StreamEnded | StreamReset):
+                self._calls = [each for each in self._calls if each.stream != event.stream_id]
+            elif isinstance(event, ConnectionTerminated):
+                self._end(_NO_MORE)
 
     def _go_on(self) -> Iterator[Part]:
         """Say what can be said by now, call by call."""
@@ -121,3 +164,10 @@ class Client:
                 return
             part, call.rest = call.rest[:room], call.rest[room:]
             self._h2.send_data(call.stream, part, end_stream=not call.rest)
+
+
+def _is_graceful(frame: bytes) -> bool:
+    """Whether it is a GOAWAY that tells of no error: what the server serves already it brings to its end."""
+    header = read_header(frame, 0)
+    is_goodbye = header.type == GOAWAY and not header.stream_id and len(frame) >= _ERROR.stop
+    return is_goodbye and not any(frame[_ERROR])

@@ -10,6 +10,7 @@ from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_draft import framing
+from wiretool.protocols.pravega_draft.exchanges import EXCHANGES
 from wiretool.protocols.pravega_draft.messages import MESSAGES, BeginAppendBlock, EndAppendBlock, Unknown
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
@@ -46,4 +47,5 @@ PROTOCOL = Protocol(
     messages=MESSAGES,
     encode=encode,
     from_json=from_json,
+    exchanges=EXCHANGES,
 )

@@ -6,6 +6,7 @@ from typing import Any
 from wiretool.codec.message import Side
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
+from wiretool.protocols.sbp.exchanges import EXCHANGES
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
@@ -34,4 +35,5 @@ PROTOCOL = Protocol(
     messages=(SbpFrame, *LATEST.tables, *UNCARRIED, AppendEntry),
     encode=encode_frame,
     from_json=from_json,
+    exchanges=EXCHANGES,
 )

@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
 from wiretool.protocols.sbp_0_1 import tables_s2
+from wiretool.protocols.sbp_0_1.exchanges import EXCHANGES
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.records import BatchS1, BatchS2
 from wiretool.protocols.sbp_0_1.session import BatchConversation
@@ -38,4 +39,5 @@ PROTOCOL = Protocol(
     messages=(SbpFrame, *S1.tables, BatchS1, *S2.tables, tables_s2.SystemErrorResponse, BatchS2),
     encode=encode_frame,
     from_json=from_json,
+    exchanges=EXCHANGES,
 )

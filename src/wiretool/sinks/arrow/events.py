@@ -2,7 +2,7 @@
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -64,6 +64,14 @@ class EventTables:
             tables.append(_of_rows(rows))
         self._blocks.leave()
         return in_order(tables) if tables else None
+
+    def give(self, connections: Collection[int]) -> Mapping[int, "Block"]:
+        """The open blocks of these connections, for other tables to `take`; they are kept here no longer."""
+        return self._blocks.give(connections)
+
+    def take(self, blocks: Mapping[int, "Block"]) -> None:
+        """Go on with open blocks of connections that nothing is known of here."""
+        self._blocks.take(blocks)
 
 
 # -- columns -------------------------------------------------------------------------------------------------------
@@ -332,6 +340,14 @@ class Blocks:
                 self._open.pop(connection, None)
         if sum(len(block.raw) for block in self._open.values()) > OPEN_BYTES_MAX:
             self._open.clear()
+
+    def give(self, connections: Collection[int]) -> Mapping[int, Block]:
+        """The open blocks of these, which are kept no longer."""
+        return {each: self._open.pop(each) for each in connections if each in self._open}
+
+    def take(self, blocks: Mapping[int, Block]) -> None:
+        """Open blocks of others."""
+        self._open.update(blocks)
 
     def _last(self, connection: int, n: int) -> Block | None:
         found = [self._open[connection]] if connection in self._open else []

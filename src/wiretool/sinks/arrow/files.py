@@ -65,6 +65,8 @@ class TableFile(ABC):
     def __init__(self, path: Path, schema: pa.Schema, press: Press) -> None:
         self.path = path
         self._press = press
+        #: How many rows were added.
+        self.rows = 0
         self.waiting_bytes = 0
         self._waiting: list[pa.Table] = []
         self._waiting_rows = 0
@@ -85,6 +87,7 @@ class TableFile(ABC):
     def add(self, table: pa.Table) -> None:
         """Add rows, in the schema that the file was opened with."""
         self._waiting.append(table)
+        self.rows += table.num_rows
         self._waiting_rows += table.num_rows
         self.waiting_bytes += table.nbytes
         if self._waiting_rows >= GROUP_ROWS or self.waiting_bytes >= GROUP_BYTES:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from wiretool.load.report.axes import Axis
+from wiretool.sinks.page.axes import Axis
 from wiretool.sinks.printable import printable
 
 WIDTH, HEIGHT = 640, 270
@@ -45,24 +45,33 @@ class Tip(NamedTuple):
     text: str
 
 
+class Aside(NamedTuple):
+    """A stretch of the x axis that is shaded, and what it is called."""
+
+    low: float
+    high: float
+    name: str
+
+
 def plot_svg(
-    title: str, x: Axis, y: Axis, lines: Sequence[Line], tips: Sequence[Tip] = (), *, aside: float | None = None
+    title: str, x: Axis, y: Axis, lines: Sequence[Line], tips: Sequence[Tip] = (), *, asides: Sequence[Aside] = ()
 ) -> str:
-    """A plot with its legend above; what is left of `aside` on the x axis is shaded."""
+    """A plot with its legend above."""
     lines = [line for line in lines if any(value is not None for _, value in line.points)]
     if not lines:
         return '<p class="none">nothing was counted</p>'
-    return "".join(_parts(title, x, y, lines, tips, aside))
+    return "".join(_parts(title, x, y, lines, tips, asides))
 
 
 def _parts(
-    title: str, x: Axis, y: Axis, lines: Sequence[Line], tips: Sequence[Tip], aside: float | None
+    title: str, x: Axis, y: Axis, lines: Sequence[Line], tips: Sequence[Tip], asides: Sequence[Aside]
 ) -> Iterator[str]:
     yield f'<p class="legend">{"".join(map(_key, lines))}</p>'
     yield f'<svg class="plot" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_safe(title)}">'
-    if aside is not None and aside > x.low:
-        yield f'<rect class="aside" x="{_LEFT}" y="{_TOP}" width="{_across(x, aside) - _LEFT:.1f}" height="{_tall()}"/>'
-        yield f'<text x="{_LEFT + 4}" y="{_TOP + 12}">warm-up</text>'
+    for aside in asides:
+        low, high = _across(x, aside.low), _across(x, aside.high)
+        yield f'<rect class="aside" x="{low:.1f}" y="{_TOP}" width="{high - low:.1f}" height="{_tall()}"/>'
+        yield f'<text x="{low + 4:.1f}" y="{_TOP + 12}">{_safe(aside.name)}</text>'
     yield from _grid(x, y)
     for line in lines:
         yield from _drawn(line, x, y)

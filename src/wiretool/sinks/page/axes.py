@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 #: Nines of the highest percentile that is drawn: 99.9999 % and a little.
@@ -13,6 +14,15 @@ _MARKS = 5
 _HEADROOM = 1.04
 #: On a logarithmic axis of no more powers of ten than this, 2 and 5 are marked too.
 _FINE_DECADES = 2.3
+
+#: Between marks of a clock: seconds, minutes, hours, days; and how many marks there are at most.
+_CLOCK_STEPS_S = (
+    *(1, 2, 5, 10, 15, 30),
+    *(minutes * 60 for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * 3_600 for hours in (1, 2, 3, 6, 12)),
+    *(days * 86_400 for days in (1, 2, 7, 14, 30, 91, 182, 365)),
+)
+_CLOCK_MARKS = 8
 
 #: Shares of all that took no longer, rising, with microseconds.
 Points = Sequence[tuple[float, float]]
@@ -67,6 +77,17 @@ def seconds_axis(seconds: Sequence[int]) -> Axis:
     step = max(round(_round_step((high - low) / 8)), 1)
     marks = range(math.ceil(low / step) * step, high + 1, step)
     return Axis("seconds", low, high, [(mark, f"{mark:,}") for mark in marks])
+
+
+def moments_axis(low_ns: int, high_ns: int) -> Axis:
+    """From one moment to another, ns since the epoch, marked at round times of UTC."""
+    span_s = (high_ns - low_ns) / 1e9
+    step_s = next((step for step in _CLOCK_STEPS_S if span_s / step <= _CLOCK_MARKS), math.ceil(span_s / _CLOCK_MARKS))
+    step_ns = step_s * 10**9
+    form = "%H:%M:%S" if step_s < 60 else "%H:%M" if step_s < 86_400 else "%m-%d"
+    marks = range(-(-low_ns // step_ns) * step_ns, high_ns + 1, step_ns)
+    texts = [(float(mark), f"{datetime.fromtimestamp(mark // 10**9, UTC):{form}}") for mark in marks]
+    return Axis(f"UTC, from {datetime.fromtimestamp(low_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S}", low_ns, high_ns, texts)
 
 
 def nines_axis(count: int) -> Axis:

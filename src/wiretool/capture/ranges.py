@@ -1,0 +1,126 @@
+"""The TCP segments of a part of a capture file, as the reading of the whole file gives them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiretool.capture.files import opened
+from wiretool.capture.fragments import Fragments
+from wiretool.capture.joints import FileIndex, Joint, Span
+from wiretool.capture.layers import PacketCounts, segment_of
+from wiretool.capture.marks import header_bytes, marks_of, tcp_start
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.segments import SegmentTable, segments_of
+from wiretool.capture.tables import PacketTable
+from wiretool.capture.window import changed, packet_at, tables_from
+from wiretool.codec.columns import Integers
+from wiretool.errors import CaptureError
+
+
+@dataclass(frozen=True, slots=True)
+class FileSegments:
+    """TCP segments of one file: a payload with `starts < plain` stands in the file at `base + starts`.
+
+    The others are put together of several packets. `base` is -1 where the file is packed. `turns` are the greatest
+    times in the file up to each packet, in ns; `marks` what two copies of a packet have in common.
+    """
+
+    table: SegmentTable
+    base: int
+    plain: int
+    turns: Integers
+    marks: NDArray[np.uint64]
+
+
+def read_range(path: Path, index: FileIndex, first: int = 0, stop: int | None = None) -> Iterator[FileSegments]:
+    """The segments of the ranges `first` to `stop` of a file, without it, a table for each few mebibytes.
+
+    Packets are numbered as in the whole file. CaptureError where the file is not the one that was indexed any more; of
+    the damage behind the last range, which the index tells, nothing is said.
+    """
+    return read_span(path, index.span(first, stop))
+
+
+def read_span(path: Path, span: Span) -> Iterator[FileSegments]:
+    """As `read_range`."""
+    if span.next_number == span.since.number:
+        return
+    with ExitStack() as stack:
+        name, file = opened(path, stack)
+        fragments, turn_ns = _fragments_at(name, file, span.since), span.since.before_ns
+        number = span.since.number
+        for packets, base in _packed(path, span) if span.is_packed else _plain(name, file, span):
+            number = packets.first_number + len(packets.starts)
+            turns = np.maximum.accumulate(np.maximum(packets.times, turn_ns))
+            turn_ns = int(turns[-1])
+            yield _segments(packets, base, turns, fragments)
+        if number != span.next_number:
+            raise changed(name, span.end)
+
+
+def read_span_packets(path: Path, span: Span) -> Iterator[PacketTable]:
+    """The packets themselves; otherwise as `read_span`."""
+    if span.next_number == span.since.number:
+        return
+    with ExitStack() as stack:
+        name, file = opened(path, stack)
+        number = span.since.number
+        for packets, _ in _packed(path, span) if span.is_packed else _plain(name, file, span):
+            number = packets.first_number + len(packets.starts)
+            yield packets
+        if number != span.next_number:
+            raise changed(name, span.end)
+
+
+def _fragments_at(name: str, file: BinaryIO, joint: Joint) -> Fragments:
+    """What waits at a joint."""
+    fragments, counts = Fragments(), PacketCounts()
+    for place in joint.fragments:
+        segment_of(packet_at(name, file, place), fragments, counts)
+    return fragments
+
+
+def _plain(name: str, file: BinaryIO, span: Span) -> Iterator[tuple[PacketTable, int]]:
+    """The packets of a span, and where in the file the data of each table stands."""
+    _, tables = tables_from(name, file, span.kind, span.since, span.end)
+    for placed in tables:
+        yield placed.table, placed.base
+
+
+def _packed(path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
+    """The packets of a packed file, all of them, up to its damage."""
+    number = span.since.number
+    try:
+        for table in read_packet_tables([path]):
+            number = table.first_number + len(table.starts)
+            yield table, -1
+    except CaptureError:
+        if number != span.next_number:
+            raise
+
+
+def _segments(packets: PacketTable, base: int, turns: Integers, fragments: Fragments) -> FileSegments:
+    table = segments_of(packets, fragments, PacketCounts())
+    rows = table.numbers - packets.first_number
+    if base >= 0:
+        table = _found(table, packets, rows)
+    return FileSegments(table, base, len(packets.data), turns[rows], marks_of(packets, table))
+
+
+def _found(table: SegmentTable, packets: PacketTable, rows: Integers) -> SegmentTable:
+    """The segments, with the payloads that were taken from packets with tags, say, where these have them."""
+    copied = np.flatnonzero((table.starts >= len(packets.data)) & (table.lengths > 0))
+    if not len(copied):
+        return table
+    starts = table.starts.copy()
+    for at in copied.tolist():
+        packet = packets.packet(int(rows[at]))
+        _, tcp = tcp_start(packet.data, packet.link_type)
+        if tcp >= 0:
+            starts[at] = packets.starts[rows[at]] + tcp + header_bytes(packet.data, tcp)
+    return replace(table, starts=starts)

@@ -1,0 +1,94 @@
+"""What `wiretool bench --controller` does before a load and after it: a stream of its own is made, and taken away."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from math import ceil
+from typing import TYPE_CHECKING
+
+from wiretool.commands.interrupts import stoppable
+from wiretool.commands.options import tell
+from wiretool.commands.replay_wishes import headers_from
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.commands.bench_wishes import Wishes
+    from wiretool.load.plan import Place, Plan
+    from wiretool.load.streams import RunStream
+    from wiretool.net.addresses import Address
+
+#: Whose servers have a controller.
+PROTOCOL = "pravega"
+#: What is imported meanwhile, which a signal must not cut in two.
+_NEEDED = ("wiretool.load.streams", "wiretool.load.bench", "wiretool.load.report")
+
+
+def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, RunStream]":
+    """The load on a stream that is made for it, and that stream; the end of the stack takes away what is still there.
+
+    UsageError where the controller or a store is on a machine that was not allowed, PeerError where one is not there.
+    """
+    from wiretool.load.link import Link
+    from wiretool.load.streams import RunStream
+    from wiretool.net.addresses import address_from
+
+    if plan.protocol != PROTOCOL:
+        raise UsageError(f"--controller: only {PROTOCOL} has a controller, --protocol is {plan.protocol}")
+    address = address_from(wishes.controller, option="--controller")
+    check_allowed(address, wishes.allowed, f"--controller {address}")
+    target = address_from(wishes.target, option="--target") if wishes.target else None
+    if target is not None:
+        check_allowed(target, wishes.allowed, f"--target {target}")
+    stream = RunStream(address, plan.run, headers_from((), wishes.user))
+    stack.enter_context(stoppable(*_NEEDED))
+    stack.callback(_tell_left, stream)
+    places, token = stream.make(plan.segments)
+    check_lifetime(plan, token)
+    plan = plan.at(_reached(places, target, wishes.allowed), token)
+    for host, port in {(place.host, place.port) for place in plan.places}:
+        Link(host, port).close()
+    return plan, stream
+
+
+def check_allowed(address: "Address", allowed: Sequence[str], told: str) -> None:
+    """UsageError, which begins with what is `told`, for an address on another machine that was not allowed."""
+    from wiretool.net.addresses import is_loopback
+
+    if not is_loopback(address.host) and address.host not in allowed:
+        raise UsageError(f"{told} is another machine; if that is meant, --allow-remote {address.host}")
+
+
+def check_lifetime(plan: "Plan", token: str) -> None:
+    """UsageError where a run would go on for longer than its token is good: stores close the connection then."""
+    from wiretool.servers.pravega.tokens import lifetime_s
+
+    lasts_s = lifetime_s(token)
+    if lasts_s is not None and plan.whole_s > lasts_s:
+        why = f"a run of {ceil(plan.whole_s):,} s, and what the controller allows it ends after {lasts_s:,.0f} s"
+        raise UsageError(f"--duration {plan.duration_s:g}: {why}")
+
+
+def _reached(places: "Sequence[Place]", target: "Address | None", allowed: Sequence[str]) -> "tuple[Place, ...]":
+    """The same segments where they can be reached: at a target that is named, else where the controller says."""
+    import msgspec
+
+    from wiretool.net.addresses import Address
+
+    if target is not None:
+        return tuple(msgspec.structs.replace(place, host=target.host, port=target.port) for place in places)
+    for place in places:
+        where = Address(place.host, place.port)
+        check_allowed(where, allowed, f"--controller: {place.segment} is at {where}, which")
+    return tuple(places)
+
+
+def _tell_left(stream: "RunStream") -> None:
+    """Take away what a run has left that did not come to its end; told where that is not to be waited for either."""
+    why = ""
+    try:
+        why = stream.remove()
+    except KeyboardInterrupt:
+        why = stream.left("stopped while it was being taken away")
+        raise
+    finally:
+        if why:
+            tell(why)

@@ -1,0 +1,57 @@
+"""`wiretool bench --from-capture FILE`: what the command line leaves open is as in a recording."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wiretool.commands.bench_wishes import Wishes, check_wishes
+from wiretool.commands.interrupts import stoppable
+from wiretool.commands.options import sources_from, tell
+from wiretool.commands.slicing import up_to_damage
+
+if TYPE_CHECKING:
+    from wiretool.load.recorded import Recorded
+
+
+def fitted(wishes: Wishes) -> Wishes:
+    """The wishes, their load fitted to the recording, which is told; the same where there is none.
+
+    CaptureError where nothing in it can be loaded; UsageError where it has to be said what.
+    """
+    if wishes.from_capture is None:
+        return wishes
+    from wiretool.load.fitting import OPTION, fitted
+    from wiretool.load.planning import check_name
+
+    if wishes.load.protocol is not None:
+        check_name(wishes.load.protocol)
+    name = str(wishes.from_capture)
+    fit = fitted(
+        wishes.load,
+        recorded(wishes),
+        name=name,
+        is_verified=wishes.is_verified,
+        has_target=wishes.has_target,
+    )
+    tell(f"{OPTION} {name}: {fit.recorded}, as: wiretool bench {fit.words}")
+    if fit.remarks:
+        tell(f"{OPTION} {name}: {'; '.join(fit.remarks)}")
+    found = replace(wishes, load=fit.load, fitted=fit.words)
+    check_wishes(found)
+    return found
+
+
+def recorded(wishes: Wishes) -> "Recorded":
+    """What the capture says; where it is damaged, what is in front of that, and that is told."""
+    from wiretool.bulk.read import read_batches
+    from wiretool.load.recorded import Recorded
+
+    assert wishes.from_capture is not None
+    sources = sources_from([wishes.from_capture], tells_empty=False)
+    found = Recorded()
+    with stoppable("wiretool.bulk.read"):
+        damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, notes=tell), found.add)
+    if damage is not None:
+        if not any(seen.appends for seen in found.seen.values()):
+            raise damage
+        tell(f"{damage}: what comes behind that is left out")
+    return found

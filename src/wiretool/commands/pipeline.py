@@ -1,0 +1,12 @@
+"""`wiretool pipeline`: captures to tables and reports, here or on Spark."""
+
+import typer
+
+from wiretool.commands.pipeline_report import report
+from wiretool.commands.pipeline_run import run
+from wiretool.commands.pipeline_sql import sql
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Captures to tables and reports, here or on Spark.")
+app.command()(run)
+app.command()(report)
+app.command()(sql)

@@ -1,0 +1,66 @@
+"""`wiretool pipeline report TABLES`: what tables come to, for people, browsers and programs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wiretool.commands.options import path_from
+from wiretool.commands.pipeline_sql import TablesArgument
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.pipeline.report import Report
+
+
+def report(
+    tables: TablesArgument,
+    html: Annotated[
+        Path | None,
+        typer.Option("-o", "--html", metavar="FILE", show_default=False, parser=path_from, help="also as one page"),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", show_default=False, parser=path_from, help="also for programs"),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="rows of each figure")] = 10,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", show_default="the beginning", help="from then on, as 2024-05-01T12:00, UTC")
+    ] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", show_default="the end", help="up to then")] = "",
+) -> None:
+    """Tell what was captured, how long answers took, what was slow, large, wrong, idle or missing, and since when.
+
+    Each figure leads back to its packets by a wiretool slice command.
+    """
+    from wiretool.pipeline.report import report_on
+    from wiretool.pipeline.views import Times
+
+    found = report_on(tables, Times(moment_from("--since", since), moment_from("--until", until)), top)
+    is_asked = str(html) != "-" != str(json)
+    for form, path in (("html", html), ("json", json), ("text", Path("-") if is_asked else None)):
+        write(found, form, path)
+
+
+def write(found: "Report", form: str, path: Path | None) -> None:
+    """Put a report where it was asked for; - is stdout."""
+    from wiretool.pipeline.report import write_report
+    from wiretool.sinks.output import open_output
+
+    if path is not None:
+        with open_output(path) as out:
+            write_report(found, out, form)
+
+
+def moment_from(option: str, text: str) -> int | None:
+    """A moment as people write it, ns since the epoch; UsageError for what is none."""
+    from wiretool.where.judge import moment_ns
+
+    if not text:
+        return None
+    try:
+        return moment_ns(text)
+    except ValueError as err:
+        raise UsageError(
+            f"{option}: {text!r} is no time: write it as 2024-05-01T12:00 or 2024-05-01T12:00:00.5Z"
+        ) from err

@@ -1,0 +1,64 @@
+"""`wiretool pipeline run CAPTURES... -o TABLES`: tables of all that was captured."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import PortNames, ProtocolName, path_from, ports_from
+
+#: More parts than that are more files than anybody reads.
+PARTS_MAX = 10_000
+
+
+class PipelineEngine(StrEnum):
+    """Who does the work. The tables are the same."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+PipelineCaptures = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="CAPTURE...", show_default=False, parser=path_from, help="capture files, or folders of them"
+    ),
+]
+TablesFolder = Annotated[
+    Path,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="TABLES",
+        show_default=False,
+        parser=path_from,
+        help="the folder of the tables: new, empty or with those of an earlier run, which they replace",
+    ),
+]
+Events = Annotated[bool, typer.Option("--events", help="also a table of every event in appends")]
+
+
+def run(
+    captures: PipelineCaptures,
+    output: TablesFolder,
+    engine: Annotated[
+        PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="who does the work")
+    ] = None,
+    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")] = "",
+    splits: Annotated[
+        int | None, typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by size", help="parts of the work")
+    ] = None,
+    protocol: ProtocolName = "auto",
+    port: PortNames = None,
+    events: Events = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit code 3 where a capture is damaged or there is a problem")
+    ] = False,
+) -> None:
+    """Make Parquet tables of captures: frames, messages, exchanges, gaps, problems, and what became of every byte."""
+    from wiretool.commands.pipelining import Wishes, run_pipeline
+
+    wishes = Wishes(protocol, ports_from(port), events, strict, splits or 0)
+    chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
+    raise typer.Exit(run_pipeline(captures, output, wishes, chosen.value, master))

@@ -1,0 +1,73 @@
+"""`wiretool pipeline sql TABLES "SELECT ..."`: questions about tables."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.options import OutputFile, path_from
+from wiretool.errors import UsageError
+
+
+class SqlFormat(StrEnum):
+    """How rows are written."""
+
+    TEXT = "text"
+    JSON = "json"
+    NDJSON = "ndjson"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class SqlEngine(StrEnum):
+    """Who answers."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+
+
+TablesArgument = Annotated[
+    Path,
+    typer.Argument(metavar="TABLES", show_default=False, parser=path_from, help="a folder that pipeline run has made"),
+]
+
+
+def sql(
+    tables: TablesArgument,
+    select: Annotated[str, typer.Argument(metavar="SELECT", show_default=False, help="a question in SQL")],
+    engine: Annotated[SqlEngine, typer.Option(help="whose SQL it is")] = SqlEngine.DUCKDB,
+    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master")] = "",
+    format_: Annotated[SqlFormat, typer.Option("--format", help="form of the output")] = SqlFormat.TEXT,
+    output: OutputFile = None,
+) -> None:
+    """Ask about the tables in SQL: frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and the others.
+
+    SHOW ALL TABLES says what there is, DESCRIBE frames what is in one. Nothing is written but the answer. Spark has no
+    gold, and calls the tables of messages `pravega.AppendBlockEnd`, in backticks.
+    """
+    from wiretool.pipeline.sql import asked, write_answer, write_parquet
+    from wiretool.sinks.output import open_output
+
+    path = parquet_from(output) if format_ is SqlFormat.PARQUET else None
+    if master and engine is not SqlEngine.SPARK:
+        raise UsageError("--master is Spark's: give --engine spark with it")
+    if engine is SqlEngine.SPARK:
+        from wiretool.pipeline.spark.sql import asked as asked_spark
+
+        asking = asked_spark(tables, select, master=master or None)
+    else:
+        asking = asked(tables, select)
+    with asking as found:
+        if path is not None:
+            write_parquet(found, path)
+            return
+        with open_output(output) as out:
+            write_answer(found, out, format_.value)
+
+
+def parquet_from(output: Path | None) -> Path:
+    """Where a Parquet file goes; UsageError for a terminal or a pipe."""
+    if output is None or str(output) == "-":
+        raise UsageError("--format parquet writes a file: give -o FILE")
+    return output

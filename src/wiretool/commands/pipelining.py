@@ -1,0 +1,122 @@
+"""The way of `wiretool pipeline run`: what is told on it, and how it ends."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.interrupts import stoppable, told_when_stopped
+from wiretool.commands.options import protocols_like, tell
+from wiretool.commands.progress import QUICK_S, is_watched
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.pipeline.job import Job, Step
+    from wiretool.pipeline.layout import Manifest
+
+    Engine = Callable[[Job, Callable[[str], None], Callable[[Step], None]], Manifest]
+
+#: Lines of what was left out or guessed that are told; the others are counted.
+NOTES_MAX = 5
+#: Exit code of what is not what it claims to be.
+UNSOUND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How captures are read, and what is made of them."""
+
+    protocol: str
+    ports: Mapping[int, str]
+    has_events: bool
+    is_strict: bool
+    splits: int
+
+
+class Notes:
+    """Tells the first of many notes, and at the end how many there were more."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, text: str) -> None:
+        self._count += 1
+        if self._count <= NOTES_MAX:
+            tell(text)
+
+    def end(self) -> None:
+        """Say what was not told."""
+        if self._count > NOTES_MAX:
+            tell(f"and {self._count - NOTES_MAX:,} more notes like these")
+
+
+def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: str, master: str) -> int:
+    """Make the tables; the exit code."""
+    from wiretool.pipeline.job import Job
+
+    if master and engine != "spark":
+        raise UsageError("--master is Spark's: give --engine spark with it")
+    protocols_like(wishes.protocol)
+    job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
+    notes = Notes()
+    kept = "the tables that were there are as they were" if root.exists() else "no tables were made"
+    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), _bar() as watch:
+        manifest = _engine(engine, master)(job, notes, watch)
+    notes.end()
+    return _told(manifest, root, is_strict=wishes.is_strict)
+
+
+def _engine(name: str, master: str) -> "Engine":
+    if name == "spark":
+        from wiretool.pipeline.spark.run import run_spark
+
+        return partial(run_spark, master=master or None)
+    from wiretool.pipeline.local import run_local
+
+    return run_local
+
+
+def _told(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
+    """Say what there is now; the exit code."""
+    from wiretool.ledger import Account
+    from wiretool.pipeline.inputs import UNREADABLE
+    from wiretool.sinks.ledger import told
+
+    for each in manifest.inputs:
+        if each.damage.startswith(UNREADABLE):
+            tell(f"{each.path} {each.damage}; nothing of it is in the tables")
+        elif each.damage:
+            tell(f"{each.path} is damaged, what is sound before is in the tables: {each.damage}")
+    tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
+    is_unsound = manifest.total["problems"] or any(each.damage for each in manifest.inputs)
+    return UNSOUND if is_strict and is_unsound else 0
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Step], None]]":
+    """Shows each step in turn, from `QUICK_S` on, where somebody sees it."""
+    if not is_watched():
+        yield lambda step: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+
+    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("", total=None)
+    started = time.monotonic()
+
+    def show(step: "Step") -> None:
+        if bar.tasks[0].description != step.name:
+            bar.reset(task, description=step.name, total=step.total)
+        bar.update(task, completed=step.done)
+        if not bar.live.is_started and time.monotonic() - started >= QUICK_S:
+            bar.start()
+
+    try:
+        yield show
+    finally:
+        bar.stop()

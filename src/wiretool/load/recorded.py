@@ -1,0 +1,214 @@
+"""What a recording says of a load: who appended how much, how often, and how much of it was on the way at a time.
+
+It is told batch by batch and keeps counts alone, however large the recording is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.rows import values_of
+from wiretool.codec.columns import Integers
+from wiretool.load.appended import Appended, appended_by, appended_in
+from wiretool.load.flights import Credits, Flights, Tally
+from wiretool.load.planning import PROTOCOLS, READ_ONLY
+from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.records import Record
+
+#: What a client says that reads, by protocol.
+_READS = {"pravega": "ReadSegment", "pravega-draft": "ReadSegment", "sbp": "FETCH", "sbp-0.1": "FETCH"}
+#: Where an answer is one to a single append: elsewhere to all that its writer sent before, too.
+_SINGLE = ("sbp", "sbp-0.1")
+#: What happened in the record of a number: whom to tell, and what.
+Step = tuple[int, Callable[..., None], tuple[Any, ...]]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was seen of one protocol; where clients only read, an append is a message, a writer a consumer."""
+
+    appends: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    #: Of appends: how many were conditional; sizes of their events; how many events each has, or how many messages
+    #: each request asked for; how many of a writer, or messages of a consumer, were on the way.
+    conditional: int = 0
+    sizes: Tally = field(default_factory=Tally)
+    counts: Tally = field(default_factory=Tally)
+    depths: Tally = field(default_factory=Tally)
+    #: Who and where, as far as `limits.STATS_ROWS_MAX` goes; the addresses of clients that append, and of those that
+    #: read, with the first and the last time at which each did and how often.
+    writers: set[str] = field(default_factory=set)
+    segments: set[str] = field(default_factory=set)
+    clients: set[str] = field(default_factory=set)
+    readers: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    #: Holes in connections of the protocol.
+    gaps: int = 0
+
+    def see(self, times_ns: Sequence[int]) -> None:
+        """Count appends that were captured then."""
+        if not times_ns:
+            return
+        first, last = min(times_ns), max(times_ns)
+        self.first_ns, self.last_ns = (
+            (min(first, self.first_ns), max(last, self.last_ns)) if self.appends else (first, last)
+        )
+        self.appends += len(times_ns)
+
+    def add(self, appended: Appended, client: str) -> None:
+        """Count appends of a client."""
+        self.see(appended.times_ns)
+        self.conditional += appended.conditional
+        for count in appended.counts:
+            self.counts.note(count)
+        for size, times in appended.sizes:
+            self.sizes.note(size, times)
+        _note(self.clients, [client])
+        _note(self.writers, set(appended.writers))
+        _note(self.segments, appended.segments)
+
+    def read(self, client: str, times_ns: Sequence[int]) -> None:
+        """A client read then."""
+        first, last, count = self.readers.get(client, (times_ns[0], times_ns[0], 0))
+        if client in self.readers or len(self.readers) < limits.STATS_ROWS_MAX:
+            self.readers[client] = min(first, *times_ns), max(last, *times_ns), count + len(times_ns)
+
+    @property
+    def readers_at_once(self) -> int:
+        """How many read at the same time, at most: who comes again comes by another connection.
+
+        One that appends and read a single time has looked where it goes on.
+        """
+        spans = [
+            (first, last)
+            for client, (first, last, count) in self.readers.items()
+            if count > 1 or client not in self.clients
+        ]
+        steps = sorted([(first, -1) for first, _ in spans] + [(last, 1) for _, last in spans])
+        return max(accumulate((-step for _, step in steps), initial=0))
+
+    @property
+    def span_s(self) -> float:
+        """Seconds from the first append to the last."""
+        return (self.last_ns - self.first_ns) / 1e9
+
+
+def _note(known: set[str], names: Iterable[str]) -> None:
+    for name in names:
+        if len(known) < limits.STATS_ROWS_MAX:
+            known.add(name)
+
+
+class Recorded:
+    """What was seen of each protocol that can be loaded; add every batch in order."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Seen] = {}
+        self._flights: dict[str, Flights] = {}
+        self._credits = Credits()
+
+    def add(self, batch: Batch) -> None:
+        """Count what is in a batch."""
+        steps = [step for run in batch.runs if run.protocol in PROTOCOLS for step in self._run(run)]
+        steps += [step for record in batch.records if record.protocol in PROTOCOLS for step in self._record(record)]
+        steps.sort(key=itemgetter(0))
+        for _, tell, what in steps:
+            tell(*what)
+
+    def _of(self, protocol: str) -> tuple[Seen, Flights]:
+        if protocol not in self.seen:
+            flights = self._flights[protocol] = Flights(is_cumulative=protocol not in _SINGLE)
+            depths = self._credits.depths if protocol in READ_ONLY else flights.depths
+            self.seen[protocol] = Seen(depths=depths)
+        return self.seen[protocol], self._flights[protocol]
+
+    # -- many frames at once -------------------------------------------------------------------------------------------
+
+    def _run(self, run: FrameRun) -> Iterator[Step]:
+        seen, flights = self._of(run.protocol)
+        for group in run.groups:
+            numbers = run.frames.numbers[group.rows]
+            if run.protocol in READ_ONLY:
+                yield from self._read(run, group, seen, numbers)
+                continue
+            appended = appended_in(run, group)
+            if appended is not None:
+                seen.add(appended, run.client)
+                yield from _sent(flights, appended)
+            elif group.name == _READS[run.protocol] and len(group.rows) and not run.frames.is_server[group.rows[0]]:
+                seen.read(run.client, run.times[group.rows].tolist())
+            if group.reply_to is not None:
+                yield from _answered(flights, numbers, group.reply_to)
+
+    def _read(self, run: FrameRun, group: Group, seen: Seen, numbers: Integers) -> Iterator[Step]:
+        times_ns = run.times[group.rows].tolist()
+        if times_ns and group.name in ("MESSAGE", "REQUEST"):
+            seen.read(run.client, times_ns)
+        if group.name == "MESSAGE":
+            seen.see(times_ns)
+            yield from ((n, self._credits.came, (run.connection,)) for n in numbers.tolist())
+        elif group.name == "REQUEST":
+            counts = values_of(group.columns["count"], run.frames.data)
+            yield from self._asked(seen, run.connection, numbers.tolist(), counts)
+        elif group.name == "CANCEL":
+            yield from ((n, self._credits.lose, (run.connection,)) for n in numbers.tolist())
+
+    # -- one by one ----------------------------------------------------------------------------------------------------
+
+    def _record(self, record: Record) -> Iterator[Step]:
+        seen, flights = self._of(record.protocol)
+        if record.kind == "gap":
+            seen.gaps += 1
+            lose = self._credits.lose if record.protocol in READ_ONLY else flights.lose
+            yield record.n, lose, (record.connection,)
+        elif record.kind == "frame" and record.protocol in READ_ONLY:
+            yield from self._read_one(record, seen)
+        elif record.kind == "frame":
+            yield from _appended_one(record, seen, flights)
+
+    def _read_one(self, record: Record, seen: Seen) -> Iterator[Step]:
+        if record.message in ("MESSAGE", "REQUEST"):
+            seen.read(record.client, [record.time_ns])
+        if record.message == "MESSAGE":
+            seen.see([record.time_ns])
+            yield record.n, self._credits.came, (record.connection,)
+        elif record.message == "REQUEST":
+            counts = [getattr(record.fields, "count", None)]
+            yield from self._asked(seen, record.connection, [record.n], counts)
+        elif record.message == "CANCEL":
+            yield record.n, self._credits.lose, (record.connection,)
+
+    def _asked(self, seen: Seen, connection: int, numbers: Sequence[int], counts: Sequence[Any]) -> Iterator[Step]:
+        """Consumers ask for messages; a count that is none was told as a problem."""
+        for n, count in zip(numbers, counts, strict=True):
+            if isinstance(count, int) and count > 0:
+                seen.counts.note(count)
+                yield n, self._credits.asked, (connection, count)
+
+
+def _appended_one(record: Record, seen: Seen, flights: Flights) -> Iterator[Step]:
+    appended = appended_by(record)
+    if appended is not None:
+        seen.add(appended, record.client)
+        yield from _sent(flights, appended)
+    elif record.message == _READS[record.protocol] and record.side == "client":
+        seen.read(record.client, [record.time_ns])
+    if record.reply_to is not None:
+        yield record.n, flights.answered, (record.n, record.reply_to)
+
+
+def _sent(flights: Flights, appended: Appended) -> Iterator[Step]:
+    for n, writer in zip(appended.numbers, appended.writers, strict=True):
+        yield n, flights.sent, (n, appended.connection, writer)
+
+
+def _answered(flights: Flights, numbers: Integers, reply_to: Integers) -> Iterator[Step]:
+    rows = np.flatnonzero(reply_to != NO_REPLY)
+    for n, asked in zip(numbers[rows].tolist(), reply_to[rows].tolist(), strict=True):
+        yield n, flights.answered, (n, asked)

@@ -1,0 +1,1 @@
+"""Captures to tables and reports: here, or on Spark."""

@@ -1,0 +1,292 @@
+"""Flows in, batches of records out: each flow is read by itself, as if its packets were a capture of their own.
+
+So what is said of a connection depends on its own packets only, not on those that were captured beside them: not on how
+captures are split, in which order they are read, or by whom.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from itertools import chain, compress, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from msgspec.structs import force_setattr
+
+from wiretool.batches.batch import Batch, FrameRun
+from wiretool.bulk.read import BulkDissector
+from wiretool.capture.ended import way_back
+from wiretool.capture.items import Connection
+from wiretool.capture.layers import Segment
+from wiretool.capture.recent import RecentRuns
+from wiretool.capture.segments import SegmentTable
+from wiretool.capture.tables import TABLE_BYTES, TABLE_PACKETS
+from wiretool.codec.columns import Integers
+from wiretool.dissect import Dissector
+from wiretool.ledger import ConnectionAccount, Ledger
+from wiretool.pipeline.once import Once
+from wiretool.pipeline.parts import Part, Rows, parts_of
+from wiretool.pipeline.payloads import Payloads
+from wiretool.pipeline.places import Bases, Places
+from wiretool.pipeline.rows import NOWHERE
+from wiretool.protocols.bulk import NO_REPLY
+from wiretool.records import Record
+from wiretool.watch import EndedWatch
+
+#: Flows of fewer segments are read one record at a time: arrays would cost more. The records are the same.
+FEW_SEGMENTS = 64
+#: Whole flows of fewer segments wait for others, to be made into tables together; and what of them makes up a batch:
+#: records, connections, bytes of payload.
+POOLED_SEGMENTS = 4_096
+POOL_RECORDS, POOL_CONNECTIONS, POOL_BYTES = 8_192, 2_048, 8 * 1024 * 1024
+#: Bytes of a stream before its next one that what comes again is compared with: twice a usual window. So much of it is
+#: carried from one batch of a stream of captures to the next.
+COMPARED_BYTES_MAX = 256 * 1024
+
+
+class Over(NamedTuple):
+    """A connection of which nothing more comes, and what became of its bytes."""
+
+    connection: Connection
+    account: ConnectionAccount
+
+
+class FlowBatch(NamedTuple):
+    """Records of one flow or of several whole ones; how to number them; and the connections that are over.
+
+    Record and packet numbers are to be asked of `bases` and `places`.
+    """
+
+    batch: Batch
+    bases: Bases
+    places: Places
+    over: Sequence[Over]
+
+
+class Pool:
+    """Small flows, their records numbered in one row."""
+
+    def __init__(self) -> None:
+        self.places = Places()
+        self.over: list[Over] = []
+        self._bases = Bases()
+        self._runs: list[FrameRun] = []
+        self._records: list[Record] = []
+        #: How many records there are; the last number that one may have; and the bytes that they were read of.
+        self._count = self._last = self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is enough of it for a batch."""
+        return self._count >= POOL_RECORDS or len(self.over) >= POOL_CONNECTIONS or self._bytes >= POOL_BYTES
+
+    def add(self, batches: Iterable[Batch], size: int, most: int = 0) -> int:
+        """Records of another flow, read of so many bytes; by how much larger their numbers are here.
+
+        They are numbered from 1 without a hole, or up to `most`.
+        """
+        base, count = self._last, 0
+        self._bases.add(base + 1)
+        for batch in batches:
+            self._runs += (_shifted(run, base) for run in batch.runs)
+            for record in batch.records:
+                force_setattr(record, "n", record.n + base)
+                if record.reply_to is not None:
+                    force_setattr(record, "reply_to", record.reply_to + base)
+            self._records += batch.records
+            count += batch.count
+        self._count += count
+        self._last = base + (most or count)
+        self._bytes += size
+        return base
+
+    def told(self) -> FlowBatch:
+        """All of it."""
+        batch = Batch(1, self._count, self._runs, self._records)
+        return FlowBatch(batch, self._bases, self.places, self.over)
+
+
+def _shifted(run: FrameRun, base: int) -> FrameRun:
+    """The run with its numbers raised."""
+    groups = [
+        group
+        if group.reply_to is None
+        else replace(group, reply_to=np.where(group.reply_to == NO_REPLY, NO_REPLY, group.reply_to + base))
+        for group in run.groups
+    ]
+    return replace(run, frames=replace(run.frames, numbers=run.frames.numbers + base), groups=groups)
+
+
+class Flow:
+    """A flow on its way to batches, some of its segments after the other."""
+
+    def __init__(self, key: bytes, **options: Any) -> None:
+        """`options` are those of dissect.Connections."""
+        self.key = key
+        self.places = Places()
+        self.once = Once()
+        self.ledger = Ledger()
+        self.over: list[Over] = []
+        self.dissector = BulkDissector(ledger=self.ledger, **_options_of(key, self.over), **options)
+
+    def read(self, rows: Rows, payloads: Payloads) -> Iterator[FlowBatch]:
+        """What comes next of it."""
+        for table in tables_of(self.key, _taken_once(rows, self.once), self.places, payloads):
+            yield from (self._told(batch) for batch in self.dissector.read(table) if batch.count)
+
+    def end(self) -> Iterator[FlowBatch]:
+        """What remains when nothing more comes."""
+        batches = list(self.dissector.end())
+        yield from (self._told(batch) for batch in batches[:-1] if batch.count)
+        yield self._told(batches[-1], self.over)
+
+    def let_go(self) -> Iterator[FlowBatch]:
+        """The connections that are over already, if there are any; what nobody can ask for is kept no longer."""
+        live = self.dissector.rest()
+        is_over = [each.connection not in live and isinstance(each.connection.reader, EndedWatch) for each in self.over]
+        if any(is_over):
+            over = list(compress(self.over, is_over))
+            self.over[:] = [each for each, is_this in zip(self.over, is_over, strict=True) if not is_this]
+            self.ledger.connections = [each.account for each in self.over]
+            yield self._told(Batch(0, 0, (), ()), over)
+
+    def _told(self, batch: Batch, over: Sequence[Over] = ()) -> FlowBatch:
+        return FlowBatch(batch, Bases(), self.places, over)
+
+
+class FlowReader:
+    """Reads flows; `options` are those of dissect.Connections: `protocol`, `ports`, `notes`."""
+
+    def __init__(self, files: Sequence[Path], **options: Any) -> None:
+        """`files` are the inputs, which are read again for payloads."""
+        self._files = files
+        self._options = options
+        self._pool = Pool()
+        self._flow: Flow | None = None
+
+    def read(self, rows: Iterable[pa.RecordBatch]) -> Iterator[FlowBatch]:
+        """The records of segment rows (`rows.SCHEMA`, Arrow record batches), all of which are sorted by `rows.ORDER`.
+
+        CaptureError where a file cannot be read again.
+        """
+        with Payloads(self._files) as payloads:
+            for part in parts_of(rows):
+                if part.is_first and part.is_last and part.rows.size < POOLED_SEGMENTS:
+                    self._read_whole(part, payloads)
+                    if self._pool.is_full:
+                        yield self._pooled()
+                else:
+                    yield from self._read_part(part, payloads)
+        if self._pool.over:
+            yield self._pooled()
+
+    def _pooled(self) -> FlowBatch:
+        pool, self._pool = self._pool, Pool()
+        return pool.told()
+
+    def _read_whole(self, part: Part, payloads: Payloads) -> None:
+        """A small flow, which waits in the pool for others."""
+        pool, rows = self._pool, _taken_once(part.rows, Once())
+        options = {**_options_of(part.flow, pool.over), **self._options}
+        tables = tables_of(part.flow, rows, pool.places, payloads)
+        size = int(rows.lengths.sum())
+        if rows.size < FEW_SEGMENTS:
+            segments = chain.from_iterable(table.segments(np.arange(len(table))) for table in tables)
+            records = list(Dissector(**options).records_of(segments))
+            pool.add([Batch(1, len(records), (), records)], size)
+        else:
+            pool.add(BulkDissector(**options).batches(tables), size)
+
+    def _read_part(self, part: Part, payloads: Payloads) -> Iterator[FlowBatch]:
+        """What comes next of a large flow."""
+        if part.is_first:
+            self._flow = Flow(part.flow, **self._options)
+        assert self._flow is not None, "a flow begins with its first part"
+        yield from self._flow.read(part.rows, payloads)
+        if part.is_last:
+            yield from self._flow.end()
+            self._flow = None
+
+
+def _taken_once(rows: Rows, once: Once) -> Rows:
+    first = once.firsts(rows.files, rows.turns, rows.marks, rows.lengths)
+    return rows if first is None else rows.only(first)
+
+
+def _options_of(flow: bytes, over: list[Over]) -> dict[str, Any]:
+    """What the reader of a flow is told beside the options: it adds each connection that it watches to `over`."""
+    recent = RecentRuns(COMPARED_BYTES_MAX)
+    return {"name": Namer(flow), "opened": partial(_note_over, over), "recent": recent}
+
+
+def _note_over(over: list[Over], connection: Connection, account: ConnectionAccount) -> None:
+    over.append(Over(connection, account))
+
+
+class Namer:
+    """Gives the connections of a flow their numbers: the same wherever and whenever the flow is read.
+
+    63 bits: of a thousand million connections two have the same with a chance of one in twenty.
+    """
+
+    def __init__(self, flow: bytes) -> None:
+        self._flow = flow
+        self._seen: Counter[tuple[int, int, bool]] = Counter()
+
+    def __call__(self, segment: Segment) -> int:
+        """The number of the connection that begins with this segment, the next one of the flow."""
+        first = segment.time_ns, segment.seq, segment.flow == self._flow
+        again = self._seen[first]
+        self._seen[first] += 1
+        text = f"{first} {again}".encode()
+        return int.from_bytes(blake2b(self._flow + text, digest_size=8).digest(), "big") >> 1
+
+
+def tables_of(flow: bytes, rows: Rows, places: Places, payloads: Payloads) -> Iterator[SegmentTable]:
+    """The segments of a flow as tables of bounded size, their packets numbered by `places`."""
+    keys = (flow, way_back(flow))
+    sizes = np.cumsum(rows.lengths)
+    for start, stop in pairwise(_bounds(sizes)):
+        part = rows.cut(start, stop)
+        data, starts = _data_of(part, payloads)
+        yield SegmentTable(
+            data,
+            places.add(part.files, part.numbers),
+            part.times,
+            part.is_back.astype(np.int64),
+            keys,
+            part.seqs,
+            part.acks,
+            part.flags,
+            starts,
+            part.lengths,
+            part.cuts,
+        )
+
+
+def _bounds(sizes: Integers) -> list[int]:
+    """Where tables begin and the last one ends, for payloads that come to so much up to each; each has a row."""
+    bounds = [0]
+    while bounds[-1] < len(sizes):
+        at = bounds[-1]
+        done = int(sizes[at - 1]) if at else 0
+        full = int(np.searchsorted(sizes, done + TABLE_BYTES, "right"))
+        bounds.append(min(max(full, at + 1), at + TABLE_PACKETS, len(sizes)))
+    return bounds
+
+
+def _data_of(rows: Rows, payloads: Payloads) -> tuple[bytes, Integers]:
+    """The payloads, and where each begins."""
+    starts = np.zeros(rows.size, np.int64)
+    stands = (rows.at != NOWHERE) & (rows.lengths > 0)
+    data, starts[stands] = payloads.read(rows.files[stands], rows.at[stands], rows.lengths[stands])
+    carried = np.flatnonzero(~stands & (rows.lengths > 0))
+    if len(carried):
+        lengths = rows.lengths[carried]
+        starts[carried] = len(data) + np.cumsum(lengths) - lengths
+        data += b"".join(rows.data.take(carried).to_pylist())
+    return data, starts

@@ -1,0 +1,144 @@
+"""The captures that a pipeline reads: files, and all that are in folders."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from stat import S_ISREG
+
+from wiretool.capture.files import opened
+from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
+from wiretool.capture.source import open_source
+from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline.layout import MANIFEST, Input
+from wiretool.pipeline.staging import is_ours
+from wiretool.sinks.arrow.files import reason, refused
+
+#: How the damage of a file begins that cannot be read, of which the index is that.
+UNREADABLE = "cannot be read: "
+_UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A capture by the name it was given, where it is read, and what is where in it there.
+
+    The name is text in any case: bytes that are no UTF-8 are escaped. Size and time are those of the file that was
+    given, as it was when it was indexed.
+    """
+
+    name: str
+    path: Path
+    index: FileIndex
+    damage: str
+    size: int
+    mtime_ns: int
+
+    @property
+    def input(self) -> Input:
+        """It as the manifest has it."""
+        index = self.index
+        return Input(self.name, self.size, self.mtime_ns, index.packets, index.first_ns, index.last_ns, self.damage)
+
+
+def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path]:
+    """The files, and those in folders however deep, each once, by path.
+
+    UsageError for what is not there. Of what is in a folder hidden files are left out, and empty ones and tables of
+    ours, of which it is told. What the system does not let us look at is among the files.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        files = _files_in(path, tell) if path.is_dir() else [_file(path)]
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    if not found:
+        raise UsageError(f"no captures in {', '.join(map(str, paths))}: give capture files, or folders that hold some")
+    return sorted(found.values(), key=str)
+
+
+def _file(path: Path) -> Path:
+    if not path.exists():
+        raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
+    return path
+
+
+def _files_in(folder: Path, tell: Callable[[str], None]) -> Iterator[Path]:
+    closed: list[OSError] = []
+    for where, folders, names in os.walk(folder, onerror=closed.append):
+        if MANIFEST in names and is_ours(Path(where)):
+            tell(f"{where} holds tables of wiretool pipeline, left out")
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(where, name) for name in sorted(names) if not name.startswith(".")):
+            if _is_wanted(path, tell):
+                yield path
+    yield from (Path(err.filename) for err in closed)
+
+
+def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
+    try:
+        stat = path.stat()
+    except OSError as err:  # who opens it tells why; links that lead to themselves were never captures
+        return err.errno != errno.ELOOP
+    if S_ISREG(stat.st_mode) and not stat.st_size:
+        tell(f"{path} is empty, left out")
+    return S_ISREG(stat.st_mode) and stat.st_size > 0
+
+
+def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Capture]:
+    """Each capture with its index.
+
+    Files in folders that are no captures are left out, and told; those that cannot be read have that as their damage.
+    CaptureError for one of either that was given by itself, and where none can be read; UsageError where none is left.
+    """
+    alone = {path.resolve() for path in given}
+    others: list[Path] = []
+    unread: list[CaptureError] = []
+    for path in files:
+        try:
+            index = index_of(path)
+        except CaptureError as err:
+            if path.resolve() in alone:
+                raise
+            if isinstance(err.__cause__, OSError):
+                unread.append(err)
+                yield _capture(path, replace(_UNREAD, damage=UNREADABLE + reason(err.__cause__)))
+            else:
+                others.append(path)
+        else:
+            yield _capture(path, index)
+    if others:
+        more = f" and {len(others) - 1} other files" if len(others) > 1 else ""
+        tell(f"{others[0]}{more} left out: no capture" + "s" * bool(more))
+    if len(others) + len(unread) == len(files):
+        raise unread[0] if unread else UsageError("none of the files is a capture: nothing to make tables of")
+
+
+def _capture(path: Path, index: FileIndex) -> Capture:
+    name = os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
+    return Capture(name, path, index, index.damage, index.size, index.mtime_ns)
+
+
+def unpacked(capture: Capture, copy: Path) -> Capture:
+    """A packed capture unpacked into a file, to be read at any place; any other as it is.
+
+    What is wrong with it is that of the packed file: the copy of one that ends early may end well.
+    """
+    if not capture.index.is_packed:
+        return capture
+    damage = capture.damage
+    with ExitStack() as stack:
+        name, stream = opened(capture.path, stack)
+        source = open_source(name, stream)
+        stack.enter_context(refused(copy))
+        out = stack.enter_context(copy.open("wb"))
+        try:
+            for chunk in source.rest():
+                out.write(chunk)
+        except CaptureError as err:
+            damage = damage or f"byte {err.offset}: {err.why}"
+    return replace(capture, path=copy, index=index_of(copy, cache=False), damage=damage)

@@ -1,0 +1,71 @@
+"""Captures to tables on this machine: the same steps as on Spark, with a shuffle of our own."""
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from wiretool.capture.index import read_range
+from wiretool.pipeline.inputs import Capture, captures_in, indexed, unpacked
+from wiretool.pipeline.job import Job, Step
+from wiretool.pipeline.layout import Manifest, write_manifest
+from wiretool.pipeline.part import Done, Files, manifest_of, read_part
+from wiretool.pipeline.rows import rows_of
+from wiretool.pipeline.shuffle import Shuffle
+from wiretool.pipeline.staging import staged
+
+#: Packets of a part, each of which is put in order in memory at some 250 bytes a packet.
+PART_PACKETS = 1_000_000
+
+
+def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], None]) -> Manifest:
+    """Make the tables; what they are. They are there when it returns, and nothing of them if it does not.
+
+    `tell` is told what is left out or uncertain. UsageError and CaptureError as the parts have them.
+    """
+    files = captures_in(job.captures, tell)
+    with staged(job.root, files) as staging:
+        work = staging / ".work"
+        work.mkdir()
+        captures = [
+            unpacked(capture, work / f"unpacked-{place}")
+            for place, capture in enumerate(indexed(files, job.captures, tell))
+        ]
+        packets = sum(capture.index.packets for capture in captures)
+        with Shuffle(work, job.splits or max(1, -(-packets // PART_PACKETS))) as shuffle:
+            for step in _deal(captures, shuffle, packets):
+                watch(step)
+            manifest = _read_all(job, captures, shuffle, staging, tell, watch)
+        shutil.rmtree(work)
+        write_manifest(staging, manifest)
+    return manifest
+
+
+def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int) -> Iterator[Step]:
+    done = 0
+    for place, capture in enumerate(captures):
+        before = done
+        for segments in read_range(capture.path, capture.index, 0, len(capture.index.joints)):
+            shuffle.add(rows_of(segments, place))
+            if len(segments.table):
+                done = before + int(segments.table.numbers[-1])
+            yield Step("reading packets", done, packets)
+        done = before + capture.index.packets
+
+
+def _read_all(
+    job: Job,
+    captures: Sequence[Capture],
+    shuffle: Shuffle,
+    staging: Path,
+    tell: Callable[[str], None],
+    watch: Callable[[Step], None],
+) -> Manifest:
+    files = Files([str(capture.path) for capture in captures], [capture.name for capture in captures])
+    parts: list[Done] = []
+    for partition in shuffle.partitions:
+        done = read_part(job, files, shuffle.sorted(partition), staging, f"part-{partition:05d}")
+        for note in done.notes:
+            tell(note)
+        parts.append(done)
+        watch(Step("reading flows", partition + 1, len(shuffle.partitions)))
+    return manifest_of(job, "local", [capture.input for capture in captures], parts)

@@ -1,0 +1,76 @@
+"""A part of the flows on its way to tables: what one task does, here or on an executor of Spark."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from wiretool.ledger import Account
+from wiretool.pipeline.flows import FlowReader
+from wiretool.pipeline.job import Job
+from wiretool.pipeline.layout import File, Input, Manifest
+from wiretool.pipeline.tables import FlowTables
+
+#: Notes of one part that are told; the others are counted.
+NOTES_MAX = 100
+
+
+class Done(msgspec.Struct):
+    """What a part has come to: the files of its tables, the sums over its connections, and what was uncertain."""
+
+    tables: Mapping[str, Sequence[File]] = {}
+    total: Account = msgspec.field(default_factory=Account)
+    connections: int = 0
+    notes: list[str] = []
+    notes_left_out: int = 0
+
+    def note(self, text: str) -> None:
+        """Take in a note, as long as there are few."""
+        if len(self.notes) < NOTES_MAX:
+            self.notes.append(text)
+        else:
+            self.notes_left_out += 1
+
+
+class Files(msgspec.Struct, frozen=True):
+    """The inputs by their places: where each is read, and how it is called."""
+
+    paths: Sequence[str]
+    names: Sequence[str]
+
+
+def read_part(job: Job, files: Files, rows: Iterable[pa.RecordBatch], root: Path, part: str) -> Done:
+    """Make tables under `root`, in files called `part`, of segment rows that are sorted by `rows.ORDER`.
+
+    CaptureError where a capture cannot be read again, UsageError where the system does not take a table.
+    """
+    done = Done()
+    reader = FlowReader([Path(path) for path in files.paths], notes=done.note, **job.options)
+    sink = FlowTables(root, part, files.names, has_events=job.has_events)
+    for told in reader.read(rows):
+        sink.write(told)
+        done.connections += len(told.over)
+        for over in told.over:
+            done.total.add(over.account.account)
+    done.tables = sink.close()
+    return done
+
+
+def manifest_of(job: Job, engine: str, inputs: Sequence[Input], parts: Iterable[Done]) -> Manifest:
+    """All parts as one set of tables."""
+    tables: dict[str, list[File]] = {}
+    total, connections = Account(), 0
+    for part in parts:
+        total.add(part.total)
+        connections += part.connections
+        for name, files in part.tables.items():
+            tables.setdefault(name, []).extend(files)
+    return Manifest(
+        inputs=inputs,
+        tables={name: sorted(files, key=lambda file: file.path) for name, files in sorted(tables.items())},
+        total=msgspec.to_builtins(total),
+        connections=connections,
+        engine=engine,
+        options={"protocol": job.protocol, "ports": {str(port): name for port, name in job.ports.items()}},
+    )

@@ -1,0 +1,129 @@
+"""Tables of what flows say: frames, exchanges and the like, and one for each message.
+
+A flow is read as a whole, by one task; each task looks for its flows in all captures. That is for a look at some
+captures: for many `wiretool pipeline run --engine spark` visits each packet once.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from wiretool.capture.ranges import read_span
+from wiretool.errors import UsageError
+from wiretool.pipeline import layout
+from wiretool.pipeline.flows import FlowReader
+from wiretool.pipeline.rows import rows_of
+from wiretool.pipeline.shuffle import Shuffle, partition_of
+from wiretool.pipeline.spark.planning import Part, planned
+from wiretool.pipeline.spark.pushdown import Condition
+from wiretool.pipeline.spark.tables import chosen
+from wiretool.pipeline.spark.wishes import Wishes
+from wiretool.pipeline.tables import FlowTables
+from wiretool.protocols.registry import PROTOCOLS
+from wiretool.sinks.arrow.frames import readers
+from wiretool.sinks.arrow.shapes import shape_of
+
+#: Packets whose flows one task takes; it sorts them in memory, at some 250 bytes each.
+SHARE_PACKETS = 1_000_000
+#: What the names of folders tell in the tables of a pipeline.
+PLACE = (("date", pa.date32()), ("protocol", pa.string()))
+
+
+class Share(NamedTuple):
+    """The flows of which `partition_of` is `number`, of so many `tasks`, in all captures."""
+
+    number: int
+    tasks: int
+    parts: Sequence[Part]
+    #: All captures as they were given, and by paths that hold everywhere.
+    names: Sequence[str]
+    files: Sequence[Path]
+
+
+class FlowTable:
+    """One of them, with the date and the protocol of each row as columns."""
+
+    def __init__(self, name: str, schema: pa.Schema) -> None:
+        """`schema` as the columns are gathered."""
+        self.name = name
+        own = readers(schema)
+        self.schema = pa.schema([*own, *(pa.field(*each) for each in PLACE if each[0] not in own.names)])
+
+    def shares(self, wishes: Wishes, conditions: Sequence[Condition]) -> list[Share]:
+        """All captures in each, as no flow may be cut: no condition leaves any out."""
+        paths, optional = wishes.captures()
+        tasks = planned(paths, wishes.split_bytes, is_strict=wishes.is_strict, optional=optional)
+        parts = [part for task in tasks for part in task]
+        packets = sum(part.span.next_number - part.span.since.number for part in parts)
+        count = wishes.splits or -(-packets // SHARE_PACKETS)
+        names, files = [str(path) for path in paths], [path.absolute() for path in paths]
+        return [Share(number, count, parts, names, files) for number in range(count if parts else 0)]
+
+    def read(self, share: Share, names: Sequence[str], conditions: Sequence[Condition]) -> Iterator[pa.RecordBatch]:
+        """The rows of its flows, flow by flow."""
+        with TemporaryDirectory(prefix="wiretool-flows-") as folder, Shuffle(Path(folder), 1) as shuffle:
+            for part in share.parts:
+                for segments in read_span(Path(part.path), part.span):
+                    shuffle.add(_own(rows_of(segments, part.place), share))
+            gathered = _Gathered(Path(folder), self, share.names)
+            for told in FlowReader(share.files).read(shuffle.sorted(0)):
+                gathered.write(told)
+                for batch in gathered.taken():
+                    yield chosen(batch, names, conditions)
+
+
+def _own(batch: pa.RecordBatch, share: Share) -> pa.RecordBatch:
+    """The rows of the flows of a share."""
+    if share.tasks == 1:
+        return batch
+    flows = batch.column("flow").dictionary_encode()
+    is_own = [partition_of(flow, share.tasks) == share.number for flow in flows.dictionary.to_pylist()]
+    return batch.filter(pa.array(is_own, pa.bool_()).take(flows.indices))
+
+
+class _Gathered(FlowTables):
+    """Keeps the rows of one table instead of writing them."""
+
+    def __init__(self, folder: Path, table: FlowTable, files: Sequence[str]) -> None:
+        super().__init__(folder, "", files, has_events=table.name == layout.EVENTS)
+        self._table = table
+        self._taken: list[pa.RecordBatch] = []
+
+    def taken(self) -> Iterator[pa.RecordBatch]:
+        """What has come since it was asked for last."""
+        taken, self._taken = self._taken, []
+        yield from taken
+
+    def _append(self, folder: Path, table: pa.Table) -> None:
+        name, day, protocol = folder.parts
+        if name != self._table.name:
+            return
+        values = {"date": date.fromisoformat(day.partition("=")[2]), "protocol": protocol.partition("=")[2]}
+        columns = [
+            table.column(field.name) if field.name in table.column_names else pa.repeat(values[field.name], len(table))
+            for field in self._table.schema
+        ]
+        whole = pa.Table.from_arrays(
+            [column.cast(field.type) for column, field in zip(columns, self._table.schema, strict=True)],
+            schema=self._table.schema,
+        )
+        self._taken += whole.combine_chunks().to_batches()
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def flow_table(name: str) -> FlowTable:
+    """The table that has that name: as in the folder of a pipeline; UsageError where none has."""
+    if name in layout.NAMES:
+        return FlowTable(name, layout.schema_of(name))
+    protocol, _, message = name.rpartition(".")
+    declared = PROTOCOLS.get(protocol)
+    if declared is None or message not in {cls.declaration.name for cls in declared.messages}:
+        names = ", ".join(["packets", "segments", *layout.NAMES])
+        raise UsageError(f"no table {name} of wirecap: it has {names}, and PROTOCOL.MESSAGE for each message")
+    return FlowTable(name, shape_of(protocol, message).schema)

@@ -1,0 +1,159 @@
+"""Captures to tables on Spark: its shuffle puts the packets of each flow in order, its workers write the tables.
+
+What travels is where payloads stand, not the payloads: so the captures, and the folder of the tables, have to be in
+reach of all workers by the same names.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from wiretool.capture.ranges import read_span
+from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline.inputs import Capture, captures_in, indexed
+from wiretool.pipeline.job import Job, Step
+from wiretool.pipeline.layout import Manifest, write_manifest
+from wiretool.pipeline.part import Done, Files, manifest_of, read_part
+from wiretool.pipeline.rows import ORDER, SCHEMA, rows_of
+from wiretool.pipeline.spark.planning import Part, dealt
+from wiretool.pipeline.spark.session import session
+from wiretool.pipeline.staging import staged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Bytes of captures that one task reads, and packets of the flows that one task puts in order.
+SPLIT_BYTES = 64 * 1024 * 1024
+PART_PACKETS = 500_000
+#: What a task has come to, as a row: the folder that it wrote into, and `Done` as JSON.
+_TOLD = pa.schema([("folder", pa.string()), ("done", pa.string())])
+
+
+def run_spark(
+    job: Job, tell: Callable[[str], None], watch: Callable[[Step], None], *, master: str | None = None
+) -> Manifest:
+    """Make the tables, as `run_local`; `master` is Spark's."""
+    files = captures_in(job.captures, tell)
+    with staged(job.root, files) as staging:
+        captures = list(indexed(files, job.captures, tell))
+        watch(Step("starting Spark", 0, 1))
+        with session(master) as spark:
+            watch(Step("reading", 0, 1))
+            parts = _read_all(spark, job, captures, staging)
+        for done in parts:
+            for note in done.notes:
+                tell(note)
+        manifest = manifest_of(job, "spark", [capture.input for capture in captures], parts)
+        write_manifest(staging, manifest)
+    return manifest
+
+
+def segments(spark: "SparkSession", captures: Sequence[Capture]) -> "DataFrame":
+    """The segment rows of captures, in partitions of about `SPLIT_BYTES` of them."""
+    shares = dealt([(capture.path.absolute(), capture.index) for capture in captures], SPLIT_BYTES)
+    numbers = spark.range(0, len(shares), 1, max(len(shares), 1))
+    return numbers.mapInArrow(partial(_rows_of_shares, shares), _spark_schema(SCHEMA))
+
+
+def in_flows(rows: "DataFrame", parts: int) -> "DataFrame":
+    """The rows dealt into parts by their flows, and in each in order."""
+    return rows.repartition(parts, "flow").sortWithinPartitions(*ORDER)
+
+
+def _read_all(spark: "SparkSession", job: Job, captures: Sequence[Capture], staging: Path) -> list[Done]:
+    packets = sum(capture.index.packets for capture in captures)
+    parts = job.splits or max(spark.sparkContext.defaultParallelism, -(-packets // PART_PACKETS))
+    files = Files([str(capture.path.absolute()) for capture in captures], [capture.name for capture in captures])
+    write = partial(_write_part, job, files, str(staging.absolute()))
+    with _handed_over():
+        told = in_flows(segments(spark, captures), parts).mapInArrow(write, _spark_schema(_TOLD)).collect()
+    done: list[Done] = []
+    for row in told:
+        done.append(msgspec.json.decode(row.done, type=Done))
+        if done[-1].tables:
+            _take_in(staging, Path(row.folder))
+    for left in staging.glob(".task-*"):  # of tasks that were tried again
+        shutil.rmtree(left)
+    return done
+
+
+def _take_in(staging: Path, folder: Path) -> None:
+    """The files of a task that has ended well take their places among those of the others."""
+    if not folder.exists():
+        raise UsageError(
+            f"what a worker of Spark has written to {folder} is not there: "
+            "the tables have to go into a folder that is the same one on all machines"
+        )
+    for file in folder.rglob("*.parquet"):
+        target = staging / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.rename(target)
+    shutil.rmtree(folder)
+
+
+def _spark_schema(schema: pa.Schema) -> object:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+#: How a worker begins an error of ours, which Spark tells as text.
+_SAYS = "wiretool says: "
+
+
+@contextmanager
+def _handed_over() -> Iterator[None]:
+    """Raises what a worker has raised: an error of ours as itself, any other as Spark has it."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as err:
+        found = re.search(re.escape(_SAYS) + r"(\[.*\])", str(err))
+        if found is None:
+            raise
+        name, args = msgspec.json.decode(found[1])
+        raise CaptureError(args[0], args[1], offset=args[2]) if name == "CaptureError" else UsageError(*args) from err
+
+
+@contextmanager
+def _handing_over() -> Iterator[None]:
+    """On a worker: errors of ours as text."""
+    try:
+        yield
+    except (CaptureError, UsageError) as err:
+        raise RuntimeError(_SAYS + msgspec.json.encode([type(err).__name__, err.args]).decode()) from err
+
+
+# -- on the workers ----------------------------------------------------------------------------------------------------
+
+
+def _rows_of_shares(shares: Sequence[Sequence[Part]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The segment rows of the shares whose numbers come."""
+    with _handing_over():
+        for part in (part for batch in batches for number in batch.column(0).to_pylist() for part in shares[number]):
+            for some in read_span(Path(part.path), part.span):
+                yield rows_of(some, part.place)
+
+
+def _write_part(job: Job, files: Files, staging: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Make the tables of the flows of this task, in a folder of its own; what they are."""
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    assert task is not None, "it runs in a task"
+    folder = Path(staging) / f".task-{task.partitionId():05d}-{task.taskAttemptId()}"
+    with _handing_over():
+        done = read_part(job, files, batches, folder, f"part-{task.partitionId():05d}")
+    row = [str(folder), msgspec.json.encode(done).decode()]
+    yield pa.RecordBatch.from_arrays([pa.array([value], pa.string()) for value in row], schema=_TOLD)

@@ -1,0 +1,94 @@
+"""What a user of the data source asks for: its options, and where the captures are."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+
+from wiretool.capture.index import JOINT_BYTES
+from wiretool.errors import UsageError
+
+#: What `mode` may be: the good part of a damaged capture is used, or nothing is.
+PERMISSIVE, FAILFAST = "permissive", "failfast"
+#: As Spark's own sources have them; their case does not matter. `path` is what `load` was given.
+OPTIONS = ("path", "paths", "table", "splitBytes", "splits", "mode")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The options of a reading, understood."""
+
+    table: str
+    #: As they were given: files, folders and patterns.
+    given: tuple[str, ...]
+    #: About how much of the captures one task reads; and into how many flows are dealt, 0 for as many as it takes.
+    split_bytes: int
+    splits: int
+    is_strict: bool
+
+    def captures(self) -> tuple[list[Path], set[Path]]:
+        """The captures by path, and those among them that nobody has named, which may turn out to be none.
+
+        UsageError where there are none.
+        """
+        from wiretool.pipeline.inputs import captures_in  # which knows all tables: only who plans wants it
+
+        named = list(_named(self.given))
+        folders = [path for path in named if path.is_dir()]
+        alone = {path.resolve() for path in named if not path.is_dir()}
+        found = captures_in(named, lambda text: None)
+        return found, {path for path in found if folders and path.resolve() not in alone}
+
+
+def wishes_of(options: Mapping[str, str]) -> Wishes:
+    """The options as Spark gives them; UsageError for what is none, or makes no sense. Tables are not looked for."""
+    given = {name.lower(): value for name, value in options.items()}
+    known = {name.lower(): name for name in OPTIONS}
+    strangers = sorted(set(given) - set(known))
+    if strangers:
+        raise UsageError(f"no option {strangers[0]} of wirecap: it has {', '.join(OPTIONS)}")
+    mode = given.get("mode", PERMISSIVE).lower()
+    if mode not in (PERMISSIVE, FAILFAST):
+        raise UsageError(f"mode {mode}: wants {PERMISSIVE} or {FAILFAST}")
+    split_bytes = _whole("splitBytes", given.get("splitbytes", str(JOINT_BYTES)), "a number of bytes from 1 on", 1)
+    splits = _whole("splits", given.get("splits", "0"), "a number of tasks, or 0 for as many as it takes", 0)
+    return Wishes(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
+
+
+def _whole(name: str, text: str, wants: str, least: int) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise UsageError(f"{name} {text}: wants {wants}")
+    return int(text)
+
+
+def _places(given: Mapping[str, str]) -> tuple[str, ...]:
+    """What `load` was given: one path, which may be several with commas between, or a list."""
+    several = json.loads(given["paths"]) if "paths" in given else []
+    one = given.get("path", "")
+    if one:
+        several += [one] if Path(one).exists() else [part.strip() for part in one.split(",") if part.strip()]
+    if not several:
+        raise UsageError('wirecap wants captures: spark.read.format("wirecap").load("captures/*.pcap")')
+    return tuple(_local(each) for each in several)
+
+
+def _local(place: str) -> str:
+    """A place in the file system; UsageError for one elsewhere."""
+    place = re.sub("^file:(//)?(?=/)", "", place)
+    if "://" in place:
+        raise UsageError(f"{place}: wirecap reads files, by a path that holds on all workers: mount that storage")
+    return place
+
+
+def _named(given: Sequence[str]) -> Iterator[Path]:
+    """The files and folders; a pattern stands for all that fit it. UsageError where none does."""
+    for place in given:
+        if Path(place).exists() or not has_magic(place):
+            yield Path(place)
+            continue
+        found = sorted(glob(place, recursive=True))
+        if not found:
+            raise UsageError(f"{place}: no file fits this pattern")
+        yield from map(Path, found)

@@ -1,0 +1,123 @@
+"""A folder of tables that appears whole or not at all, in place of that of an earlier run."""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from wiretool.errors import UsageError, WiretoolError
+from wiretool.pipeline.held import hold, is_left
+from wiretool.pipeline.layout import MANIFEST, read_manifest
+from wiretool.sinks.arrow.files import reason, refused
+
+#: What of the name of a folder says that it is not whole yet; readers of tables leave such names out.
+STAGING = ".wiretool-staging"
+#: In such a folder: the tables that are made, and those that they take the place of.
+NEW, OLD = "new", "old"
+
+
+@contextmanager
+def staged(root: Path, inputs: Sequence[Path]) -> Iterator[Path]:
+    """A new folder that takes the place of `root` when the block ends well, and is removed otherwise.
+
+    Where `root` is a link, the folder that it leads to is meant. UsageError where it holds anything but the tables of
+    an earlier run, or cannot be made.
+    """
+    place = Path(os.path.realpath(root))
+    with refused(root):
+        _clear_up(place)
+    check_root(root, inputs)
+    with refused(root):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    staging = _made_beside(place, root)
+    try:
+        with refused(root):
+            held = hold(staging)
+            (staging / NEW).mkdir()
+        try:
+            yield staging / NEW
+            with refused(root):
+                _put_in_place(staging, place)
+        finally:
+            os.close(held)
+    finally:
+        with refused(root):
+            _clear(staging, place)
+
+
+def _made_beside(place: Path, root: Path) -> Path:
+    """A folder with a name that no other run has, where renaming it to its place is possible."""
+    staging = place.parent / f"{_beginning(place)}{uuid.uuid4().hex[:12]}"
+    try:
+        staging.mkdir()
+    except OSError as err:
+        why = f"tables are made beside it first, and {place.parent} takes no folder for them"
+        raise UsageError(f"cannot write {root}: {why}: {reason(err)}") from err
+    return staging
+
+
+def _beginning(place: Path) -> str:
+    return f".{place.name}{STAGING}-"
+
+
+def _clear_up(place: Path) -> None:
+    """Take away what runs have left that were killed; tables that one was just replacing get their place again."""
+    for left in sorted(place.parent.iterdir()) if place.parent.is_dir() else ():
+        if left.name.startswith(_beginning(place)) and not left.is_symlink() and is_left(left):
+            _clear(left, place)
+
+
+def _clear(staging: Path, place: Path) -> None:
+    """Remove a staging folder, but for the tables that were to be replaced where there are no others."""
+    if not place.exists():
+        with suppress(FileNotFoundError):
+            (staging / OLD).rename(place)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def check_root(root: Path, inputs: Sequence[Path]) -> None:
+    """UsageError where tables cannot be put there: it is a file, has other things in it, or one of the inputs."""
+    if not root.exists():
+        return
+    if not root.is_dir():
+        raise UsageError(f"cannot write {root}: it is no folder, and tables are many files")
+    place = root.resolve()
+    if why := _why_it_stays(place):
+        raise UsageError(f"cannot write {root}: it is {why}, and cannot be replaced: give a folder in it")
+    for path in inputs:
+        if path.resolve().is_relative_to(place):
+            raise UsageError(f"{path} is read, and lies in {root}, which is to be replaced: give another folder")
+    with refused(root):
+        is_empty = not any(root.iterdir())
+    if not is_empty and not is_ours(root):
+        raise UsageError(
+            f"{root} holds what no run of wiretool pipeline has written (it has no {MANIFEST} of ours): "
+            "tables go into a new or empty folder, or replace those of an earlier run"
+        )
+
+
+def _why_it_stays(place: Path) -> str:
+    """What a folder is that no other one can take the place of; "" for any other."""
+    if os.path.ismount(place):
+        return "where a file system begins"
+    with suppress(OSError):  # the current folder may be gone
+        if place.samefile(Path.cwd()):
+            return "the current folder"
+    return ""
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder holds tables that a run of ours has made."""
+    with suppress(WiretoolError):
+        read_manifest(folder)
+        return True
+    return False
+
+
+def _put_in_place(staging: Path, place: Path) -> None:
+    """Rename the new folder to its place; the old one goes with the staging folder, or returns if that fails."""
+    if place.exists():
+        place.rename(staging / OLD)
+    (staging / NEW).rename(place)

@@ -1,0 +1,189 @@
+"""The tables of a pipeline in DuckDB: a view for each, to be read and nothing else."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import duckdb
+import pyarrow as pa
+
+from wiretool.errors import UsageError
+from wiretool.pipeline import layout
+from wiretool.pipeline.layout import Manifest, read_manifest
+from wiretool.sinks.arrow.frames import readers
+
+#: Nothing is fetched from anywhere.
+_CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+#: What is no character of its own in the name of a file.
+_PATTERN = re.compile(r"[\[*?]")
+#: The column that has the name of the file, where it is asked for; none of a message is called that.
+_FILE = "__wiretool_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A stretch of time, ns since the epoch: from the first up to, without it, the second; None for no bound."""
+
+    since_ns: int | None = None
+    until_ns: int | None = None
+
+    def condition(self, name: str) -> str:
+        """What rows of a table have to keep to; a connection is in it where any of its time is."""
+        last = "last_ns" if name == layout.LEDGER else "time_ns"
+        parts = [] if self.since_ns is None else [f"{last} >= {self.since_ns}"]
+        parts += [] if self.until_ns is None else [f"time_ns < {self.until_ns}"]
+        return f" WHERE {' AND '.join(parts)}" if parts else ""
+
+
+ALWAYS = Times()
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Tables that can be asked: the database, and what belongs to them."""
+
+    database: duckdb.DuckDBPyConnection
+    manifest: Manifest
+    root: Path
+
+
+@contextmanager
+def opened(
+    root: Path, times: Times = ALWAYS, *, more: Sequence[str] = (), messages: Callable[[str], bool] | None = None
+) -> Iterator[Tables]:
+    """The tables in a folder, each a view of its name with the rows in those times.
+
+    A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; of names that differ only in capitals, which
+    SQL does not tell apart, later ones get a number; only those are there of which `messages` says so. `more` are
+    statements that make further views. Then nothing can be written, and nothing read but the files of the tables.
+    UsageError where these are none, or a file of theirs is gone or damaged.
+    """
+    manifest = read_manifest(root)
+    with TemporaryDirectory(prefix="wiretool-sql-") as spill:
+        database = duckdb.connect(config={**_CONFIG, "temp_directory": spill})
+        try:
+            database.execute("SET enable_progress_bar = false")  # on a terminal that others write to
+            files = {name: [root / file.path for file in found] for name, found in manifest.tables.items()}
+            _check(files)
+            _make_views(database, files, times, messages or (lambda _: True))
+            for statement in more:
+                database.execute(statement)
+            _lock(database, [path for paths in files.values() for path in paths])
+            yield Tables(database, manifest, root)
+        finally:
+            database.close()
+
+
+def _check(files: Mapping[str, Sequence[Path]]) -> None:
+    gone = [path for paths in files.values() for path in paths if not path.is_file()]
+    if gone:
+        others = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+        raise UsageError(f"{gone[0]}{others} is gone, though {layout.MANIFEST} names it: make the tables again")
+
+
+def _make_views(
+    database: duckdb.DuckDBPyConnection,
+    files: Mapping[str, Sequence[Path]],
+    times: Times,
+    messages: Callable[[str], bool],
+) -> None:
+    schemas: set[str] = set()
+    for name, ending in _endings({*files, *EMPTY}).items():
+        if "." in name and not messages(name):
+            continue
+        source = _read(files[name]) if files.get(name) else _made_empty(database, name)
+        select = f"SELECT * FROM {source}{times.condition(name)}"
+        protocol, _, message = name.rpartition(".")
+        try:
+            database.execute(f"CREATE VIEW {quoted(name + ending)} AS {select}")
+        except duckdb.Error as err:
+            raise UsageError(f"the table {name} cannot be read: {line_of(err)}; make the tables again") from err
+        if protocol:
+            if protocol not in schemas:
+                database.execute(f"CREATE SCHEMA {quoted(protocol)}")
+                schemas.add(protocol)
+            again = f"SELECT * FROM {quoted(name + ending)}"
+            database.execute(f"CREATE VIEW {quoted(protocol)}.{quoted(message + ending)} AS {again}")
+
+
+def _endings(names: Collection[str]) -> Mapping[str, str]:
+    """What has to be behind each of the names, so that none is taken for another."""
+    taken: set[str] = set()
+    endings: dict[str, str] = {}
+    for name in sorted(names):
+        ending, count = "", 1
+        while (name + ending).lower() in taken:
+            count += 1
+            ending = f"_{count}"
+        taken.add((name + ending).lower())
+        endings[name] = ending
+    return endings
+
+
+def _read(paths: Sequence[Path]) -> str:
+    """The rows of files, with what the last two folders of each say: others of its path may look like these."""
+    files = ", ".join(text(_escaped(path)) for path in paths)
+    return f"""(
+        SELECT * EXCLUDE ({_FILE}), {_said(1)}::DATE AS date, {_said(2)} AS protocol
+        FROM read_parquet([{files}], hive_partitioning = false, filename = {text(_FILE)})
+    )"""
+
+
+def _said(place: int) -> str:
+    """SQL: what a folder says; DuckDB leaves out files of which it does not suit a condition."""
+    return f"regexp_extract({_FILE}, '/date=([^/]*)/protocol=([^/]*)/[^/]*$', {place})"
+
+
+def _made_empty(database: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A table without rows, for one of which there are no files."""
+    database.register("__empty", readers(EMPTY[name]).empty_table())
+    place = f"__empty_{name}"
+    database.execute(f"CREATE TABLE {place} AS SELECT *, NULL::DATE AS date, NULL::VARCHAR AS protocol FROM __empty")
+    database.unregister("__empty")
+    return place
+
+
+#: What tables have that are there in any case.
+EMPTY: Mapping[str, pa.Schema] = {name: layout.schema_of(name) for name in layout.TABLES}
+
+
+def _lock(database: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> None:
+    """From here on only these files can be read, and that stays so."""
+    names = {name for path in paths for name in (str(path), _escaped(path))}
+    database.execute(f"SET allowed_paths = [{', '.join(map(text, sorted(names)))}]")
+    database.execute("SET python_enable_replacements = false")  # variables of ours are no tables
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+
+
+def _escaped(path: Path) -> str:
+    r"""The name of a file as DuckDB takes it: as a pattern.
+
+    In patterns `\` stands between folders, and there is no way around that; what matches nothing is taken as it is.
+    """
+    return str(path) if "\\" in str(path) else _PATTERN.sub(r"[\g<0>]", str(path))
+
+
+# -- SQL ---------------------------------------------------------------------------------------------------------------
+
+
+def quoted(name: str) -> str:
+    """A name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as SQL has it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def line_of(err: duckdb.Error) -> str:
+    """What DuckDB says is wrong, in one line: without the picture of the place."""
+    said = str(err).split("\n\n")[0]
+    return " ".join(said.split())

@@ -1,0 +1,39 @@
+"""What a protocol says of asking and answering: which messages wait for an answer, and how one says that it failed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wiretool.codec.message import Message, Side
+
+#: A message by its name, and who sends it.
+Spoken = tuple[str, Side]
+#: The fields of a frame, as its record has them.
+Fields = Message | Mapping[str, Any] | None
+
+
+def _no_failure(name: str, fields: Fields) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanges:
+    """Requests and answers of one protocol, by the names of messages."""
+
+    #: What waits for an answer; and what is answered at times only, so that nothing is missing where it is not.
+    asks: frozenset[Spoken] = frozenset()
+    may_ask: frozenset[Spoken] = frozenset()
+    #: The field that is true in what has such a name and is an answer itself; empty where names tell.
+    unless: str = ""
+    #: Answers that stand for all earlier requests of their writer as well, and what these are called.
+    settles: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: What an answer of that name, with these fields, says went wrong: in the protocol's own word; None for nothing.
+    failure: Callable[[str, Fields], str | None] = _no_failure
+    #: Where that can only be so, for who looks at many at once: answers by name, and fields with any but these numbers.
+    failures: frozenset[str] = frozenset()
+    fine: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+
+def value_in(fields: Fields, name: str) -> Any:
+    """The field called so; None where there is none."""
+    return fields.get(name) if isinstance(fields, Mapping) else getattr(fields, name, None)

@@ -1,0 +1,97 @@
+"""`wiretool bench --from-capture` as a user runs it; whether a run is VALID hangs on what else this machine does."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.helpers.servers import started, wiretool
+from tests.load.recordings import Known, record, record_all
+
+from wiretool.batches.rows import batch_of
+from wiretool.dissect import read
+from wiretool.load.fitting import fitted
+from wiretool.load.planning import Load
+from wiretool.load.recorded import Recorded
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = CAPTURES / "pravega" / "write.pcap"
+SHORT = ("--duration", "0.5", "--warmup", "0")
+ANY = "127.0.0.1:0"
+
+
+def test_a_load_is_as_in_the_recording_but_for_what_is_said(tmp_path: Path) -> None:
+    path = record(tmp_path / "x.pcap", Known(users=3, batch=2, pipeline=2, sizes=(30, 60)))
+    report = tmp_path / "report.json"
+    ended = wiretool("bench", "--from-capture", str(path), *SHORT, "--rate", "200", "--json", str(report))
+    words = "--protocol pravega --appenders 3 --rate 200 --event-size 30@1,60@1 --batch 2 --pipeline 2 --segments 1"
+    told = f"wiretool: --from-capture {path}: 24 appends of pravega in 0.023 s, as: wiretool bench {words}\n"
+    assert ended.stderr.startswith(told)
+    found = json.loads(report.read_text())
+    options = found["options"]
+    assert (options["from_capture"], options["fitted"]) == (str(path), words)
+    names = ("protocol", "appenders", "fetchers", "rate_per_s", "event_size", "batch", "pipeline", "segments")
+    assert [options[name] for name in names] == ["pravega", 3, 0, 200, "30@1,60@1", 2, 2, 1]
+    assert found["verification"]["found"] == 0
+    append = found["operations"]["append"]
+    assert append["count"] > 0
+    assert append["events_per_s"] == pytest.approx(2 * append["count"] / found["duration_s"])
+
+
+def test_a_load_that_was_recorded_is_fitted_to_what_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.pcapng"
+    serve = ("serve", "pravega", "--listen", ANY, "--controller", ANY, "--record", str(path))
+    load = ("--appenders", "3", "--pipeline", "2", "--batch", "3", "--event-size", "150", "--segments", "2")
+    with started(tmp_path, *serve) as server:
+        host, port = server.doors["store"]
+        wiretool("bench", "--target", f"{host}:{port}", *load, *SHORT)
+        server.stop()
+    seen = Recorded()
+    seen.add(batch_of(list(read(path))))
+    found = fitted(Load(rate=""), seen, name=str(path), is_verified=True, has_target=False)
+    expected = "--protocol pravega --appenders 3 --rate '' --event-size 150 --batch 3 --pipeline 2 --segments 2"
+    assert (found.words, found.remarks) == (expected, [])
+
+
+def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) -> None:
+    raw = record(tmp_path / "x.pcap", Known(users=1, appends=30)).read_bytes()
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(raw[: len(raw) // 2])
+    ended = wiretool("bench", "--from-capture", str(path), *SHORT, "--target", "127.0.0.1:1")
+    assert ended.returncode == 4
+    assert "ends early" in ended.stderr
+    assert "what comes behind that is left out" in ended.stderr
+    assert "--protocol pravega --appenders 1 --rate 1000 --event-size 100" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (["nowhere.pcap"], 2, "nowhere.pcap: no such file"),
+        ([""], 2, "invalid value for '--from-capture': the name is empty"),
+        (["."], 2, ".: is a folder"),
+        ([str(Path(__file__))], 3, "neither pcap nor pcapng"),
+        ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no append is in it of what can be loaded (pravega, "),
+        ([str(WRITE), "--protocol", "sbp"], 3, "no append of sbp is in it, only 1,000 appends of pravega"),
+        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' cannot be loaded"),
+        ([str(WRITE), "--appenders", "2", "--segments", "3"], 2, "--segments 3: only 2 appenders write"),
+        ([str(WRITE), "--json", str(WRITE)], 2, "is read, it cannot be written at the same time"),
+        (
+            [str(CAPTURES / "offramp" / "plain.pcap"), "--target", "127.0.0.1:1"],
+            2,
+            "--target with offramp wants --road NAME",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_said_before_there_is_any_load(words: list[str], code: int, why: str) -> None:
+    ended = wiretool("bench", "--from-capture", *words)
+    assert ended.returncode == code
+    assert why in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not ended.stdout
+
+
+def test_of_several_protocols_one_has_to_be_picked(tmp_path: Path) -> None:
+    path = record_all(tmp_path / "x.pcap", Known(users=1), Known("sbp", users=1))
+    ended = wiretool("bench", "--from-capture", str(path))
+    assert ended.returncode == 2
+    assert "8 appends of pravega and 8 appends of sbp are in it; pick one with --protocol" in ended.stderr

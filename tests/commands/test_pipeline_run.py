@@ -1,0 +1,156 @@
+"""`wiretool pipeline run`: what it says and how it ends, and that nothing is lost where it ends badly."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pytest
+from tests.bench.pravega_appends import make_capture
+from tests.helpers.forked import run
+
+from wiretool.pipeline.held import HELD
+from wiretool.pipeline.staging import NEW, OLD, STAGING
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = CAPTURES / "pravega" / "write.pcap"
+APPEND = CAPTURES / "sbp" / "rs_append.pcap"
+
+
+def frames(root: Path) -> int:
+    return int(ds.dataset(root / "frames", format="parquet").count_rows())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder as taps leave it: a capture cut in mid-write, a packed one, one that holds nothing, and a note."""
+    folder = tmp_path / "captures"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "cut.pcap").write_bytes(WRITE.read_bytes()[:60_000])
+    (folder / "deep" / "packed.pcap.gz").write_bytes(gzip.compress(APPEND.read_bytes(), 1))
+    (folder / "new.pcap").touch()
+    (folder / "README.txt").write_text("of the tap in the cellar")
+    (folder / ".hidden.pcap").write_bytes(APPEND.read_bytes())
+    return folder
+
+
+def test_a_folder(folder: Path, tmp_path: Path) -> None:
+    root = tmp_path / "tables"
+    ended = run("pipeline", "run", folder, "-o", root)
+    lines = ended.stderr.decode().splitlines()
+    assert (ended.returncode, ended.stdout) == (0, b"")
+    assert lines[0] == f"wiretool: {folder / 'new.pcap'} is empty, left out"
+    assert lines[1] == f"wiretool: {folder / 'README.txt'} left out: no capture"
+    damaged = f"{folder / 'cut.pcap'} is damaged, what is sound before is in the tables: byte "
+    assert lines[2].startswith(f"wiretool: {damaged}")
+    assert " tables in " in lines[3]
+    assert len(lines) == 4
+    manifest = json.loads((root / "manifest.json").read_text())
+    assert [Path(each["path"]).name for each in manifest["inputs"]] == ["cut.pcap", "packed.pcap.gz"]
+    assert "ends early" in manifest["inputs"][0]["damage"]
+    assert frames(root) == sum(each["rows"] for each in manifest["tables"]["frames"]) > 450
+    assert run("pipeline", "run", folder, "-o", root, "--strict").returncode == 3
+    assert run("pipeline", "run", APPEND, "-o", root, "--strict").returncode == 3  # it has problems
+    assert run("pipeline", "run", WRITE, "-o", root, "--strict").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [
+        (("{none}", "-o", "{new}"), 2, "{none} is not there: give capture files, or folders that hold some"),
+        (("{empty}", "-o", "{new}"), 2, "no captures in {empty}: give capture files, or folders that hold some"),
+        (("{text}", "-o", "{new}"), 3, "{text}: byte 0: neither pcap nor pcapng"),
+        (("{write}", "-o", "{text}"), 2, "cannot write {text}: it is no folder, and tables are many files"),
+        (("{write}", "-o", "{other}"), 2, "{other} holds what no run of wiretool pipeline has written"),
+        (("{other}", "-o", "{other}"), 2, "lies in {other}, which is to be replaced: give another folder"),
+        (("{write}", "-o", "{new}", "--master", "local", "--engine", "local"), 2, "--master is Spark's"),
+        (("{write}", "-o", "{new}", "--protocol", "nfs"), 2, "nfs"),
+        (("{write}", "-o", "{new}", "--splits", "0"), 2, "--splits"),
+        (("{write}",), 2, "-o"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(words: tuple[str, ...], code: int, why: str, tmp_path: Path) -> None:
+    places = {name: tmp_path / name for name in ("none", "empty", "text", "other", "new")}
+    places["empty"].mkdir()
+    places["text"].write_text("no capture")
+    places["other"].mkdir()
+    shutil.copy(APPEND, places["other"])
+    ended = run("pipeline", "run", *(word.format(write=WRITE, **places) for word in words))
+    (line,) = ended.stderr.decode().splitlines()
+    assert (ended.returncode, ended.stdout) == (code, b"")
+    assert why.format(**places) in line
+    assert not places["new"].exists()
+    assert [path.name for path in places["other"].iterdir()] == [APPEND.name]
+
+
+def test_tables_of_an_earlier_run_stay_until_there_are_others(tmp_path: Path) -> None:
+    root, text = tmp_path / "tables", tmp_path / "text"
+    text.write_text("no capture")
+    assert run("pipeline", "run", APPEND, "-o", root).returncode == 0
+    before = frames(root)
+    assert run("pipeline", "run", text, "-o", root).returncode == 3
+    assert frames(root) == before
+    assert run("pipeline", "run", WRITE, "-o", root).returncode == 0
+    assert frames(root) != before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tables", "text"]
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    root = tmp_path / "tables"
+    assert run("pipeline", "run", APPEND, "-o", root).returncode == 0
+    before = frames(root)
+    script = (
+        "import resource, sys; from wiretool.__main__ import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000)); main()"
+    )
+    words = ["pipeline", "run", str(WRITE), "-o", str(root)]
+    ended = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "cannot write all tables in" in ended.stderr
+    assert "File too large" in ended.stderr
+    assert frames(root) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["tables"]
+
+
+def test_what_a_killed_run_has_left_is_cleared_away(tmp_path: Path) -> None:
+    root, left = tmp_path / "tables", tmp_path / f".tables{STAGING}-0"
+    assert run("pipeline", "run", APPEND, "-o", root).returncode == 0
+    (left / NEW).mkdir(parents=True)
+    (left / HELD).touch()
+    root.rename(left / OLD)  # it was just about to put its own in their place
+    (tmp_path / "text").write_text("no capture")
+    assert run("pipeline", "run", tmp_path / "text", "-o", root).returncode == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tables", "text"]
+    assert frames(root)
+
+
+def test_a_capture_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    folder, root = tmp_path / "captures", tmp_path / "tables"
+    folder.mkdir()
+    shutil.copy(WRITE, folder)
+    assert run("pipeline", "run", folder, "-o", root, "--strict").returncode == 0
+    (folder / "vanished.pcap").symlink_to(tmp_path / "nothing")
+    ended = run("pipeline", "run", folder, "-o", root, "--strict")
+    assert ended.returncode == 3
+    why = "vanished.pcap cannot be read: No such file or directory; nothing of it is in the tables"
+    assert why in ended.stderr.decode()
+
+
+def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
+    capture, root = tmp_path / "large.pcap", tmp_path / "tables"
+    make_capture(capture, packets=40_000, connections=400)
+    command = [sys.executable, "-m", "wiretool", "pipeline", "run", str(capture), "-o", str(root)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.glob(f".tables.*/{NEW}/frames")):
+        assert process.poll() is None
+        os.sched_yield()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == "wiretool: stopped by Ctrl-C: no tables were made"
+    assert [path.name for path in tmp_path.iterdir()] == ["large.pcap"]

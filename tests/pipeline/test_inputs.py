@@ -1,0 +1,126 @@
+"""Which files are read, and what is said of each that is not, or not to its end."""
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from wiretool.errors import CaptureError
+from wiretool.pipeline.inputs import captures_in, indexed, unpacked
+from wiretool.pipeline.job import Job
+from wiretool.pipeline.layout import read_manifest
+from wiretool.pipeline.local import run_local
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = CAPTURES / "pravega" / "write.pcap"
+APPEND = CAPTURES / "sbp" / "rs_append.pcap"
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+def test_it_is_told_as_it_was_when_it_was_indexed(tmp_path: Path, told: list[str]) -> None:
+    packed, gone = tmp_path / "a.pcap.gz", tmp_path / "b.pcap"
+    packed.write_bytes(gzip.compress(WRITE.read_bytes(), 1))
+    shutil.copy(APPEND, gone)
+    stats = packed.stat(), gone.stat()
+    captures = [unpacked(each, tmp_path / "copy") for each in indexed([packed, gone], [], told.append)]
+    packed.write_bytes(b"")
+    gone.unlink()
+    assert [(each.input.size, each.input.mtime_ns) for each in captures] == [
+        (stat.st_size, stat.st_mtime_ns) for stat in stats
+    ]
+
+
+def closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody open a file, nor root."""
+    whole = Path.open
+
+    def refusing(self: Path, *args: object, **kwargs: object) -> object:
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(self, *args, **kwargs)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", refusing)
+
+
+def test_a_file_that_cannot_be_opened_is_an_input_with_damage(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    shutil.copy(APPEND, folder / "a.pcap")
+    shutil.copy(APPEND, folder / "shut.pcap")
+    (folder / "text").write_text("no capture")
+    (folder / "loop.pcap").symlink_to(folder / "loop.pcap")
+    (folder / "vanished.pcap").symlink_to(folder / "nothing")
+    closed(folder / "shut.pcap", monkeypatch)
+    manifest = run_local(Job([folder], tmp_path / "tables"), told.append, lambda step: None)
+    assert [(Path(each.path).name, each.damage, each.packets > 0) for each in manifest.inputs] == [
+        ("a.pcap", "", True),
+        ("shut.pcap", "cannot be read: Permission denied", False),
+        ("vanished.pcap", "cannot be read: No such file or directory", False),
+    ]
+    assert told == [f"{folder / 'text'} left out: no capture"]
+
+
+def test_where_none_can_be_opened(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    shut = tmp_path / "shut.pcap"
+    shutil.copy(APPEND, shut)
+    closed(shut, monkeypatch)
+    for given in (tmp_path, shut):
+        with pytest.raises(CaptureError, match="cannot be opened: Permission denied"):
+            list(indexed([shut], [given], told.append))
+
+
+def test_a_folder_that_cannot_be_listed_is_among_the_files(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    shutil.copy(APPEND, tmp_path / "a.pcap")
+    scan = os.scandir
+
+    def refusing(path: str) -> object:
+        if Path(path) == shut:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert captures_in([tmp_path], told.append) == [tmp_path / "a.pcap", shut]
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.9])
+def test_a_damaged_packed_file_is_told_as_its_index_tells_it(keep: float, tmp_path: Path, told: list[str]) -> None:
+    path, packed = tmp_path / "cut.pcap.gz", gzip.compress(WRITE.read_bytes(), 1)
+    path.write_bytes(packed[: int(len(packed) * keep)])
+    (capture,) = indexed([path], [], told.append)
+    copy = unpacked(capture, tmp_path / "copy")
+    assert copy.damage == capture.index.damage
+    assert copy.damage.startswith("byte ")
+    assert copy.index.packets == capture.index.packets > 0
+
+
+def test_tables_among_the_captures_are_left_out(tmp_path: Path, told: list[str]) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    shutil.copy(APPEND, folder)
+    job = Job([folder], folder / "lake")
+    first = run_local(job, told.append, lambda step: None)
+    assert told == []
+    again = run_local(job, told.append, lambda step: None)
+    assert again.inputs == first.inputs
+    assert told == [f"{folder / 'lake'} holds tables of wiretool pipeline, left out"]
+
+
+def test_a_name_that_is_no_utf8(tmp_path: Path, told: list[str]) -> None:
+    path, packed = (Path(os.fsdecode(os.fsencode(tmp_path) + name)) for name in (b"/x\xff.pcap", b"/y\xff.gz"))
+    shutil.copy(APPEND, path)
+    packed.write_bytes(gzip.compress(WRITE.read_bytes(), 1))
+    run_local(Job([tmp_path], tmp_path / "tables"), told.append, lambda step: None)
+    inputs = read_manifest(tmp_path / "tables").inputs
+    assert [each.path for each in inputs] == [rf"{tmp_path}/x\xff.pcap", rf"{tmp_path}/y\xff.gz"]

@@ -1,0 +1,241 @@
+"""Questions in SQL: every form of answer, and nothing else that can be done with them."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from tests.helpers.records import Paper
+from wiretool.errors import UsageError
+from wiretool.pipeline import sql
+from wiretool.pipeline.job import Job
+from wiretool.pipeline.layout import EXCHANGES, FRAMES, GAPS, read_manifest, write_manifest
+from wiretool.pipeline.local import run_local
+from wiretool.pipeline.sql import asked, write_answer, write_parquet
+from wiretool.pipeline.views import Times, opened
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of two captures, in a folder whose name is a pattern and has a quote in it."""
+    root = tmp_path_factory.mktemp("odd") / "a[1]*? 'b" / "tables"
+    captures = [CAPTURES / "pravega-draft" / "blocks.pcap", CAPTURES / "sbp" / "pd_malformed.pcap"]
+    run_local(Job(captures, root), tell=lambda _: None, watch=lambda _: None)
+    return root
+
+
+def told(tables: Path, question: str, form: str) -> str:
+    paper = Paper()
+    with asked(tables, question) as found:
+        write_answer(found, paper, form)
+    return paper.text
+
+
+def answer_parquet(tables: Path, question: str, path: Path) -> None:
+    with asked(tables, question) as found:
+        write_parquet(found, path)
+
+
+def rows(tables: Path, question: str) -> Any:
+    return json.loads(told(tables, question, "json"))
+
+
+VALUES = r"""SELECT 1 AS a, 2 AS a, 2.50::DECIMAL(9, 2) AS b, 'x, "y"' AS c, [1, 2] AS d, {'q': 'w'} AS e,
+    DATE '2024-05-01' AS f, 'NaN'::DOUBLE AS g, true AS h, NULL AS i, '\x01'::BLOB AS j,
+    TIMESTAMP '2024-05-01 12:00:00.5' AS k, 12345678901234567890123::HUGEINT AS l, INTERVAL 3 SECONDS AS m"""
+PLAIN = {
+    "a": 1,
+    "a_2": 2,
+    "b": 2.5,
+    "c": 'x, "y"',
+    "d": [1, 2],
+    "e": {"q": "w"},
+    "f": "2024-05-01",
+    "g": None,
+    "h": True,
+    "i": None,
+    "j": "01",
+    "k": "2024-05-01T12:00:00.500000",
+    "l": 12345678901234567890123,
+}
+
+
+def test_values_in_every_form(tables: Path) -> None:
+    (row,) = rows(tables, VALUES)
+    assert row.pop("m") == "P0M0DT3S"
+    assert row == PLAIN
+    assert json.loads(told(tables, VALUES, "ndjson")).items() >= PLAIN.items()
+    (line,) = csv.DictReader(io.StringIO(told(tables, VALUES, "csv")))
+    assert (line["c"], line["d"], line["e"], line["h"], line["i"]) == ('x, "y"', "[1,2]", '{"q":"w"}', "true", "")
+    head, shown = told(tables, VALUES, "text").splitlines()
+    assert head.split()[:4] == ["a", "a_2", "b", "c"]
+    assert "null" in shown
+
+
+ODD = r"""SELECT unnest([DATE '99999-01-01', DATE '2024-01-01', NULL]) AS a, TIMESTAMP 'infinity' AS b,
+    [TIMESTAMP '-infinity', NULL] AS c, {'x': DATE '99999-01-01', 'y': NULL::DATE} AS d,
+    MAP {'k': DATE 'infinity'} AS e, MAP {'k': '\xff'::BLOB} AS f,
+    '101'::BIT AS g, '12:00:00+02'::TIMETZ AS h, 3 AS h"""
+
+
+def test_values_that_python_has_none_of(tables: Path) -> None:
+    found = rows(tables, ODD)
+    assert [row.pop("a") for row in found] == ["99999-01-01", "2024-01-01", None]
+    assert found == 3 * [
+        {
+            "b": "infinity",
+            "c": ["-infinity", None],
+            "d": {"x": "99999-01-01", "y": None},
+            "e": [["k", "infinity"]],
+            "f": [["k", "ff"]],
+            "g": "101",
+            "h": "12:00:00+02",
+            "h_2": 3,
+        }
+    ]
+    assert "99999-01-01  infinity" in told(tables, ODD, "text")
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "json", "ndjson"])
+def test_nothing_moves_a_terminal(tables: Path, form: str) -> None:
+    """Neither in a value nor in a name: no escape, no control character of the upper half, no turned writing."""
+    given = told(tables, 'SELECT chr(27) || chr(155) || chr(8238) AS "\x1b[31m", [chr(155)] AS b', form)
+    assert given.replace("\n", "").isprintable()
+    assert "[31m" in given
+    assert given.count("9b") == 2
+
+
+def test_parquet(tables: Path, tmp_path: Path) -> None:
+    answer_parquet(tables, "SELECT protocol, count(*) AS n FROM frames GROUP BY ALL ORDER BY 1", tmp_path / "x.parquet")
+    assert pq.read_table(tmp_path / "x.parquet").to_pydict()["protocol"] == ["pravega-draft", "sbp"]
+    with pytest.raises(UsageError, match="cannot write"):
+        answer_parquet(tables, "SELECT 1", tmp_path / "no" / "x.parquet")
+    with pytest.raises(UsageError, match="boom"):
+        answer_parquet(tables, "SELECT error('boom')", tmp_path / "y.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_no_rows(tables: Path) -> None:
+    none = "SELECT n FROM frames WHERE false"
+    assert [told(tables, none, form) for form in ("json", "ndjson", "csv")] == ["[]\n", "", "n\n"]
+
+
+def test_a_person_sees_the_first_of_many(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "ROWS_SHOWN", 3)
+    last, more = told(tables, "SELECT * FROM range(4)", "text").splitlines()[-2:]
+    assert last.strip() == "2"
+    assert more == "these are the first 3 rows: --format csv or ndjson gives all"
+    assert "first" not in told(tables, "SELECT * FROM range(3)", "text")
+    assert len(told(tables, "SELECT * FROM range(50000)", "csv").splitlines()) == 50_001
+
+
+def test_tables_by_their_names(tables: Path) -> None:
+    manifest = read_manifest(tables)
+    for name in (FRAMES, EXCHANGES, GAPS):
+        assert rows(tables, f"SELECT count(*) AS n FROM {name}") == [{"n": manifest.rows(name)}]
+    names = '"pravega-draft.SetupAppend"', '"pravega-draft".SetupAppend', "sbp.ping"
+    assert [rows(tables, f"SELECT count(*) AS n FROM {name}")[0]["n"] for name in names] == [
+        manifest.rows(name) for name in ("pravega-draft.SetupAppend", "pravega-draft.SetupAppend", "sbp.PING")
+    ]
+    listed = {row["name"] for row in rows(tables, "SHOW ALL TABLES")}
+    assert {"frames", "sbp.PING", "PING", "minutes"} <= listed
+    assert rows(tables, "SELECT DISTINCT typeof(date) AS d, typeof(protocol) AS p FROM frames") == [
+        {"d": "DATE", "p": "VARCHAR"}
+    ]
+
+
+def test_names_that_differ_in_capitals_alone(tmp_path: Path, tables: Path) -> None:
+    """SQL takes Unknown for UNKNOWN: the later of the two has a number."""
+    root = tmp_path / "tables"
+    shutil.copytree(tables, root)
+    manifest = read_manifest(root)
+    more = {"sbp.Ping": manifest.tables["sbp.DESCRIBE_STREAM"]}
+    write_manifest(root, msgspec.structs.replace(manifest, tables={**manifest.tables, **more}))
+    for name, view in (("sbp.PING", "sbp.ping"), ("sbp.DESCRIBE_STREAM", "sbp.ping_2")):
+        assert rows(root, f"SELECT count(*) AS n FROM {view}") == [{"n": manifest.rows(name)}]
+
+
+@pytest.mark.parametrize("folder", ["year=5/date=today/protocol=x", r"a[1]\b"])
+def test_folders_whose_names_say_something(tmp_path: Path, tables: Path, folder: str) -> None:
+    root = tmp_path / folder / "tables"
+    shutil.copytree(tables, root)
+    for question in (
+        "SELECT date, protocol, count(*) AS n FROM frames GROUP BY ALL ORDER BY ALL",
+        "SELECT * FROM sbp.ping ORDER BY ALL",
+        "SELECT column_name, column_type FROM (DESCRIBE frames)",
+    ):
+        assert rows(root, question) == rows(tables, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("SELEC 1", "syntax error"),
+        ("SELECT nope FROM frames", 'Referenced column "nope" not found'),
+        ("SELECT * FROM nope", "Table with name nope does not exist"),
+        ("SELECT * FROM question", "Table with name question does not exist"),
+        ("SELECT * FROM '{root}/manifest.json'", "disabled by configuration"),
+        ("SELECT error('boom') FROM frames", "boom"),
+        ("", "only one SELECT"),
+        ("SELECT 1; SELECT 2", "only one SELECT"),
+        ("COPY frames TO '{root}/x.parquet'", "only one SELECT"),
+        ("EXPLAIN ANALYZE COPY frames TO '{root}/x.parquet'", "only one SELECT"),
+        ("CREATE TABLE t AS SELECT 1", "only one SELECT"),
+        ("ATTACH '{root}/x.db'", "only one SELECT"),
+        ("SET enable_external_access = true", "only one SELECT"),
+        ("PRAGMA version", "only one SELECT"),
+        ("INSTALL httpfs", "only one SELECT"),
+        ("SELECT * FROM read_text('/etc/hostname')", "disabled by configuration"),
+        ("SELECT * FROM read_text('{root}/manifest.json')", "disabled by configuration"),
+        ("SELECT * FROM glob('/*')", "disabled by configuration"),
+        ("SELECT * FROM query('DROP VIEW frames')", "SELECT"),
+    ],
+)
+def test_what_is_refused(tables: Path, question: str, why: str) -> None:
+    before = sorted(tables.rglob("*"))
+    with pytest.raises(UsageError, match=why) as caught:
+        told(tables, question.format(root=str(tables).replace("'", "''")), "text")
+    assert "\n" not in str(caught.value)
+    assert sorted(tables.rglob("*")) == before
+
+
+def test_where_there_are_no_tables(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no tables"):
+        told(tmp_path, "SELECT 1", "text")
+
+
+def test_a_file_that_is_gone_or_damaged(tmp_path: Path) -> None:
+    root = tmp_path / "tables"
+    job = Job([CAPTURES / "pravega-draft" / "blocks.pcap"], root)
+    (file,) = run_local(job, tell=lambda _: None, watch=lambda _: None).tables[FRAMES]
+    (root / file.path).write_bytes(b"PAR1 no parquet at all PAR1")
+    with pytest.raises(UsageError, match=r"the table frames cannot be read: .*make the tables again"):
+        told(root, "SELECT 1", "text")
+    (root / file.path).unlink()
+    with pytest.raises(UsageError, match=r"frames/.* is gone, though manifest.json names it"):
+        told(root, "SELECT 1", "text")
+
+
+def test_stretches_of_time(tables: Path) -> None:
+    def count(times: Times) -> list[int]:
+        with opened(tables, times, messages=lambda _: False) as part:
+            found = part.database.execute("SELECT (SELECT count(*) FROM frames), (SELECT count(*) FROM ledger)")
+            return list(found.fetchone() or ())
+
+    with opened(tables) as whole:
+        found = whole.database.execute("SELECT min(time_ns), max(time_ns) FROM frames").fetchone()
+    assert found is not None
+    middle = sum(found) // 2
+    before, behind, every = count(Times(None, middle)), count(Times(middle, None)), count(Times())
+    assert before[0] > 0 < behind[0]
+    assert before[0] + behind[0] == every[0]
+    assert before[1] + behind[1] >= every[1], "connections are in both times that they were in"
+    assert count(Times(middle, middle))[0] == 0

@@ -1,0 +1,132 @@
+"""The session: what it leaves alone, what it says, what it leaves behind."""
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.helpers.spark import needs_pyspark
+from wiretool.errors import Killed, UsageError
+from wiretool.pipeline.spark import session as module
+from wiretool.pipeline.spark.scratch import Scratch
+from wiretool.pipeline.spark.session import LOG, _check_alive, _environment, check_installed, is_local, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tests.spark.conftest import Started
+
+#: Asks for a session on a master that there is not, and says what comes of it.
+NO_MASTER = """
+import sys
+from pathlib import Path
+from wiretool.errors import Killed, UsageError
+from wiretool.pipeline.spark.session import session
+
+try:
+    with session("nowhere", folder=Path(sys.argv[1])):
+        pass
+except UsageError as err:
+    print(err)
+"""
+
+
+def test_without_pyspark_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    said = r"Spark is not installed: pip install 'wiretool\[spark\]' brings it"
+    with pytest.raises(UsageError, match=said), session():
+        pass
+
+
+def test_too_old_a_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("pyspark") is None:
+        needs_pyspark()
+    monkeypatch.setattr("pyspark.__version__", "3.5.9")
+    with pytest.raises(UsageError, match=r"PySpark 3\.5\.9 is too old: 4\.1 or newer is needed"):
+        check_installed()
+    monkeypatch.setattr("pyspark.__version__", "4.1.0.dev1")
+    check_installed()
+
+
+@pytest.mark.parametrize(("master", "is_here"), [("local", True), ("local[*]", True), ("spark://local:7077", False)])
+def test_what_is_this_machine(master: str, is_here: bool) -> None:
+    assert is_local(master) is is_here
+
+
+def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/old")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    with suppress(KeyError), _environment({"JAVA_HOME": None, "PYSPARK_PYTHON": "/x"}):
+        assert (os.environ.get("JAVA_HOME"), os.environ["PYSPARK_PYTHON"]) == (None, "/x")
+        raise KeyError
+    assert (os.environ["JAVA_HOME"], os.environ.get("PYSPARK_PYTHON")) == ("/old", None)
+
+
+def ended(tmp_path: Path, script: str) -> None:
+    """What is said where a process that stands for Spark's Java ends so."""
+    (tmp_path / LOG).write_text("WARN x\njava.lang.OutOfMemoryError: Java heap space\n\tat java.base/x.y(Z.java:1)\n")
+    process = subprocess.Popen(["/bin/sh", "-c", script])
+    _check_alive(SimpleNamespace(proc=process), Scratch(tmp_path, -1), ConnectionError())
+
+
+def test_a_java_that_was_killed(tmp_path: Path) -> None:
+    with pytest.raises(
+        Killed, match=r"^Spark's Java was killed \(signal 9\); run it again, with more memory"
+    ) as caught:
+        ended(tmp_path, "kill -9 $$")
+    assert caught.value.exit_code == 137
+
+
+def test_a_java_that_has_ended(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Spark's Java has ended \(exit 3\): Java heap space"):
+        ended(tmp_path, "exit 3")
+
+
+def test_an_error_while_java_is_well_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DYING_WAIT_S", 0)
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as process:
+        _check_alive(SimpleNamespace(proc=process), Scratch(tmp_path, -1), ConnectionError())
+
+
+@pytest.mark.spark
+def test_nothing_is_printed_while_it_starts(started: "Started") -> None:
+    assert started.printed == ""
+    folder = Path(started.spark.conf.get("spark.local.dir") or "")
+    assert "incubator" in (folder / LOG).read_text() or (folder / LOG).stat().st_size  # it was, elsewhere
+
+
+@pytest.mark.spark
+def test_what_pyspark_would_have_changed_is_as_before(spark: "SparkSession") -> None:
+    import signal
+
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert spark.range(2).rdd.map(lambda each: sys.executable).distinct().collect() == [sys.executable]
+
+
+@pytest.mark.spark
+def test_one_that_is_there_is_used_and_left_running(spark: "SparkSession") -> None:
+    with session() as own:
+        assert own is spark
+    with session("local[2]") as own:
+        assert own is spark
+    said = r"a Spark session on local\[2\] is active, and not on local\[1\]: stop it"
+    with pytest.raises(UsageError, match=said), session("local[1]"):
+        pass
+    assert spark.range(3).count() == 3
+
+
+@pytest.mark.spark
+def test_one_that_does_not_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    needs_pyspark()
+    done = subprocess.run([sys.executable, "-c", NO_MASTER, str(tmp_path)], capture_output=True, text=True)
+    assert (done.stderr, done.returncode) == ("", 0)
+    said = r"Spark does not start on nowhere with \S.*: Master must either be yarn or start with spark, k8s, or local\n"
+    assert re.fullmatch(said, done.stdout)
+    assert list(tmp_path.iterdir()) == []

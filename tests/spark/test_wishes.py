@@ -1,0 +1,90 @@
+"""The options of the data source: which files are meant, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wiretool.errors import UsageError
+from wiretool.pipeline.spark.wishes import Wishes, wishes_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.pcap", "a.pcap", "a,b.pcap", "deep/c.pcap", "notes.txt", ".a.pcap.wiretool-index"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    return tmp_path
+
+
+def wishes(**options: str) -> Wishes:
+    return wishes_of(options)
+
+
+def found(folder: Path, **options: str) -> tuple[list[str], set[str]]:
+    """The captures, and those that nobody named, by their names in the folder."""
+    captures, optional = wishes(**options).captures()
+    assert captures == sorted(captures, key=str)
+    return [str(path.relative_to(folder)) for path in captures], {str(path.relative_to(folder)) for path in optional}
+
+
+def test_as_they_are_unless_told_otherwise(folder: Path) -> None:
+    assert wishes(path="x") == Wishes("packets", ("x",), 64 * 1024 * 1024, 0, False)
+    told = wishes(path="x", Table="segments", splitbytes="1000", splits="3", MODE="FailFast")
+    assert told == Wishes("segments", ("x",), 1000, 3, True)
+
+
+def test_a_file_a_folder_a_pattern_and_a_list(folder: Path) -> None:
+    assert found(folder, path=f"{folder}/b.pcap") == (["b.pcap"], set())
+    everything = ["a,b.pcap", "a.pcap", "b.pcap", "deep/c.pcap", "notes.txt"]
+    assert found(folder, path=str(folder)) == (everything, set(everything))
+    assert found(folder, path=f"{folder}/*.pcap") == (["a,b.pcap", "a.pcap", "b.pcap"], set())
+    assert found(folder, path=f"{folder}/**/c*") == (["deep/c.pcap"], set())
+    assert found(folder, path=f"{folder}/b.pcap, {folder}/a.pcap") == (["a.pcap", "b.pcap"], set())
+    assert found(folder, paths=json.dumps([f"{folder}/a,b.pcap", f"{folder}/deep"])) == (
+        ["a,b.pcap", "deep/c.pcap"],
+        {"deep/c.pcap"},
+    )
+
+
+def test_a_name_that_is_there_is_no_list_and_no_pattern(folder: Path) -> None:
+    assert found(folder, path=f"{folder}/a,b.pcap") == (["a,b.pcap"], set())
+    (folder / "[ab].pcap").write_bytes(b"x")
+    assert found(folder, path=f"{folder}/[ab].pcap") == (["[ab].pcap"], set())
+
+
+def test_a_file_as_url(folder: Path) -> None:
+    assert found(folder, path=f"file://{folder}/a.pcap") == found(folder, path=f"file:{folder}/a.pcap")
+    assert found(folder, path=f"file:{folder}/a.pcap") == (["a.pcap"], set())
+
+
+def test_each_once(folder: Path) -> None:
+    assert found(folder, path=f"{folder}/a.pcap,{folder}/a.p*")[0] == ["a.pcap"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, r"wirecap wants captures: spark\.read\.format"),
+        ({"path": ","}, "wirecap wants captures"),
+        ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: wirecap reads files, by a path that holds on all"),
+        ({"path": "x", "splits": "-1"}, "splits -1: wants a number of tasks, or 0 for as many as it takes"),
+        (
+            {"path": "x", "splitByte": "1"},
+            "no option splitbyte of wirecap: it has path, paths, table, splitBytes, splits, mode",
+        ),
+        ({"path": "x", "splitBytes": "0"}, "splitBytes 0: wants a number of bytes from 1 on"),
+        ({"path": "x", "splitBytes": "64M"}, "splitBytes 64M: wants a number"),
+        ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: wants permissive or failfast"),
+    ],
+)
+def test_what_makes_no_sense(options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        wishes_of(options)
+
+
+def test_what_is_not_there(folder: Path) -> None:
+    with pytest.raises(UsageError, match="none is not there"):
+        wishes(path=f"{folder}/none").captures()
+    with pytest.raises(UsageError, match=r"\*\.pcapng: no file fits this pattern"):
+        wishes(path=f"{folder}/*.pcapng").captures()
