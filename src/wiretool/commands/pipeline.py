@@ -5,8 +5,10 @@ import typer
 from wiretool.commands.pipeline_report import report
 from wiretool.commands.pipeline_run import run
 from wiretool.commands.pipeline_sql import sql
+from wiretool.commands.pipeline_stream import stream
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Captures to tables and reports, here or on Spark.")
 app.command()(run)
+app.command()(stream)
 app.command()(report)
 app.command()(sql)

@@ -66,7 +66,7 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), _bar() as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
-    return _told(manifest, root, is_strict=wishes.is_strict)
+    return told_of(manifest, root, is_strict=wishes.is_strict)
 
 
 def _engine(name: str, master: str) -> "Engine":
@@ -79,7 +79,7 @@ def _engine(name: str, master: str) -> "Engine":
     return run_local
 
 
-def _told(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
+def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
     """Say what there is now; the exit code."""
     from wiretool.ledger import Account
     from wiretool.pipeline.inputs import UNREADABLE
@@ -91,8 +91,12 @@ def _told(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
         elif each.damage:
             tell(f"{each.path} is damaged, what is sound before is in the tables: {each.damage}")
     tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
-    is_unsound = manifest.total["problems"] or any(each.damage for each in manifest.inputs)
-    return UNSOUND if is_strict and is_unsound else 0
+    return unsound(manifest) if is_strict else 0
+
+
+def unsound(manifest: "Manifest") -> int:
+    """The exit code where anything that is not what it claims to be counts."""
+    return UNSOUND if manifest.total["problems"] or any(each.damage for each in manifest.inputs) else 0
 
 
 @contextmanager

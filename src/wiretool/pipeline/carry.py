@@ -22,10 +22,14 @@ from wiretool.records import Record
 
 
 class Carried(NamedTuple):
-    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `freeze`)."""
+    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `freeze`).
+
+    Of one that is ended only packets come that were sent again, if any.
+    """
 
     flow: bytes
     turn_ns: int
+    is_ended: bool
     state: bytes
 
 
@@ -166,7 +170,7 @@ class CarryReader:
         """What is open of a flow, of which all is written."""
         state = flow, self._tables.give({each.connection.id for each in flow.over}, base)
         indices: Mapping[str, Index] = {"numbers": flow.dissector.numbers, "places": flow.places}
-        return Carried(flow.key, turn_ns, frozen(state, indices, {"notes": self._notes}))
+        return Carried(flow.key, turn_ns, flow.is_ended, frozen(state, indices, {"notes": self._notes}))
 
     def _thawed(self, carried: Carried) -> tuple[Flow, Kept]:
         flow, kept = thawed(carried.state, {"notes": self._notes})

@@ -133,6 +133,11 @@ class Flow:
         self.over: list[Over] = []
         self.dissector = BulkDissector(ledger=self.ledger, **_options_of(key, self.over), **options)
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether both sides have ended all connections: what may still come of them was sent again."""
+        return all(isinstance(each.connection.reader, EndedWatch) for each in self.over)
+
     def read(self, rows: Rows, payloads: Payloads) -> Iterator[FlowBatch]:
         """What comes next of it."""
         for table in tables_of(self.key, _taken_once(rows, self.once), self.places, payloads):

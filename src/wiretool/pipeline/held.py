@@ -3,6 +3,7 @@
 The number of a process would not do: in containers each run has the same, and on other machines it says nothing.
 """
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -10,6 +11,8 @@ from pathlib import Path
 
 #: As long as somebody holds a lock on this file the folder is in use.
 HELD, NOT_YET_HELD = "held", "held.new"
+#: What file systems say that have no locks.
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 def hold(folder: Path) -> int:
@@ -21,6 +24,20 @@ def hold(folder: Path) -> int:
     with suppress(OSError):  # a file system may have no locks: then nobody takes the folder for one left behind, either
         fcntl.flock(held, fcntl.LOCK_EX)
     (folder / NOT_YET_HELD).rename(folder / HELD)
+    return held
+
+
+def take(folder: Path) -> int | None:
+    """Hold a folder that is used again and again, as `hold` has it; None where somebody else holds it."""
+    held = os.open(folder / HELD, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    except OSError as err:
+        if err.errno not in NO_LOCKS:
+            raise
     return held
 
 

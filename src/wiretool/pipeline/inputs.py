@@ -51,7 +51,7 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        files = _files_in(path, tell) if path.is_dir() else [_file(path)]
+        files = files_in(path, tell) if path.is_dir() else [_file(path)]
         for file in files:
             found.setdefault(file.resolve(), file)
     if not found:
@@ -65,7 +65,8 @@ def _file(path: Path) -> Path:
     return path
 
 
-def _files_in(folder: Path, tell: Callable[[str], None]) -> Iterator[Path]:
+def files_in(folder: Path, tell: Callable[[str], None]) -> Iterator[Path]:
+    """The files in a folder however deep, but for what `captures_in` leaves out."""
     closed: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=closed.append):
         if MANIFEST in names and is_ours(Path(where)):
@@ -119,8 +120,12 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
 
 
 def _capture(path: Path, index: FileIndex) -> Capture:
-    name = os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
-    return Capture(name, path, index, index.damage, index.size, index.mtime_ns)
+    return Capture(name_of(path), path, index, index.damage, index.size, index.mtime_ns)
+
+
+def name_of(path: Path) -> str:
+    """What a capture is called in tables: its path, bytes that are no UTF-8 escaped."""
+    return os.fsencode(path.absolute()).decode("utf-8", "backslashreplace")
 
 
 def unpacked(capture: Capture, copy: Path) -> Capture:
@@ -130,9 +135,14 @@ def unpacked(capture: Capture, copy: Path) -> Capture:
     """
     if not capture.index.is_packed:
         return capture
-    damage = capture.damage
+    damage = unpack(capture.path, copy)
+    return replace(capture, path=copy, index=index_of(copy, cache=False), damage=capture.damage or damage)
+
+
+def unpack(path: Path, copy: Path) -> str:
+    """Write what is packed into a file; what is wrong with it, as in an index, "" for nothing."""
     with ExitStack() as stack:
-        name, stream = opened(capture.path, stack)
+        name, stream = opened(path, stack)
         source = open_source(name, stream)
         stack.enter_context(refused(copy))
         out = stack.enter_context(copy.open("wb"))
@@ -140,5 +150,5 @@ def unpacked(capture: Capture, copy: Path) -> Capture:
             for chunk in source.rest():
                 out.write(chunk)
         except CaptureError as err:
-            damage = damage or f"byte {err.offset}: {err.why}"
-    return replace(capture, path=copy, index=index_of(copy, cache=False), damage=damage)
+            return f"byte {err.offset}: {err.why}"
+    return ""

@@ -2,9 +2,10 @@
 
     TABLES/manifest.json
     TABLES/NAME/date=YYYY-MM-DD/protocol=P/part-*.parquet
+    TABLES/NAME/batch=N/date=YYYY-MM-DD/protocol=P/part-*.parquet, where a stream writes them
 
 NAME is one of `NAMES`, or PROTOCOL.MESSAGE. The date is that of the row's time in UTC; a row that is of
-no protocol of ours is under `none`. These two are no columns of the files: who reads the folder gets them from its
+no protocol of ours is under `none`. These are no columns of the files: who reads the folder gets them from its
 names, as in Hive.
 """
 
@@ -141,6 +142,10 @@ class Manifest(msgspec.Struct, frozen=True):
     options: Mapping[str, Any]
     wiretool: str = __version__
     format: int = FORMAT
+    #: Of a stream: which one it is, how many batches of it are in the tables, and how many flows are open.
+    stream: str = ""
+    batches: int = 0
+    open: int = 0
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""

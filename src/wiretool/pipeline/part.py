@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from wiretool.ledger import Account
-from wiretool.pipeline.flows import FlowReader
+from wiretool.pipeline.flows import FlowReader, Over
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import File, Input, Manifest
 from wiretool.pipeline.tables import FlowTables
@@ -32,6 +33,12 @@ class Done(msgspec.Struct):
         else:
             self.notes_left_out += 1
 
+    def count(self, over: Iterable[Over]) -> None:
+        """Take in connections that are over."""
+        for each in over:
+            self.connections += 1
+            self.total.add(each.account.account)
+
 
 class Files(msgspec.Struct, frozen=True):
     """The inputs by their places: where each is read, and how it is called."""
@@ -50,9 +57,7 @@ def read_part(job: Job, files: Files, rows: Iterable[pa.RecordBatch], root: Path
     sink = FlowTables(root, part, files.names, has_events=job.has_events)
     for told in reader.read(rows):
         sink.write(told)
-        done.connections += len(told.over)
-        for over in told.over:
-            done.total.add(over.account.account)
+        done.count(told.over)
     done.tables = sink.close()
     return done
 
@@ -72,5 +77,15 @@ def manifest_of(job: Job, engine: str, inputs: Sequence[Input], parts: Iterable[
         total=msgspec.to_builtins(total),
         connections=connections,
         engine=engine,
-        options={"protocol": job.protocol, "ports": {str(port): name for port, name in job.ports.items()}},
+        options=options_of(job),
     )
+
+
+def options_of(job: Job) -> dict[str, Any]:
+    """What a manifest says of how captures were read."""
+    return {"protocol": job.protocol, "ports": port_names(job)}
+
+
+def port_names(job: Job) -> dict[str, str]:
+    """The protocols that were given for ports, as JSON has them."""
+    return {str(port): name for port, name in job.ports.items()}

@@ -28,6 +28,7 @@ from wiretool.pipeline.staging import staged
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 #: Bytes of captures that one task reads, and packets of the flows that one task puts in order.
 SPLIT_BYTES = 64 * 1024 * 1024
@@ -59,7 +60,7 @@ def segments(spark: "SparkSession", captures: Sequence[Capture]) -> "DataFrame":
     """The segment rows of captures, in partitions of about `SPLIT_BYTES` of them."""
     shares = dealt([(capture.path.absolute(), capture.index) for capture in captures], SPLIT_BYTES)
     numbers = spark.range(0, len(shares), 1, max(len(shares), 1))
-    return numbers.mapInArrow(partial(_rows_of_shares, shares), _spark_schema(SCHEMA))
+    return numbers.mapInArrow(partial(_rows_of_shares, shares), spark_schema(SCHEMA))
 
 
 def in_flows(rows: "DataFrame", parts: int) -> "DataFrame":
@@ -72,19 +73,19 @@ def _read_all(spark: "SparkSession", job: Job, captures: Sequence[Capture], stag
     parts = job.splits or max(spark.sparkContext.defaultParallelism, -(-packets // PART_PACKETS))
     files = Files([str(capture.path.absolute()) for capture in captures], [capture.name for capture in captures])
     write = partial(_write_part, job, files, str(staging.absolute()))
-    with _handed_over():
-        told = in_flows(segments(spark, captures), parts).mapInArrow(write, _spark_schema(_TOLD)).collect()
+    with handed_over():
+        told = in_flows(segments(spark, captures), parts).mapInArrow(write, spark_schema(_TOLD)).collect()
     done: list[Done] = []
     for row in told:
         done.append(msgspec.json.decode(row.done, type=Done))
         if done[-1].tables:
-            _take_in(staging, Path(row.folder))
+            take_in(staging, Path(row.folder))
     for left in staging.glob(".task-*"):  # of tasks that were tried again
         shutil.rmtree(left)
     return done
 
 
-def _take_in(staging: Path, folder: Path) -> None:
+def take_in(staging: Path, folder: Path) -> None:
     """The files of a task that has ended well take their places among those of the others."""
     if not folder.exists():
         raise UsageError(
@@ -98,7 +99,8 @@ def _take_in(staging: Path, folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _spark_schema(schema: pa.Schema) -> object:
+def spark_schema(schema: pa.Schema) -> "StructType":
+    """The schema as Spark has it; times are without a zone."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
@@ -111,7 +113,7 @@ _SAYS = "wiretool says: "
 
 
 @contextmanager
-def _handed_over() -> Iterator[None]:
+def handed_over() -> Iterator[None]:
     """Raises what a worker has raised: an error of ours as itself, any other as Spark has it."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -127,7 +129,7 @@ def _handed_over() -> Iterator[None]:
 
 
 @contextmanager
-def _handing_over() -> Iterator[None]:
+def handing_over() -> Iterator[None]:
     """On a worker: errors of ours as text."""
     try:
         yield
@@ -140,7 +142,7 @@ def _handing_over() -> Iterator[None]:
 
 def _rows_of_shares(shares: Sequence[Sequence[Part]], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The segment rows of the shares whose numbers come."""
-    with _handing_over():
+    with handing_over():
         for part in (part for batch in batches for number in batch.column(0).to_pylist() for part in shares[number]):
             for some in read_span(Path(part.path), part.span):
                 yield rows_of(some, part.place)
@@ -153,7 +155,7 @@ def _write_part(job: Job, files: Files, staging: str, batches: Iterator[pa.Recor
     task = TaskContext.get()
     assert task is not None, "it runs in a task"
     folder = Path(staging) / f".task-{task.partitionId():05d}-{task.taskAttemptId()}"
-    with _handing_over():
+    with handing_over():
         done = read_part(job, files, batches, folder, f"part-{task.partitionId():05d}")
     row = [str(folder), msgspec.json.encode(done).decode()]
     yield pa.RecordBatch.from_arrays([pa.array([value], pa.string()) for value in row], schema=_TOLD)

@@ -1,0 +1,116 @@
+"""The way of `wiretool pipeline stream`: what is told of each batch, and how it ends."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.commands.interrupts import stoppable, told_when_stopped
+from wiretool.commands.options import protocols_like, tell
+from wiretool.commands.pipelining import Notes, told_of, unsound
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.pipeline.stream.run import Engine, Made, StreamJob
+
+#: A batch that is further behind than that is of captures that were made before.
+LIVE_S = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What was asked for; times as they were written."""
+
+    folder: Path
+    output: Path
+    checkpoint: Path
+    is_once: bool
+    is_finished: bool
+    interval: str
+    idle: str
+    delay: str
+    protocol: str
+    ports: Mapping[int, str]
+    has_events: bool
+    splits: int
+
+
+def run_stream_command(wishes: Wishes, engine: str, master: str, *, is_strict: bool) -> int:
+    """Make tables until there is no more or somebody stops it; the exit code."""
+    from wiretool.pipeline.layout import FRAMES
+    from wiretool.pipeline.stream.run import Ears, run_stream
+
+    job = _job(wishes, engine, master)
+    teller, notes = _Teller(), Notes()
+    with (
+        stoppable("wiretool.pipeline.stream.local"),
+        told_when_stopped(teller.so_far),
+        _engine(engine, master) as make,
+    ):
+        manifest = run_stream(job, make, Ears(tell, notes, teller))
+    notes.end()
+    if manifest.open:
+        over = f"{manifest.connections:,} connections are over, and more may come of {manifest.open:,}"
+        tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}: {over}")
+        return unsound(manifest) if is_strict else 0
+    return told_of(manifest, wishes.output, is_strict=is_strict)
+
+
+def _job(wishes: Wishes, engine: str, master: str) -> "StreamJob":
+    from wiretool.load.schedule import duration_from
+    from wiretool.pipeline.job import Job
+    from wiretool.pipeline.stream.run import StreamJob
+
+    if master and engine != "spark":
+        raise UsageError("--master is Spark's: give --engine spark with it")
+    if wishes.is_finished and not wishes.is_once:
+        raise UsageError("--finish is for --once: a stream that goes on leaves open what is open")
+    protocols_like(wishes.protocol)
+    job = Job([wishes.folder], wishes.output, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
+    return StreamJob(
+        job,
+        wishes.checkpoint,
+        engine,
+        parts=(os.cpu_count() or 1) if engine == "spark" else 1,
+        interval_s=duration_from(wishes.interval, option="--interval"),
+        idle_s=duration_from(wishes.idle, option="--idle"),
+        delay_s=duration_from(wishes.delay, option="--delay", may_be_zero=True),
+        is_once=wishes.is_once,
+        is_finished=wishes.is_finished,
+    )
+
+
+@contextmanager
+def _engine(name: str, master: str) -> "Iterator[Engine]":
+    if name == "spark":
+        from wiretool.pipeline.spark.stream import spark_engine
+
+        with spark_engine(master or None) as engine:
+            yield engine
+    else:
+        from wiretool.pipeline.stream.local import read_here
+
+        yield read_here
+
+
+class _Teller:
+    """A line for each batch."""
+
+    def __init__(self) -> None:
+        self._batches = 0
+
+    def __call__(self, made: "Made") -> None:
+        self._batches += 1
+        behind_s = time.time() - made.newest_ns / 1e9
+        behind = f", {behind_s:.1f} s behind its last packet" if 0 <= behind_s < LIVE_S else ""
+        tell(
+            f"batch {made.batch}: {made.packets:,} packets ({made.bytes / 1e6:,.1f} MB), {made.frames:,} frames, "
+            f"{made.open:,} open; in {made.seconds:.1f} s{behind}"
+        )
+
+    def so_far(self) -> str:
+        """What there is when it is stopped."""
+        return f"{self._batches:,} batches were made, and are in the tables; the same command goes on"

@@ -1,0 +1,193 @@
+"""The folder in which a stream notes how far it is.
+
+    CHECKPOINT/stream.json          which stream it is: of what, into what, how
+    CHECKPOINT/commits/N.json       batch N is done: how far each capture was read, and what came of it
+    CHECKPOINT/states/*.arrow       what is open of flows (see `states`); a commit names those that hold
+    CHECKPOINT/copies/              packed captures, unpacked as long as they are read
+
+A batch is done when its commit is there. What a batch has written before is of no use without it, and removed when the
+stream goes on.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wiretool import __version__
+from wiretool.capture.index import NO_TIME
+from wiretool.errors import CaptureError, UsageError
+from wiretool.ledger import Account
+from wiretool.pipeline.held import HELD, take
+from wiretool.pipeline.layout import File
+from wiretool.pipeline.stream.following import Followed
+from wiretool.sinks.arrow.files import part_of, refused
+
+STREAM, COMMITS, STATES, COPIES = "stream.json", "commits", "states", "copies"
+#: Commits that are kept: the last one holds.
+COMMITS_KEPT = 2
+#: The version of this layout.
+FORMAT = 1
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Which stream it is: what must not change as long as it goes on."""
+
+    folder: str
+    tables: str
+    options: Mapping[str, Any]
+    parts: int
+    id: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
+    wiretool: str = __version__
+    format: int = FORMAT
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """A batch that is done, and how far the stream is then."""
+
+    batch: int
+    #: The folder under the tables in which its files were made: what is still there is put in place.
+    staging: str
+    captures: Sequence[Followed]
+    #: The files of states of each part, in their order.
+    states: Sequence[Sequence[str]]
+    #: The latest turn that was read, and whether several programs write captures.
+    turn_ns: int
+    has_taps: bool
+    #: Flows that are open.
+    open: int
+    tables: Mapping[str, Sequence[File]]
+    total: Account
+    connections: int
+
+
+def nothing_done(parts: int) -> Commit:
+    """What holds before the first batch."""
+    return Commit(-1, "", (), [[]] * parts, NO_TIME, has_taps=False, open=0, tables={}, total=Account(), connections=0)
+
+
+class Checkpoint:
+    """The folder, held by this process."""
+
+    def __init__(self, root: Path, stream: Stream) -> None:
+        self.root = root
+        self.stream = stream
+        self.last = self._read_last()
+
+    @property
+    def states(self) -> Path:
+        """The folder of states."""
+        return self.root / STATES
+
+    @property
+    def copies(self) -> Path:
+        """The folder of unpacked captures."""
+        return self.root / COPIES
+
+    def commit(self, commit: Commit) -> None:
+        """The batch is done from here on; what it has in place of others is removed. UsageError where it cannot be."""
+        path = self._path(commit.batch)
+        with refused(path):
+            part_of(path).write_bytes(msgspec.json.encode(commit))
+            part_of(path).replace(path)
+            self.last = commit
+            self.clear()
+
+    def clear(self) -> None:
+        """Remove what no commit that holds names."""
+        kept = {name for names in self.last.states for name in names}
+        _remove(path for path in self.states.iterdir() if path.name not in kept)
+        kept = {each.copy for each in self.last.captures if each.has_more}
+        _remove(path for path in self.copies.iterdir() if path.name not in kept)
+        commits = sorted((self.root / COMMITS).glob("*.json"))
+        _remove(commits[:-COMMITS_KEPT])
+
+    def _path(self, batch: int) -> Path:
+        return self.root / COMMITS / f"{batch:08d}.json"
+
+    def _read_last(self) -> Commit:
+        found = sorted((self.root / COMMITS).glob("*.json"))
+        last: Commit = _decoded(found[-1], Commit) if found else nothing_done(self.stream.parts)
+        return last
+
+
+def _remove(paths: "Iterator[Path] | Sequence[Path]") -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
+    """The checkpoint of a stream, new or to go on with; nobody else can have it meanwhile.
+
+    A new one of which it is not said into how many parts flows are dealt has so many `parts`.
+    UsageError where it is in use, of another stream, or the folder holds other things.
+    """
+    with refused(root):
+        _check_folder(root)
+        root.mkdir(parents=True, exist_ok=True)
+        held = take(root)
+    if held is None:
+        raise UsageError(f"{root} is the checkpoint of a stream that is running: stop that, or give another folder")
+    try:
+        with refused(root):
+            for name in (COMMITS, STATES, COPIES):
+                (root / name).mkdir(exist_ok=True)
+        yield Checkpoint(root, _same(root / STREAM, stream, parts))
+    finally:
+        os.close(held)
+
+
+def _check_folder(root: Path) -> None:
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root} is no folder: give one for the checkpoint, new or empty")
+    if root.is_dir() and not (root / STREAM).exists():
+        others = {path.name for path in root.iterdir()} - {HELD, COMMITS, STATES, COPIES, part_of(root / STREAM).name}
+        if others:
+            raise UsageError(f"{root} holds no checkpoint, but {min(others)}: give a new or empty folder")
+
+
+def _same(path: Path, stream: Stream, parts: int) -> Stream:
+    """The stream that is noted, which has to be this one; or this one, noted now."""
+    if not path.exists():
+        stream = msgspec.structs.replace(stream, parts=stream.parts or parts)
+        with refused(path):
+            part_of(path).write_bytes(msgspec.json.encode(stream))
+            part_of(path).replace(path)
+        return stream
+    noted: Stream = _decoded(path, Stream)
+    anew = "give another checkpoint and other tables to begin anew"
+    if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
+        raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {anew}")
+    for name, was, now in _wishes(noted, stream):
+        if was != now:
+            raise UsageError(f"{path.parent} was begun with {name} {was}, not {now}: go on with that, or {anew}")
+    return noted
+
+
+def _wishes(noted: Stream, stream: Stream) -> Iterator[tuple[str, Any, Any]]:
+    yield "the folder", noted.folder, stream.folder
+    yield "the tables", noted.tables, stream.tables
+    if stream.parts:
+        yield "--splits", noted.parts, stream.parts
+    for name in sorted({*noted.options, *stream.options}):
+        yield f"--{name}", noted.options.get(name), stream.options.get(name)
+
+
+def _decoded(path: Path, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as err:
+        raise UsageError(f"cannot read {path}: {err.strerror}") from err
+    except msgspec.DecodeError as err:
+        raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {err}", offset=0) from err
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder of a batch that was not done, as far as that goes."""
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,447 @@
+"""A folder of captures that grow: however they come, and whatever ends the stream, the tables are those of one run."""
+
+import gzip
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bulk.made import HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.pipeline import reference
+from wiretool.capture import index as indices
+from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline.job import Job
+from wiretool.pipeline.layout import MANIFEST, Manifest, read_manifest
+from wiretool.pipeline.local import run_local
+from wiretool.pipeline.stream import following, plan, states
+from wiretool.pipeline.stream import run as streams
+from wiretool.pipeline.stream.batch import Task, Told
+from wiretool.pipeline.stream.local import read_here
+from wiretool.pipeline.stream.plan import Stretch
+from wiretool.pipeline.stream.run import Ears, Made, StreamJob, run_stream
+
+CAPTURES = Path(__file__).parent.parent.parent / "captures"
+
+
+class Streamed:
+    """A stream over a folder, which is made to go on again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.captures = folder / "captures"
+        self.tables = folder / "tables"
+        self.checkpoint = folder / "checkpoint"
+        self.captures.mkdir()
+        self.told: list[str] = []
+        self.notes: list[str] = []
+        self.batches: list[Made] = []
+        self.engine: Callable[[Task, Sequence[Stretch], int, Path], list[Told]] = read_here
+
+    def go_on(self, *, is_finished: bool = False, **options: Any) -> Manifest:
+        """Take what is there."""
+        job = Job([self.captures], self.tables, has_events=True, **options)
+        wishes = StreamJob(job, self.checkpoint, "local", is_once=True, is_finished=is_finished)
+        return run_stream(wishes, self.engine, Ears(self.told.append, self.notes.append, self.batches.append))
+
+    def put(self, name: str, data: bytes) -> Path:
+        """A capture with more at its end."""
+        with (self.captures / name).open("ab") as file:
+            file.write(data)
+        return self.captures / name
+
+
+@pytest.fixture
+def streamed(tmp_path: Path) -> Streamed:
+    return Streamed(tmp_path)
+
+
+def rows_of(root: Path, manifest: Manifest) -> dict[str, list[str]]:
+    """All rows of all tables as text, sorted, without the batch that they came in."""
+    found = {}
+    for name in manifest.tables:
+        table = reference.table(root, name)
+        table = table.drop_columns("batch") if "batch" in table.column_names else table
+        found[name] = sorted(repr(sorted(row.items())) for row in table.to_pylist())
+    return found
+
+
+def check(streamed: Streamed) -> Manifest:
+    """AssertionError where the tables are not those of one run over the same files."""
+    manifest = streamed.go_on(is_finished=True)
+    once = streamed.tables.parent / "once"
+    wanted = run_local(Job([streamed.captures], once, has_events=True), lambda note: None, lambda step: None)
+    found, expected = rows_of(streamed.tables, manifest), rows_of(once, wanted)
+    for name in expected.keys() | found.keys():
+        assert found.get(name) == expected.get(name), name
+    assert (manifest.total, manifest.connections, manifest.open) == (wanted.total, wanted.connections, 0)
+    assert sum(each.packets for each in manifest.inputs) == sum(each.packets for each in wanted.inputs)
+    assert set(os.listdir(streamed.tables)) == {MANIFEST, *manifest.tables}
+    return manifest
+
+
+_spoken = st.builds(
+    Spoken,
+    protocol=st.sampled_from(SPOKEN),
+    each=st.sampled_from([1, 9]),
+    mtu=st.sampled_from([60, 1460]),
+    begin=st.sampled_from([True, True, False]),
+    acks=st.booleans(),
+    end=st.sampled_from(["fin", "rst", ""]),
+    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=3),
+)
+
+
+@settings(max_examples=12)
+@given(
+    connections=st.lists(_spoken, min_size=1, max_size=3),
+    harms=st.frozensets(st.sampled_from(sorted({*HARMS} - {"times"})), max_size=1),
+    form=st.sampled_from(["pcap", "nano", "pcapng", "gzip"]),
+    parts=st.sampled_from([1, 3]),
+    seed=st.integers(0, 1 << 16),
+)
+def test_any_growth(connections: list[Spoken], harms: frozenset[str], form: str, parts: int, seed: int) -> None:
+    """Files that come one after the other, cut anywhere, also within a record."""
+    rng = random.Random(seed)
+    with TemporaryDirectory() as folder:
+        streamed = Streamed(Path(folder))
+        packets = packets_made(connections, harms, seed, 50)
+        half = rng.randrange(len(packets))
+        for number, some in enumerate([packets[:half], packets[half:]]):
+            (data,) = files_of(some, form, seed)
+            cuts = sorted(rng.randrange(len(data) + 1) for _ in range(3)) if form != "gzip" else []
+            for start, stop in zip([0, *cuts], [*cuts, len(data)], strict=True):
+                streamed.put(f"{number}.pcap", data[start:stop])
+                with suppress(UsageError):
+                    streamed.go_on(splits=parts)
+        check(streamed)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of few bytes, and joints that are far apart enough for cuts between them."""
+    monkeypatch.setattr(plan, "BATCH_BYTES", 20_000)
+    monkeypatch.setattr(following, "JOINT_BYTES", 7_000)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_two_taps_in_many_batches(streamed: Streamed, form: str) -> None:
+    """Both have all packets; each is counted once, though no batch has all of either file."""
+    packets = packets_made([Spoken("pravega", acks=True), Spoken("sbp", mtu=60)], frozenset(["fragments"]), 3, 400)
+    (data,) = files_of(packets, form, 3)
+    streamed.put("a.pcap", data)
+    streamed.put("b.pcap", data)
+    manifest = check(streamed)
+    assert len(streamed.batches) > 5
+    assert manifest.rows("frames") < len(packets)
+    assert all(made.bytes <= 20_000 + 2 * 7_000 for made in streamed.batches)
+
+
+def test_two_taps_that_grow(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is behind is waited for, and when both are silent nothing is."""
+    packets = packets_made([Spoken("pravega", acks=True), Spoken("sbp")], frozenset(), 3, 300)
+    begin_ns = packets[0].time_ns
+    slower = [packet._replace(time_ns=begin_ns + 50 * (packet.time_ns - begin_ns)) for packet in packets]
+    (data,) = files_of(slower, "pcap", 3)
+    steps = iter([(9_000, 8_000), (20_000, 21_000), (len(data), 30_000), (len(data), len(data))])
+    sizes = [0, 0]
+
+    def grow(seconds: float) -> None:
+        upto = next(steps, None)
+        if upto is None:
+            raise KeyboardInterrupt
+        for at, name in enumerate(("a.pcap", "b.pcap")):
+            streamed.put(name, data[sizes[at] : upto[at]])
+            sizes[at] = upto[at]
+
+    monkeypatch.setattr(time, "sleep", grow)
+    job = StreamJob(Job([streamed.captures], streamed.tables, has_events=True), streamed.checkpoint, "local")
+    with pytest.raises(KeyboardInterrupt):
+        run_stream(job, read_here, Ears(streamed.told.append, streamed.notes.append, streamed.batches.append))
+    check(streamed)
+    assert len(streamed.batches) >= 3
+
+
+# -- what happens to files -----------------------------------------------------------------------------------------
+
+
+def halves(name: str = "pravega/reconnect.pcap") -> tuple[bytes, bytes]:
+    """A real capture in two pieces, cut within a record."""
+    data = (CAPTURES / name).read_bytes()
+    return data[: len(data) // 2], data[len(data) // 2 :]
+
+
+def test_files_that_are_renamed_are_read_on(streamed: Streamed) -> None:
+    first, second = halves()
+    path = streamed.put("new.pcap", first)
+    streamed.go_on()
+    path.rename(path.with_name("new.pcap.1"))
+    streamed.put("new.pcap.1", second)
+    streamed.put("new.pcap", (CAPTURES / "sbp/mixed_noise.pcap").read_bytes())
+    manifest = streamed.go_on(is_finished=True)
+    assert [Path(each.path).name for each in manifest.inputs] == ["new.pcap", "new.pcap"]
+    packets = [indices.index_of(path).packets for path in sorted(streamed.captures.iterdir(), reverse=True)]
+    assert [each.packets for each in manifest.inputs] == packets
+    assert streamed.told == []
+
+
+def test_a_ring_loses_only_what_was_overwritten_unread(streamed: Streamed) -> None:
+    first, second = halves()
+    path = streamed.put("ring.pcap", first)
+    streamed.go_on()
+    streamed.put("ring.pcap", second)
+    streamed.engine = failing
+    with pytest.raises(UsageError, match="no room"):
+        streamed.go_on()
+    streamed.engine = read_here
+    path.write_bytes((CAPTURES / "sbp/mixed_noise.pcap").read_bytes())
+    manifest = streamed.go_on(is_finished=True)
+    assert len(manifest.inputs) == 2
+    assert manifest.inputs[1].packets == indices.index_of(path).packets
+    assert len(streamed.told) <= 1
+
+
+def test_what_is_gone_when_it_was_read_is_no_loss(streamed: Streamed) -> None:
+    streamed.put("a.pcap", b"".join(halves())).chmod(0o600)
+    before = streamed.go_on()
+    (streamed.captures / "a.pcap").unlink()
+    manifest = streamed.go_on(is_finished=True)
+    assert streamed.told == []
+    assert manifest.inputs == before.inputs
+    assert manifest.rows("ledger") == manifest.connections > 0
+
+
+def test_a_file_that_vanishes_under_the_reading_is_told(streamed: Streamed) -> None:
+    gone = streamed.put("a.pcap", b"".join(halves()))
+    streamed.put("b.pcap", (CAPTURES / "sbp/mixed_noise.pcap").read_bytes())
+
+    def vanish(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
+        gone.unlink(missing_ok=True)
+        return read_here(task, stretches, floor_ns, root)
+
+    streamed.engine = vanish
+    manifest = streamed.go_on(is_finished=True)
+    assert [each.packets > 0 for each in manifest.inputs] == [False, True]
+    (told,) = streamed.told
+    assert told.startswith(f"{gone} is not there any more: ")
+    assert told.endswith("packets of it that were not read yet are lost")
+    assert "is not there any more" in manifest.inputs[0].damage
+
+
+def test_damage_is_told_once_and_what_is_before_is_taken(streamed: Streamed) -> None:
+    first, _ = halves()
+    path = streamed.put("a.pcap", first[:-7] + b"\xff" * 4096)
+    streamed.put("b.pcap", (CAPTURES / "sbp/mixed_noise.pcap").read_bytes())
+    streamed.go_on()
+    streamed.put("a.pcap", b"more")
+    manifest = streamed.go_on(is_finished=True)
+    (told,) = streamed.told
+    assert told.startswith(f"{path} is damaged, what is sound before is taken: byte ")
+    assert manifest.inputs[0].damage
+    assert manifest.inputs[0].packets > 5
+
+
+def test_what_is_no_capture_is_left_out_and_told_once(streamed: Streamed) -> None:
+    text = streamed.put("notes.txt", b"no capture at all")
+    (streamed.captures / "empty.pcap").touch()
+    streamed.put("a.pcap", b"".join(halves()))
+    streamed.go_on()
+    streamed.put("notes.txt", b", still")
+    manifest = streamed.go_on()
+    assert streamed.told == [f"{text} left out: no capture"] * 2  # each run says it
+    assert [Path(each.path).name for each in manifest.inputs] == ["a.pcap"]
+
+
+def test_a_packed_capture_is_taken_when_it_is_whole(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = gzip.compress(b"".join(halves()))
+    streamed.put("a.pcap.gz", data[:-20])
+    rest = iter([b"", data[-20:], b""])
+
+    def sleep(seconds: float) -> None:
+        if streamed.batches:
+            raise KeyboardInterrupt
+        streamed.put("a.pcap.gz", next(rest))
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    job = StreamJob(Job([streamed.captures], streamed.tables, has_events=True), streamed.checkpoint, "local")
+    with pytest.raises(KeyboardInterrupt):
+        run_stream(job, read_here, Ears(streamed.told.append, streamed.notes.append, streamed.batches.append))
+    assert list((streamed.checkpoint / "copies").iterdir()) == []
+    check(streamed)
+    assert streamed.told == []
+
+
+# -- what goes wrong -----------------------------------------------------------------------------------------------
+
+
+def failing(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
+    """It writes its tables, and then there is no room."""
+    read_here(task, stretches, floor_ns, root)
+    raise UsageError("cannot write: no room")
+
+
+STEPS = ["in the batch", "before the commit", "after the commit", "in mid-publishing", "before the manifest"]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_wherever_it_dies_it_goes_on(streamed: Streamed, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is undone by whoever dies, as with kill -9: what he leaves is all that there is."""
+    first, second = halves()
+    streamed.put("a.pcap", first)
+    streamed.go_on()
+    streamed.put("a.pcap", second)
+    with monkeypatch.context() as patch:
+        patch.setattr(streams, "remove_folder", lambda path: None)
+        kill(streamed, step, patch)
+        with pytest.raises(RuntimeError, match="killed"):
+            streamed.go_on()
+    assert read_manifest(streamed.tables).batches == 1
+    streamed.engine = read_here
+    check(streamed)
+    last = max((streamed.checkpoint / "commits").iterdir())
+    (names,) = msgspec.json.decode(last.read_bytes())["states"]
+    assert sorted(os.listdir(streamed.checkpoint / "states")) == sorted(names)
+
+
+def kill(streamed: Streamed, step: str, patch: pytest.MonkeyPatch) -> None:
+    """Have it end there."""
+    from wiretool.pipeline.stream import publish
+    from wiretool.pipeline.stream.checkpoint import Checkpoint
+
+    puts = 0
+
+    def dies(*args: object) -> None:
+        raise RuntimeError("killed")
+
+    def dies_later(self: publish.Published, new: Path, place: Path) -> None:
+        nonlocal puts
+        puts += 1
+        if puts > 2:
+            raise RuntimeError("killed")
+        put(self, new, place)
+
+    put = publish.Published._put
+    if step == "in the batch":
+        streamed.engine = lambda *args: dies(read_here(*args))  # type: ignore[assignment]
+    elif step == "before the commit":
+        patch.setattr(Checkpoint, "commit", dies)
+    elif step == "after the commit":
+        patch.setattr(publish.Published, "publish", dies)
+    elif step == "in mid-publishing":
+        patch.setattr(publish.Published, "_put", dies_later)
+    else:
+        patch.setattr(publish, "write_manifest", dies)
+
+
+def test_states_are_put_together_now_and_then(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(states, "FILES_MAX", 3)
+    data = b"".join(halves())
+    most = 0
+    for start in range(0, len(data), len(data) // 12):
+        streamed.put("a.pcap", data[start : start + len(data) // 12])
+        streamed.go_on()
+        most = max(most, len(list((streamed.checkpoint / "states").iterdir())))
+    check(streamed)
+    assert 2 <= most <= 4
+
+
+def test_a_connection_that_is_silent_for_long_is_over(streamed: Streamed) -> None:
+    connections = [Spoken("sbp", end=""), Spoken("pravega", end="")]
+    packets = packets_made(connections, frozenset(), 1, 60)
+    later = [
+        packet._replace(time_ns=packet.time_ns + 700 * 10**9)
+        for packet in packets_made([Spoken("sbp")], frozenset(), 2, 20)
+    ]
+    streamed.put("a.pcap", files_of(packets, "pcap", 1)[0])
+    assert streamed.go_on().open == 2
+    streamed.put("b.pcap", files_of(later, "pcap", 1)[0])
+    manifest = streamed.go_on()
+    assert (manifest.connections, manifest.open) == (1, 1)
+    assert [row["protocol"] for row in reference.table(streamed.tables, "ledger").to_pylist()] == ["pravega"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"splits": 2}, "was begun with --splits 1, not 2: go on with that, or give another checkpoint"),
+        ({"protocol": "sbp"}, "was begun with --protocol auto, not sbp"),
+        ({"ports": {9090: "sbp"}}, "was begun with --port {}, not {'9090': 'sbp'}"),
+    ],
+)
+def test_a_stream_goes_on_as_it_was_begun(streamed: Streamed, change: dict[str, Any], says: str) -> None:
+    streamed.put("a.pcap", halves()[0])
+    streamed.go_on()
+    with pytest.raises(UsageError) as told:
+        streamed.go_on(**change)
+    assert says in str(told.value)
+
+
+def test_tables_and_checkpoint_belong_together(streamed: Streamed, tmp_path: Path) -> None:
+    streamed.put("a.pcap", halves()[0])
+    streamed.go_on()
+    streamed.checkpoint.rename(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match="holds the tables of another run or stream"):
+        streamed.go_on()
+    shutil.rmtree(streamed.checkpoint)
+    (tmp_path / "elsewhere").rename(streamed.checkpoint)
+    shutil.rmtree(streamed.tables)
+    with pytest.raises(UsageError, match="is gone, and its rows with it: begin anew, with another checkpoint"):
+        streamed.go_on()
+
+
+def test_two_at_once_are_refused(streamed: Streamed) -> None:
+    streamed.put("a.pcap", halves()[0])
+
+    def second(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
+        streamed.engine = read_here
+        with pytest.raises(UsageError, match="is the checkpoint of a stream that is running"):
+            streamed.go_on()
+        return read_here(task, stretches, floor_ns, root)
+
+    streamed.engine = second
+    assert streamed.go_on().batches == 1
+
+
+def test_a_damaged_checkpoint_is_told(streamed: Streamed) -> None:
+    streamed.put("a.pcap", halves()[0])
+    streamed.go_on()
+    (state,) = (streamed.checkpoint / "states").iterdir()
+    state.write_bytes(b"nothing of ours")
+    streamed.put("a.pcap", halves()[1])
+    with pytest.raises(CaptureError, match="what was open of flows cannot be read"):
+        streamed.go_on()
+    (commit,) = (streamed.checkpoint / "commits").iterdir()
+    commit.write_bytes(b"{")
+    with pytest.raises(CaptureError, match="is damaged, and with it the checkpoint"):
+        streamed.go_on()
+
+
+@pytest.mark.parametrize(
+    ("tables", "checkpoint"), [("captures/t", "c"), ("t", "captures/c"), ("t", "t/c"), ("c/t", "c")]
+)
+def test_folders_in_one_another_are_refused(tables: str, checkpoint: str, streamed: Streamed, tmp_path: Path) -> None:
+    streamed.put("a.pcap", halves()[0])
+    streamed.tables, streamed.checkpoint = tmp_path / tables, tmp_path / checkpoint
+    with pytest.raises(UsageError, match="would be in the folder of"):
+        streamed.go_on()
+    assert os.listdir(streamed.captures) == ["a.pcap"]
+
+
+def test_foreign_folders_are_left_alone(streamed: Streamed) -> None:
+    streamed.put("a.pcap", halves()[0])
+    for folder in (streamed.checkpoint, streamed.tables):
+        folder.mkdir()
+        (folder / "mine.txt").write_text("mine")
+        with pytest.raises(UsageError, match=r"holds no checkpoint, but mine\.txt|holds what no run of wiretool"):
+            streamed.go_on()
+        assert os.listdir(folder) == ["mine.txt"]
+        (folder / "mine.txt").unlink()
