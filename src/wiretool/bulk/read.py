@@ -119,10 +119,14 @@ class BulkDissector:
 
     # -- a table -----------------------------------------------------------------------------------------------------
 
-    def read(self, table: SegmentTable) -> Iterator[Batch]:
-        """The batches of the next table; nothing of it is put off beyond them."""
+    def read(self, table: SegmentTable, *, as_records: bool = False) -> Iterator[Batch]:
+        """The batches of the next table; nothing of it is put off beyond them.
+
+        `as_records` has no columns in them: for few segments that costs less.
+        """
         if not len(table):
             return
+        self._streams.feeds_each = as_records
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):

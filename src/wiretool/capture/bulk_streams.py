@@ -142,6 +142,8 @@ class BulkStreams:
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
         self.is_alone = False
+        #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
+        self.feeds_each = False
 
     def read(self, table: SegmentTable) -> Iterator[Run | Fed | Pause]:
         """What the segments of a table add: runs, and what each segment gave that was fed.
@@ -203,7 +205,7 @@ class BulkStreams:
         known: dict[bytes, int] = {}
         lane_of_key = np.array([known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys])
         lane_of = lane_of_key[table.flows]
-        may_run = len(table.keys) < self._streams.room
+        may_run = len(table.keys) < self._streams.room and not self.feeds_each
         counts = np.bincount(lane_of)
         long = np.flatnonzero(counts >= LANE_SEGMENTS_MIN) if may_run else _NONE
         places = np.full(len(counts), -1)

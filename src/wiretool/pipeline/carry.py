@@ -4,6 +4,7 @@ However a stream is cut into batches, the records are the same.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,13 +13,12 @@ import pyarrow as pa
 from msgspec.structs import force_setattr
 
 from wiretool.batches.batch import Batch
-from wiretool.pipeline.flows import FEW_SEGMENTS, POOL_CONNECTIONS, Flow, FlowBatch, Pool
+from wiretool.pipeline.flows import POOL_CONNECTIONS, POOLED_SEGMENTS, Flow, FlowBatch, Pool
 from wiretool.pipeline.freeze import Index, frozen, thawed
 from wiretool.pipeline.parts import Part, parts_of
 from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.places import Places
 from wiretool.pipeline.tables import NOTHING_KEPT, FlowTables, Kept
-from wiretool.records import Record
 
 
 class Carried(NamedTuple):
@@ -55,18 +55,29 @@ class _Pool(Pool):
 
     def take(self, flow: Flow, told: Sequence[FlowBatch], size: int = 0) -> int:
         """Take in what a flow said in so many bytes; by how much its numbers are shifted."""
-        records = [record for each in told for record in each.batch.records]
-        if records:
-            self._place(records, flow.places)
+        batches = [each.batch for each in told if each.batch.count]
+        if batches:
+            batches = self._placed(batches, flow.places)
         self.over += [over for each in told for over in each.over]
-        return self.add([Batch(0, len(records), (), records)], size, flow.dissector.numbers.count)
+        return self.add(batches, size, flow.dissector.numbers.count)
 
-    def _place(self, records: Sequence[Record], places: Places) -> None:
-        """Have the records say where their packets are among those of the pool."""
-        packets, of = np.unique(np.array([record.packets for record in records], np.int64), return_inverse=True)
+    def _placed(self, batches: Sequence[Batch], places: Places) -> list[Batch]:
+        """The batches as they say where their packets are among those of the pool."""
+        records = [record for batch in batches for record in batch.records]
+        runs = [run for batch in batches for run in batch.runs]
+        said = [np.array([record.packets for record in records], np.int64).ravel()]
+        said += [packets for run in runs for packets in (run.first_packets, run.last_packets)]
+        packets = np.unique(np.concatenate(said))
         numbers = self.places.add(places.files(packets), places.numbers(packets))
-        for record, (first, last) in zip(records, numbers[of.reshape(-1, 2)].tolist(), strict=True):
-            force_setattr(record, "packets", (first, last))
+        first, *others = (numbers[np.searchsorted(packets, each)] for each in said)
+        for record, pair in zip(records, first.reshape(-1, 2).tolist(), strict=True):
+            force_setattr(record, "packets", tuple(pair))
+        bounds = zip(others[::2], others[1::2], strict=True)
+        placed = [
+            replace(run, first_packets=first, last_packets=last)
+            for run, (first, last) in zip(runs, bounds, strict=True)
+        ]
+        return [Batch(0, sum(batch.count for batch in batches), placed, records)]
 
 
 class CarryReader:
@@ -99,8 +110,8 @@ class CarryReader:
             for part in parts_of(rows):
                 if part.is_first:
                     self._go_on_with(part.flow, carried.get(part.flow))
-                if part.is_first and part.is_last and part.rows.size < FEW_SEGMENTS:
-                    yield from self._read_few(part, payloads)
+                if part.is_first and part.is_last and part.rows.size < POOLED_SEGMENTS:
+                    self._read_few(part, payloads)
                     if self._pool.is_full:
                         yield from self._pooled(leave)
                 else:
@@ -113,12 +124,7 @@ class CarryReader:
         """What remains of flows of which nothing more comes."""
         for each in carried:
             flow, kept = self._thawed(each)
-            told = [*flow.end()]
-            if any(each.batch.runs for each in told):
-                self._tables.take(kept)
-                yield from told
-                continue
-            self._tables.take(kept, self._pool.take(flow, told))
+            self._tables.take(kept, self._pool.take(flow, list(flow.end())))
             if self._pool.is_full:
                 yield from self._pooled()
         yield from self._pooled()
@@ -131,19 +137,15 @@ class CarryReader:
         else:
             self._flow, self._kept = self._thawed(carried)
 
-    def _read_few(self, part: Part, payloads: Payloads) -> Iterator[FlowBatch]:
-        """A part that says little, with those of other flows, unless it is told as columns."""
+    def _read_few(self, part: Part, payloads: Payloads) -> None:
+        """A part that says little, with those of other flows."""
         flow = self._flow
         assert flow is not None, "a flow begins with its first part"
         told = [*flow.read(part.rows, payloads), *flow.let_go()]
-        if any(each.batch.runs for each in told):
-            self._tables.take(self._kept)
-            yield from told
-        else:
-            base = self._pool.take(flow, told, int(part.rows.lengths.sum()))
-            self._pool.waiting.append(_Waiting(flow, int(part.rows.turns[-1]), base))
-            self._tables.take(self._kept, base)
-            self._flow = None
+        base = self._pool.take(flow, told, int(part.rows.lengths.sum()))
+        self._pool.waiting.append(_Waiting(flow, int(part.rows.turns[-1]), base))
+        self._tables.take(self._kept, base)
+        self._flow = None
 
     def _read_many(self, part: Part, payloads: Payloads) -> Iterator[FlowBatch]:
         flow = self._flow

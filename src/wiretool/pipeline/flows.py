@@ -140,8 +140,10 @@ class Flow:
 
     def read(self, rows: Rows, payloads: Payloads) -> Iterator[FlowBatch]:
         """What comes next of it."""
+        is_few = rows.size < FEW_SEGMENTS
         for table in tables_of(self.key, _taken_once(rows, self.once), self.places, payloads):
-            yield from (self._told(batch) for batch in self.dissector.read(table) if batch.count)
+            batches = self.dissector.read(table, as_records=is_few)
+            yield from (self._told(batch) for batch in batches if batch.count)
 
     def end(self) -> Iterator[FlowBatch]:
         """What remains when nothing more comes."""

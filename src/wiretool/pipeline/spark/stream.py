@@ -21,6 +21,7 @@ from wiretool.pipeline.shuffle import partition_of
 from wiretool.pipeline.spark.run import SPLIT_BYTES, handed_over, handing_over, spark_schema, take_in
 from wiretool.pipeline.spark.session import session
 from wiretool.pipeline.stream.batch import Task, Told, read_batch
+from wiretool.pipeline.stream.local import read_here
 from wiretool.pipeline.stream.plan import Stretch
 from wiretool.pipeline.stream.run import Engine
 
@@ -43,7 +44,9 @@ def _read_on(spark: "SparkSession", task: Task, stretches: Sequence[Stretch], fl
     """As `read_here`."""
     parts = len(task.states)
     shares = _shares(stretches)
-    numbers = spark.range(0, len(shares), 1, max(len(shares), 1))
+    if not shares:  # Spark makes nothing of nothing, not even what is silent for long
+        return read_here(task, (), floor_ns, root)
+    numbers = spark.range(0, len(shares), 1, len(shares))
     rows = numbers.mapInArrow(partial(_rows_of, shares, floor_ns, parts), spark_schema(_DEALT))
     dealt = rows.repartitionById(parts, "part").sortWithinPartitions(*ORDER).drop("part")
     write = partial(_write_part, task, str(root.absolute()))
