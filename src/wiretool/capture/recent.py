@@ -13,6 +13,7 @@ from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
 
+_SIDES: tuple[Side, Side] = ("client", "server")
 #: What tables before the last one may hold beside payloads that count, before items are made of the sparsest.
 IDLE_BYTES_MAX = 8 * 1024 * 1024
 #: What a table takes for each row beside its data.
@@ -62,6 +63,18 @@ class _PlacedRun(NamedTuple):
             place = self.places.of(row)
             if place >= oldest:
                 yield place, item
+
+    def behind(self, client: int, server: int) -> "_PlacedRun":
+        """What of it ends behind these offsets of each side."""
+        bounds = (self.run.client, client), (self.run.server, server)
+        return self._replace(run=self.run.behind(*(self._passed(side, bound) for side, bound in bounds)))
+
+    def _passed(self, side: SideRun, bound: int) -> int:
+        """How many items of a side end there or before."""
+        if not side.size or side.offset + side.size <= bound:
+            return len(side.rows)
+        ends = side.offset + np.cumsum(self.run.table.lengths[side.rows])
+        return int(np.searchsorted(ends, bound, "right"))
 
     def size(self, oldest: int) -> int:
         """Bytes of its items from that place on."""
@@ -179,19 +192,29 @@ class RecentRuns:
 
         Between tables; then it can be pickled.
         """
-        oldest, kept, ends = self._oldest, list[tuple[int, Data]](), dict[tuple[Connection, Side], int]()
-        for place, entry in self._entries:
-            if entry.connection in connections and place >= oldest:
-                kept += entry.items(oldest) if isinstance(entry, _PlacedRun) else [(place, entry)]
-        for _, item in kept:
-            ends[item.connection, item.side] = item.offset + len(item.data)
-        self._entries = [
-            (place, item)
-            for place, item in kept
-            if item.offset + len(item.data) > ends[item.connection, item.side] - self.bytes_max
-        ]
+        oldest, kept, bounds = self._oldest, list[tuple[int, Data]](), dict[Connection, dict[Side, int]]()
+        entries = [(place, entry) for place, entry in self._entries if entry.connection in connections]
+        for _, entry in entries:
+            bounds.setdefault(entry.connection, {"client": 0, "server": 0}).update(self._bounds(entry))
+        for place, entry in entries:
+            sides = bounds[entry.connection]
+            if isinstance(entry, _PlacedRun):
+                kept += entry.behind(**sides).items(oldest)
+            elif place >= oldest and entry.offset + len(entry.data) > sides[entry.side]:
+                kept.append((place, entry))
+        self._entries = list(kept)
         self._entries_most = len(self._entries) + 4 * RECENT_ITEMS
         self._places = None
+
+    def _bounds(self, entry: Data | _PlacedRun) -> Iterator[tuple[Side, int]]:
+        """Up to where nothing counts any more of the sides of a connection, if this is the last of it."""
+        if isinstance(entry, Data):
+            yield entry.side, entry.offset + len(entry.data) - self.bytes_max
+            return
+        for side in _SIDES:
+            own = entry.run.side(side)
+            if own.size:
+                yield side, own.offset + own.size - self.bytes_max
 
     def __getstate__(self) -> tuple[Any, ...]:
         """What `keep` has left, in little: nobody asks when an item came."""

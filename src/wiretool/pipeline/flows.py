@@ -43,9 +43,9 @@ FEW_SEGMENTS = 64
 #: records, connections, bytes of payload.
 POOLED_SEGMENTS = 4_096
 POOL_RECORDS, POOL_CONNECTIONS, POOL_BYTES = 8_192, 2_048, 8 * 1024 * 1024
-#: Bytes of a stream before its next one that what comes again is compared with: twice a usual window. So much of it is
-#: carried from one batch of a stream of captures to the next.
-COMPARED_BYTES_MAX = 256 * 1024
+#: Bytes of a stream before its next one that what comes again is compared with: the largest window that is not scaled.
+#: So much of it is carried from one batch of a stream of captures to the next.
+COMPARED_BYTES_MAX = 64 * 1024
 
 
 class Over(NamedTuple):

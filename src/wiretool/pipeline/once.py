@@ -48,11 +48,18 @@ class Once:
             self._look(*tail)
         is_first = self._look(files, turns, marks, lengths)
         self._forget(int(turns[-1]) - WINDOW_NS)
-        return None if all(is_first) else np.array(is_first, np.bool_)
+        return None if is_first.all() else is_first
 
-    def _look(self, *columns: Integers) -> Sequence[bool]:
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [self._is_first(*row) for row in rows]
+    def _look(self, files: Integers, turns: Integers, marks: Integers, lengths: Integers) -> Flags:
+        """Which rows are no copies. One by one only those are looked at that have a mark in common with others."""
+        _, of_row, counts = np.unique(marks, return_inverse=True, return_counts=True)
+        is_open = (counts > 1)[of_row] | (turns >= turns[-1] - WINDOW_NS)
+        if self._seen:
+            is_open |= np.isin(marks, np.fromiter(self._seen, np.int64, len(self._seen)))
+        is_first = np.ones(len(marks), np.bool_)
+        rows = zip(*(column[is_open].tolist() for column in (files, turns, marks, lengths)), strict=True)
+        is_first[is_open] = [self._is_first(*row) for row in rows]
+        return is_first
 
     def _is_first(self, file: int, turn_ns: int, mark: int, length: int) -> bool:
         same = self._seen.setdefault(mark, [])

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from wiretool.capture.index import FileIndex, Joint, extended, index_of, is_continued
+from wiretool.capture.seals import seal_of
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.inputs import UNREADABLE, files_in, name_of, unpack
 from wiretool.pipeline.layout import Input
@@ -31,6 +32,8 @@ class Followed(msgspec.Struct):
     name: str
     path: bytes
     index: FileIndex
+    #: What tells all that is known of it from other files (see `seals`): inodes and names are used again.
+    seal: str = ""
     #: Up to there it was read, in batches that are done.
     since: Joint = _START
     #: A packed capture is read from a copy, which is called so in the folder for them.
@@ -138,14 +141,15 @@ class Following:
         index = known.index
         if (index.inode, index.size, index.mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
             return False
-        if known.copy or not is_continued(path, index):
+        if known.copy or not _is_same(path, known):
             elsewhere = self._places.get(index.inode, path)
-            if elsewhere != path and is_continued(elsewhere, index):
+            if elsewhere != path and _is_same(elsewhere, known):
                 known.path = os.fsencode(elsewhere)
             else:
                 self._let_go(known, "was written anew")
             return self._begin(path, stat)
         known.index = extended(path, index, every_bytes=JOINT_BYTES)
+        known.seal = seal_of(path, known.index.end)
         self._grown_s[known.path] = time.monotonic()
         self._note_damage(known)
         return True
@@ -158,7 +162,7 @@ class Following:
         if (renamed := self._renamed(path, index)) is not None:
             renamed.path = os.fsencode(path)
             return self._go_on(path, renamed, stat)
-        capture = Followed(name_of(path), os.fsencode(path), index)
+        capture = Followed(name_of(path), os.fsencode(path), index, seal_of(path, index.end))
         if index.is_packed and not self._unpack(path, stat, capture):
             return False
         self.captures.append(capture)
@@ -169,7 +173,7 @@ class Following:
     def _renamed(self, path: Path, index: FileIndex) -> Followed | None:
         """The capture that this file is, if it had another name or was found under this one in passing."""
         for each in self.captures:
-            if not each.is_over and each.index.inode == index.inode and is_continued(path, each.index):
+            if not each.is_over and each.index.inode == index.inode and _is_same(path, each):
                 before = Path(os.fsdecode(each.path))
                 if before == path or not before.exists() or before.stat().st_ino != index.inode:
                     return each
@@ -229,6 +233,11 @@ class Following:
         if path not in self._told and not isinstance(cause, FileNotFoundError):
             self._told.add(path)
             self._tell(f"{path} left out: {UNREADABLE + reason(cause) if isinstance(cause, OSError) else 'no capture'}")
+
+
+def _is_same(path: Path, known: Followed) -> bool:
+    """Whether a file is the capture that is known, as it was or with more behind it. CaptureError as `is_continued`."""
+    return is_continued(path, known.index) and seal_of(path, known.index.end) == known.seal
 
 
 def _stats_of(paths: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
