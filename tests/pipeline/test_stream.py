@@ -289,6 +289,14 @@ def failing(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path)
     raise UsageError("cannot write: no room")
 
 
+def test_one_that_died_at_its_very_beginning_begins_again(streamed: Streamed) -> None:
+    """When it had made nothing yet but half of the first manifest."""
+    streamed.put("a.pcap", b"".join(halves()))
+    streamed.tables.mkdir()
+    (streamed.tables / f"{MANIFEST}.part").write_text('{"inp')
+    assert check(streamed).batches == 2
+
+
 STEPS = ["in the batch", "before the commit", "after the commit", "in mid-publishing", "before the manifest"]
 
 

@@ -13,7 +13,7 @@ from wiretool.pipeline.layout import MANIFEST, File, Input, Manifest, read_manif
 from wiretool.pipeline.part import options_of
 from wiretool.pipeline.staging import STAGING, check_root
 from wiretool.pipeline.stream.checkpoint import Commit, Stream, remove_folder
-from wiretool.sinks.arrow.files import refused
+from wiretool.sinks.arrow.files import part_of, refused
 
 #: What is left to do where rows are missing.
 ANEW = "begin anew, with another checkpoint and other tables"
@@ -30,6 +30,7 @@ class Published:
             return
         if (root / MANIFEST).exists():
             raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
+        _clear_beginning(root)
         check_root(root, ())
         total = msgspec.to_builtins(Account())
         self.manifest = Manifest((), {}, total, 0, engine, options_of(job), stream=stream.id)
@@ -86,6 +87,14 @@ class Published:
             batches=commit.batch + 1,
             open=commit.open,
         )
+
+
+def _clear_beginning(root: Path) -> None:
+    """Remove the manifest that was being written when a stream was killed that had only just begun."""
+    part = part_of(root / MANIFEST)
+    with refused(root):
+        if root.is_dir() and os.listdir(root) == [part.name]:
+            part.unlink()
 
 
 def batch_folder(batch: int) -> str:

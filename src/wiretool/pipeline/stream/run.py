@@ -118,6 +118,7 @@ class _Run:
         self._published.clear(last.staging)
         if last.batch >= 0:
             self._published.publish(last, [each.input for each in last.captures])
+            self._published.clear("")
         checkpoint.clear()
         self._has_taps = last.has_taps
         #: Whether there is to be another look.
