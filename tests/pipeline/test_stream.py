@@ -4,12 +4,14 @@ import gzip
 import os
 import random
 import shutil
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -19,13 +21,13 @@ from hypothesis import strategies as st
 from tests.bulk.made import HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
 from tests.pipeline import reference
 from wiretool.capture import index as indices
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, Killed, UsageError
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import MANIFEST, Manifest, read_manifest
 from wiretool.pipeline.local import run_local
-from wiretool.pipeline.stream import following, plan, states
+from wiretool.pipeline.stream import following, local, plan, states
 from wiretool.pipeline.stream import run as streams
-from wiretool.pipeline.stream.batch import Task, Told
+from wiretool.pipeline.stream.batch import Task, Told, read_batch
 from wiretool.pipeline.stream.local import read_here
 from wiretool.pipeline.stream.plan import Stretch
 from wiretool.pipeline.stream.run import Ears, Made, StreamJob, run_stream
@@ -106,12 +108,16 @@ _spoken = st.builds(
     harms=st.frozensets(st.sampled_from(sorted({*HARMS} - {"times"})), max_size=1),
     form=st.sampled_from(["pcap", "nano", "pcapng", "gzip"]),
     parts=st.sampled_from([1, 3]),
+    are_apart=st.booleans(),
     seed=st.integers(0, 1 << 16),
 )
-def test_any_growth(connections: list[Spoken], harms: frozenset[str], form: str, parts: int, seed: int) -> None:
+def test_any_growth(
+    connections: list[Spoken], harms: frozenset[str], form: str, parts: int, are_apart: bool, seed: int
+) -> None:
     """Files that come one after the other, cut anywhere, also within a record."""
     rng = random.Random(seed)
-    with TemporaryDirectory() as folder:
+    least = 0 if are_apart else 1 << 20
+    with TemporaryDirectory() as folder, patch.object(local, "APART_PACKETS_MIN", least):
         streamed = Streamed(Path(folder))
         packets = packets_made(connections, harms, seed, 50)
         half = rng.randrange(len(packets))
@@ -419,11 +425,31 @@ def test_two_at_once_are_refused(streamed: Streamed) -> None:
     assert streamed.go_on().batches == 1
 
 
-def test_a_damaged_checkpoint_is_told(streamed: Streamed) -> None:
+def test_a_process_that_is_killed_costs_its_batch(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "APART_PACKETS_MIN", 0)
+    here = os.getpid()
+
+    def killed(task: Task, part: int, *others: Any) -> Told:
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_batch(task, part, *others)
+
+    streamed.put("a.pcap", b"".join(halves()))
+    with monkeypatch.context() as patched:
+        patched.setattr(local, "read_batch", killed)
+        with pytest.raises(Killed):
+            streamed.go_on(splits=2)
+    assert read_manifest(streamed.tables).batches == 0
+    check(streamed)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 20], ids=["in processes", "in one"])
+def test_a_damaged_checkpoint_is_told(streamed: Streamed, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "APART_PACKETS_MIN", least)
     streamed.put("a.pcap", halves()[0])
-    streamed.go_on()
-    (state,) = (streamed.checkpoint / "states").iterdir()
-    state.write_bytes(b"nothing of ours")
+    streamed.go_on(splits=2)
+    for state in (streamed.checkpoint / "states").iterdir():
+        state.write_bytes(b"nothing of ours")
     streamed.put("a.pcap", halves()[1])
     with pytest.raises(CaptureError, match="what was open of flows cannot be read"):
         streamed.go_on()

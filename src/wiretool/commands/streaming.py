@@ -16,6 +16,8 @@ from wiretool.errors import UsageError
 if TYPE_CHECKING:
     from wiretool.pipeline.stream.run import Engine, Made, StreamJob
 
+#: Parts of a stream of which nothing else is said: each has files of its own in each batch, so many would be small.
+PARTS_MAX = 4
 #: A batch that is further behind than that is of captures that were made before.
 LIVE_S = 3_600
 
@@ -74,7 +76,7 @@ def _job(wishes: Wishes, engine: str, master: str) -> "StreamJob":
         job,
         wishes.checkpoint,
         engine,
-        parts=(os.cpu_count() or 1) if engine == "spark" else 1,
+        parts=min(os.cpu_count() or 1, PARTS_MAX),
         interval_s=duration_from(wishes.interval, option="--interval"),
         idle_s=duration_from(wishes.idle, option="--idle"),
         delay_s=duration_from(wishes.delay, option="--delay", may_be_zero=True),

@@ -28,7 +28,10 @@ def hold(folder: Path) -> int:
 
 
 def take(folder: Path) -> int | None:
-    """Hold a folder that is used again and again, as `hold` has it; None where somebody else holds it."""
+    """Hold a folder that is used again and again, until `release`; None where somebody else holds it.
+
+    No child holds it: one that is left behind is in nobody's way.
+    """
     held = os.open(folder / HELD, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,7 +41,25 @@ def take(folder: Path) -> int | None:
     except OSError as err:
         if err.errno not in NO_LOCKS:
             raise
+    _taken.add(held)
     return held
+
+
+def release(held: int) -> None:
+    """Hold a folder no longer that was taken."""
+    _taken.discard(held)
+    os.close(held)
+
+
+def _close_all() -> None:
+    for held in _taken:
+        os.close(held)
+    _taken.clear()
+
+
+#: The open files of folders that are taken.
+_taken: set[int] = set()
+os.register_at_fork(after_in_child=_close_all)
 
 
 def is_left(folder: Path) -> bool:

@@ -9,7 +9,6 @@ A batch is done when its commit is there. What a batch has written before is of 
 stream goes on.
 """
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from wiretool import __version__
 from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
-from wiretool.pipeline.held import HELD, take
+from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File
 from wiretool.pipeline.stream.following import Followed
 from wiretool.sinks.arrow.files import part_of, refused
@@ -140,7 +139,7 @@ def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
                 (root / name).mkdir(exist_ok=True)
         yield Checkpoint(root, _same(root / STREAM, stream, parts))
     finally:
-        os.close(held)
+        release(held)
 
 
 def _check_folder(root: Path) -> None:
