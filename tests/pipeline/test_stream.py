@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.bulk.made import HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
 from tests.pipeline import reference
 from wiretool.capture import index as indices
+from wiretool.capture.index import index_of
 from wiretool.errors import CaptureError, Killed, UsageError
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import MANIFEST, Manifest, read_manifest
@@ -66,22 +67,22 @@ def streamed(tmp_path: Path) -> Streamed:
     return Streamed(tmp_path)
 
 
-def rows_of(root: Path, manifest: Manifest) -> dict[str, list[str]]:
-    """All rows of all tables as text, sorted, without the batch that they came in."""
+def rows_of(root: Path, manifest: Manifest, leaves_out: str) -> dict[str, list[str]]:
+    """All rows of all tables as text, sorted, without those columns."""
     found = {}
     for name in manifest.tables:
         table = reference.table(root, name)
-        table = table.drop_columns("batch") if "batch" in table.column_names else table
+        table = table.drop_columns([column for column in leaves_out.split() if column in table.column_names])
         found[name] = sorted(repr(sorted(row.items())) for row in table.to_pylist())
     return found
 
 
-def check(streamed: Streamed) -> Manifest:
-    """AssertionError where the tables are not those of one run over the same files."""
+def check(streamed: Streamed, leaves_out: str = "batch") -> Manifest:
+    """AssertionError where the tables are not those of one run over the same files, but for some columns."""
     manifest = streamed.go_on(is_finished=True)
     once = streamed.tables.parent / "once"
     wanted = run_local(Job([streamed.captures], once, has_events=True), lambda note: None, lambda step: None)
-    found, expected = rows_of(streamed.tables, manifest), rows_of(once, wanted)
+    found, expected = (rows_of(root, each, leaves_out) for root, each in ((streamed.tables, manifest), (once, wanted)))
     for name in expected.keys() | found.keys():
         assert found.get(name) == expected.get(name), name
     assert (manifest.total, manifest.connections, manifest.open) == (wanted.total, wanted.connections, 0)
@@ -286,6 +287,154 @@ def test_a_packed_capture_is_taken_when_it_is_whole(streamed: Streamed, monkeypa
     assert streamed.told == []
 
 
+def later(folder: Path) -> bytes:
+    """A capture so much later that all connections that have ended before are over."""
+    packets = packets_made([Spoken("pravega-draft")], frozenset(), 9, 20)
+    end_ns = max(index_of(path, cache=False).last_ns for path in folder.glob("*.pcap"))
+    moved = [packet._replace(time_ns=end_ns + 10**9 * 3600 + packet.time_ns - packets[0].time_ns) for packet in packets]
+    return files_of(moved, "nano", 0)[0]
+
+
+def pack(path: Path) -> None:
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+
+def write_again(path: Path) -> None:
+    path.with_name("copy").write_bytes(path.read_bytes())
+    path.with_name("copy").rename(path)
+
+
+def take_away(path: Path) -> None:
+    path.rename(path.parent.parent / "elsewhere")
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "packed": pack,
+    "packed beside it": lambda path: path.with_name("z.gz").write_bytes(gzip.compress(path.read_bytes())),
+    "touched": lambda path: os.utime(path),
+    "linked": lambda path: path.with_name("latest.pcap").symlink_to(path),
+    "linked hard": lambda path: path.with_name("0.pcap").hardlink_to(path),
+    "restored": write_again,
+    "renamed": lambda path: path.rename(path.with_name("0.pcap")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("form", ["plain", "packed"])
+def test_a_capture_that_was_read_is_not_read_again(streamed: Streamed, form: str, change: str) -> None:
+    """Though its connections are over, so that nothing else would tell that its packets come again."""
+    streamed.put("a.pcap", b"".join(halves()))
+    later_one = later(streamed.captures)
+    path = streamed.captures / "a.pcap"
+    if form == "packed":
+        pack(path)
+        path = path.with_name("a.pcap.gz")
+    before = streamed.go_on()
+    streamed.put("b.pcap", later_one)
+    streamed.go_on()
+    CHANGES[change](path)
+    manifest = streamed.go_on(is_finished=True)
+    assert len(manifest.inputs) == 2
+    assert [each.damage for each in manifest.inputs] == ["", ""]
+    extra = indices.index_of(streamed.captures / "b.pcap", cache=False).packets
+    assert sum(each.packets for each in manifest.inputs) == before.inputs[0].packets + extra
+    rows = reference.rows(streamed.tables, "frames")
+    assert len({(row["connection"], row["n"]) for row in rows}) == len(rows) == manifest.rows("frames")
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_is_renamed_while_one_looks(
+    streamed: Streamed, is_replaced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = streamed.put("a.pcap", b"".join(halves()))
+    streamed.go_on()
+    streamed.put("b.pcap", later(streamed.captures))
+
+    def listed(folder: Path, tell: Callable[[str], None]) -> list[Path]:
+        paths = sorted(folder.iterdir())
+        if path.exists():
+            path.rename(path.with_name("a.pcap.1"))
+        if is_replaced:
+            path.write_bytes((CAPTURES / "sbp/mixed_noise.pcap").read_bytes())
+        return paths
+
+    with monkeypatch.context() as patched:
+        patched.setattr(following, "files_in", listed)
+        streamed.go_on()
+    check(streamed, leaves_out="batch first_file last_file")
+
+
+def test_one_that_is_written_anew_while_it_is_read(streamed: Streamed) -> None:
+    """Its batch is made anew, of what there is: nothing of two captures is taken for one."""
+    path = streamed.put("ring.pcap", b"".join(halves()))
+    sound = b"".join(halves("sbp/mixed_noise.pcap"))
+
+    def overwrite(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
+        told = read_here(task, stretches, floor_ns, root)
+        if path.read_bytes() != sound:
+            path.write_bytes(sound)
+        return told
+
+    streamed.engine = overwrite
+    manifest = streamed.go_on(is_finished=True)
+    assert [each.packets for each in manifest.inputs] == [0, indices.index_of(path).packets]
+    (told,) = streamed.told
+    assert "was written anew: " in told
+    assert {Path(row["first_file"]).name for row in reference.rows(streamed.tables, "frames")} == {"ring.pcap"}
+    assert manifest.rows("frames") == check(streamed).rows("frames")
+
+
+def test_half_a_packed_capture_is_gone_on_with(streamed: Streamed) -> None:
+    data = gzip.compress(b"".join(halves()))
+    streamed.put("a.pcap.gz", data[: len(data) // 2])
+    half = streamed.go_on()
+    assert 0 < half.inputs[0].packets < 173
+    assert half.inputs[0].damage
+    streamed.put("a.pcap.gz", data[len(data) // 2 :])
+    manifest = check(streamed)
+    assert [(each.packets, each.damage) for each in manifest.inputs] == [(173, "")]
+
+
+def test_damage_that_was_mended_is_none(streamed: Streamed) -> None:
+    first, second = halves()
+    path = streamed.put("a.pcap", first)
+    whole = index_of(path, cache=False).end
+    path.write_bytes(first[:whole] + b"\xff" * 4096)
+    assert streamed.go_on().inputs[0].damage
+    path.write_bytes(first + second)
+    assert check(streamed).inputs[0].damage == ""
+
+
+def test_a_folder_that_cannot_be_looked_into(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    listdir = os.listdir
+
+    def refuse(path: Path) -> list[str]:
+        if path == streamed.captures:
+            raise PermissionError(13, "Permission denied")
+        return listdir(path)
+
+    streamed.put("a.pcap", halves()[0])
+    monkeypatch.setattr(os, "listdir", refuse)
+    with pytest.raises(UsageError, match="captures cannot be looked into: Permission denied"):
+        streamed.go_on()
+
+
+def test_a_file_that_cannot_be_read_is_among_the_inputs(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = streamed.put("a.pcap", b"".join(halves()))
+
+    def refuse(path: Path, **options: Any) -> Any:
+        raise CaptureError(str(path), "no", offset=0) from PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(following, "index_of", refuse)
+        streamed.put("b.pcap", halves("sbp/mixed_noise.pcap")[0])
+        assert streamed.go_on().inputs == ()
+    path.chmod(0o600)
+    assert check(streamed).inputs[0].packets == 173
+    assert streamed.told[0] == f"{path} left out: cannot be read: Permission denied"
+
+
 # -- what goes wrong -----------------------------------------------------------------------------------------------
 
 
@@ -301,6 +450,62 @@ def test_one_that_died_at_its_very_beginning_begins_again(streamed: Streamed) ->
     streamed.tables.mkdir()
     (streamed.tables / f"{MANIFEST}.part").write_text('{"inp')
     assert check(streamed).batches == 2
+
+
+def test_one_that_is_stopped_at_the_commit_leaves_a_batch_that_is_done(
+    streamed: Streamed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Politely: what is done on the way out must not undo it."""
+    streamed.put("a.pcap", b"".join(halves()))
+    replace = Path.replace
+
+    def stopped(path: Path, target: Path) -> Path:
+        place = replace(path, target)
+        if target.parent.name == "commits":
+            raise KeyboardInterrupt
+        return place
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            streamed.go_on()
+    assert check(streamed).batches == 2
+
+
+def test_a_start_that_was_refused_ties_nothing(streamed: Streamed, tmp_path: Path) -> None:
+    streamed.put("a.pcap", b"".join(halves()))
+    right, streamed.tables = streamed.tables, tmp_path / "wrong"
+    streamed.tables.mkdir()
+    (streamed.tables / "mine.txt").touch()
+    with pytest.raises(UsageError, match="holds what no run of wiretool pipeline has written"):
+        streamed.go_on()
+    streamed.tables = right
+    assert check(streamed).batches == 2
+
+
+def test_the_tables_of_a_stream_are_not_replaced(streamed: Streamed) -> None:
+    path = streamed.put("a.pcap", b"".join(halves()))
+    streamed.go_on()
+    with pytest.raises(UsageError, match="holds the tables of a stream, which goes on with them"):
+        run_local(Job([path], streamed.tables), lambda note: None, lambda step: None)
+    check(streamed)
+
+
+def test_tables_that_somebody_has_replaced_are_left_alone(streamed: Streamed) -> None:
+    path = streamed.put("a.pcap", halves()[0])
+    streamed.go_on()
+    streamed.put("a.pcap", halves()[1])
+
+    def replace(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
+        told = read_here(task, stretches, floor_ns, root)
+        shutil.rmtree(streamed.tables)
+        run_local(Job([path], streamed.tables), lambda note: None, lambda step: None)
+        return told
+
+    streamed.engine = replace
+    with pytest.raises(UsageError, match="has got the tables of another run or stream meanwhile: begin anew"):
+        streamed.go_on()
+    assert read_manifest(streamed.tables).batches == 0
 
 
 STEPS = ["in the batch", "before the commit", "after the commit", "in mid-publishing", "before the manifest"]
@@ -386,9 +591,9 @@ def test_a_connection_that_is_silent_for_long_is_over(streamed: Streamed) -> Non
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"splits": 2}, "was begun with --splits 1, not 2: go on with that, or give another checkpoint"),
-        ({"protocol": "sbp"}, "was begun with --protocol auto, not sbp"),
-        ({"ports": {9090: "sbp"}}, "was begun with --port {}, not {'9090': 'sbp'}"),
+        ({"splits": 2}, "was begun with --splits 1, not with --splits 2: go on with that, or give another checkpoint"),
+        ({"protocol": "sbp"}, "was begun with --protocol auto, not with --protocol sbp"),
+        ({"ports": {9090: "sbp"}}, "was begun without --port, not with --port 9090=sbp"),
     ],
 )
 def test_a_stream_goes_on_as_it_was_begun(streamed: Streamed, change: dict[str, Any], says: str) -> None:

@@ -29,7 +29,9 @@ class SqlEngine(StrEnum):
 
 TablesArgument = Annotated[
     Path,
-    typer.Argument(metavar="TABLES", show_default=False, parser=path_from, help="a folder that pipeline run has made"),
+    typer.Argument(
+        metavar="TABLES", show_default=False, parser=path_from, help="a folder that pipeline run or stream has made"
+    ),
 ]
 
 

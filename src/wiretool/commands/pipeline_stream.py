@@ -58,7 +58,7 @@ def stream(
     port: PortNames = None,
     events: Events = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="exit code 3 where a capture is damaged or there is a problem")
+        bool, typer.Option("--strict", help="with --once: exit code 3 where a capture is damaged or there is a problem")
     ] = False,
 ) -> None:
     """Make Parquet tables of captures while they are written, batch by batch, each exactly once.
@@ -68,7 +68,19 @@ def stream(
     from wiretool.commands.streaming import Wishes, run_stream_command
 
     wishes = Wishes(
-        folder, output, checkpoint, once, finish, interval, idle, delay, protocol, ports_from(port), events, splits or 0
+        folder,
+        output,
+        checkpoint,
+        once,
+        finish,
+        strict,
+        interval,
+        idle,
+        delay,
+        protocol,
+        ports_from(port),
+        events,
+        splits or 0,
     )
     chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
-    raise typer.Exit(run_stream_command(wishes, chosen.value, master, is_strict=strict))
+    raise typer.Exit(run_stream_command(wishes, chosen.value, master))

@@ -48,9 +48,10 @@ class Notes:
             tell(text)
 
     def end(self) -> None:
-        """Say what was not told."""
+        """Say how much was not told; then begin anew."""
         if self._count > NOTES_MAX:
             tell(f"and {self._count - NOTES_MAX:,} more notes like these")
+        self._count = 0
 
 
 def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: str, master: str) -> int:

@@ -31,6 +31,7 @@ class Wishes:
     checkpoint: Path
     is_once: bool
     is_finished: bool
+    is_strict: bool
     interval: str
     idle: str
     delay: str
@@ -40,25 +41,24 @@ class Wishes:
     splits: int
 
 
-def run_stream_command(wishes: Wishes, engine: str, master: str, *, is_strict: bool) -> int:
+def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     """Make tables until there is no more or somebody stops it; the exit code."""
     from wiretool.pipeline.layout import FRAMES
     from wiretool.pipeline.stream.run import Ears, run_stream
 
     job = _job(wishes, engine, master)
-    teller, notes = _Teller(), Notes()
+    teller = _Teller()
     with (
         stoppable("wiretool.pipeline.stream.local"),
         told_when_stopped(teller.so_far),
         _engine(engine, master) as make,
     ):
-        manifest = run_stream(job, make, Ears(tell, notes, teller))
-    notes.end()
+        manifest = run_stream(job, make, Ears(tell, teller.notes, teller))
     if manifest.open:
         over = f"{manifest.connections:,} connections are over, and more may come of {manifest.open:,}"
         tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}: {over}")
-        return unsound(manifest) if is_strict else 0
-    return told_of(manifest, wishes.output, is_strict=is_strict)
+        return unsound(manifest) if wishes.is_strict else 0
+    return told_of(manifest, wishes.output, is_strict=wishes.is_strict)
 
 
 def _job(wishes: Wishes, engine: str, master: str) -> "StreamJob":
@@ -68,6 +68,8 @@ def _job(wishes: Wishes, engine: str, master: str) -> "StreamJob":
 
     if master and engine != "spark":
         raise UsageError("--master is Spark's: give --engine spark with it")
+    if wishes.is_strict and not wishes.is_once:
+        raise UsageError("--strict is for --once: it says what the exit code is when it has ended")
     if wishes.is_finished and not wishes.is_once:
         raise UsageError("--finish is for --once: a stream that goes on leaves open what is open")
     protocols_like(wishes.protocol)
@@ -103,9 +105,11 @@ class _Teller:
 
     def __init__(self) -> None:
         self._batches = 0
+        self.notes = Notes()
 
     def __call__(self, made: "Made") -> None:
         self._batches += 1
+        self.notes.end()
         behind_s = time.time() - made.newest_ns / 1e9
         behind = f", {behind_s:.1f} s behind its last packet" if 0 <= behind_s < LIVE_S else ""
         tell(
@@ -115,4 +119,5 @@ class _Teller:
 
     def so_far(self) -> str:
         """What there is when it is stopped."""
-        return f"{self._batches:,} batches were made, and are in the tables; the same command goes on"
+        made = "1 batch was" if self._batches == 1 else f"{self._batches:,} batches were"
+        return f"{made} made since it was started, the tables are whole; the same command goes on"

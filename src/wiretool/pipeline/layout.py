@@ -168,7 +168,7 @@ def read_manifest(root: Path) -> Manifest:
     except OSError as err:
         raise UsageError(
             f"{root} holds no tables of wiretool pipeline ({MANIFEST}: {err.strerror}); "
-            "make some with `wiretool pipeline run CAPTURES -o TABLES`"
+            "make some with `wiretool pipeline run CAPTURES -o TABLES`, or stream"
         ) from err
     try:
         manifest = msgspec.json.decode(data, type=Manifest)

@@ -96,6 +96,8 @@ def check_root(root: Path, inputs: Sequence[Path]) -> None:
             f"{root} holds what no run of wiretool pipeline has written (it has no {MANIFEST} of ours): "
             "tables go into a new or empty folder, or replace those of an earlier run"
         )
+    if not is_empty and read_manifest(root).stream:
+        raise UsageError(f"{root} holds the tables of a stream, which goes on with them: give another folder")
 
 
 def _why_it_stays(place: Path) -> str:

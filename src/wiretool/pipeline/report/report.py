@@ -60,7 +60,11 @@ def report_on(root: Path, times: Times, top: int) -> Report:
 
 def _report(tables: Tables, times: Times, top: int) -> Report:
     figures = [_figure(tables, question, top) for question in QUESTIONS]
-    ((first_ns, last_ns),) = tables.database.execute("SELECT min(first_ns), max(last_ns) FROM gold.totals").fetchall()
+    # Connections that are not over have frames, and no total yet.
+    ((first_ns, last_ns),) = tables.database.execute(
+        """SELECT min(first_ns), max(last_ns)
+        FROM (FROM gold.totals SELECT first_ns, last_ns UNION ALL FROM frames SELECT min(time_ns), max(time_ns))"""
+    ).fetchall()
     course = _course(tables, figures)
     return Report(tables.root, tables.manifest, times, first_ns, last_ns, with_leads(tables, figures), course)
 

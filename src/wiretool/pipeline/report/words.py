@@ -60,7 +60,9 @@ def subtitle_of(report: Report) -> str:
     if report.first_ns is None or report.last_ns is None:
         return f"{where}, nothing in that time"
     span = span_text(report.last_ns - report.first_ns)
-    return f"{where}, {span} from {moment_text(report.first_ns)} UTC"
+    still = report.manifest.open
+    is_open = f"; connections that may still be open: {still:,}" if still else ""
+    return f"{where}, {span} from {moment_text(report.first_ns)} UTC{is_open}"
 
 
 def damage_of(report: Report) -> Iterator[tuple[str, str]]:

@@ -97,6 +97,10 @@ class Checkpoint:
             self.last = commit
             self.clear()
 
+    def is_done(self, batch: int) -> bool:
+        """Whether the commit of a batch is there, also where nobody could be told any more."""
+        return self._path(batch).exists()
+
     def clear(self) -> None:
         """Remove what no commit that holds names."""
         kept = {name for names in self.last.states for name in names}
@@ -153,8 +157,10 @@ def _check_folder(root: Path) -> None:
 
 def _same(path: Path, stream: Stream, parts: int) -> Stream:
     """The stream that is noted, which has to be this one; or this one, noted now."""
-    if not path.exists():
-        stream = msgspec.structs.replace(stream, parts=stream.parts or parts)
+    has_begun = any((path.parent / COMMITS).iterdir())
+    if not has_begun:  # without a batch it is as good as a new one
+        name = _decoded(path, Stream).id if path.exists() else stream.id
+        stream = msgspec.structs.replace(stream, parts=stream.parts or parts, id=name)
         with refused(path):
             part_of(path).write_bytes(msgspec.json.encode(stream))
             part_of(path).replace(path)
@@ -163,19 +169,33 @@ def _same(path: Path, stream: Stream, parts: int) -> Stream:
     anew = "give another checkpoint and other tables to begin anew"
     if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
         raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {anew}")
-    for name, was, now in _wishes(noted, stream):
+    for was, now in _wishes(noted, stream):
         if was != now:
-            raise UsageError(f"{path.parent} was begun with {name} {was}, not {now}: go on with that, or {anew}")
+            raise UsageError(f"{path.parent} was begun {was}, not {now}: go on with that, or {anew}")
     return noted
 
 
-def _wishes(noted: Stream, stream: Stream) -> Iterator[tuple[str, Any, Any]]:
-    yield "the folder", noted.folder, stream.folder
-    yield "the tables", noted.tables, stream.tables
-    if stream.parts:
-        yield "--splits", noted.parts, stream.parts
-    for name in sorted({*noted.options, *stream.options}):
-        yield f"--{name}", noted.options.get(name), stream.options.get(name)
+def _wishes(noted: Stream, stream: Stream) -> Iterator[tuple[str, str]]:
+    """What must be the same, as it is said of both."""
+    for name in ("folder", "tables"):
+        yield f"with the {name} {getattr(noted, name)}", f"with the {name} {getattr(stream, name)}"
+    if stream.parts:  # otherwise it is not said
+        yield f"with --splits {noted.parts}", f"with --splits {stream.parts}"
+    for said in (_protocol, _ports, _events):
+        yield said(noted.options), said(stream.options)
+
+
+def _protocol(options: Mapping[str, Any]) -> str:
+    return f"with --protocol {options['protocol']}"
+
+
+def _ports(options: Mapping[str, Any]) -> str:
+    pairs = [f"--port {port}={protocol}" for port, protocol in options["port"].items()]
+    return f"with {' '.join(pairs)}" if pairs else "without --port"
+
+
+def _events(options: Mapping[str, Any]) -> str:
+    return "with --events" if options["events"] else "without --events"
 
 
 def _decoded(path: Path, kind: type[Any]) -> Any:

@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from wiretool.capture.index import FileIndex, Joint, extended, index_of, is_continued
+from wiretool.capture.index import HEAD_BYTES, FileIndex, Joint, extended, index_of, is_continued
 from wiretool.capture.seals import seal_of
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.inputs import UNREADABLE, files_in, name_of, unpack
@@ -32,13 +32,15 @@ class Followed(msgspec.Struct):
     name: str
     path: bytes
     index: FileIndex
-    #: What tells all that is known of it from other files (see `seals`): inodes and names are used again.
+    #: What tells so many of its bytes, those that are known, from other files (see `seals`): inodes and names are used
+    #: again. Of a packed capture they are those of the copy.
     seal: str = ""
+    sealed: int = 0
     #: Up to there it was read, in batches that are done.
     since: Joint = _START
     #: A packed capture is read from a copy, which is called so in the folder for them.
     copy: str = ""
-    #: Nothing more comes of it: it was taken away, or written anew.
+    #: It is not there any more, or what is there is another one.
     is_over: bool = False
     damage: str = ""
 
@@ -46,6 +48,11 @@ class Followed(msgspec.Struct):
     def has_more(self) -> bool:
         """Whether there are packets that were not read."""
         return self.since.number < self.index.tail.number
+
+    @property
+    def has_packets(self) -> bool:
+        """Whether there is more of it than a head."""
+        return self.index.tail.number > 1 and self.sealed > 0
 
     @property
     def input(self) -> Input:
@@ -84,6 +91,9 @@ class Following:
         #: Files that are no captures, cannot be read or are not whole: as they were when that was found, and when.
         self._others: dict[Path, tuple[Stamp, float]] = {}
         self._told: set[Path] = set()
+        self._no_captures: list[Path] = []
+        #: Why files cannot be read.
+        self._unread: dict[Path, str] = {}
         #: When each capture grew last, by its path.
         self._grown_s: dict[bytes, float] = {}
         #: Where each file is now, by its inode.
@@ -98,18 +108,34 @@ class Following:
         """Where it is read."""
         return self._copies / capture.copy if capture.copy else Path(os.fsdecode(capture.path))
 
-    def look(self) -> bool:
-        """Look at what is there now; whether anything is new. UsageError where the folder is gone."""
-        if not self._folder.is_dir():
-            raise UsageError(f"{self._folder} is no folder, or is not there any more: give one that captures come into")
+    @property
+    def inputs(self) -> list[Input]:
+        """Them as the manifest has them, and those that cannot be read."""
+        unread = [Input(name_of(path), 0, 0, 0, damage=damage) for path, damage in sorted(self._unread.items())]
+        return [*(each.input for each in self.captures), *unread]
+
+    def look(self) -> None:
+        """Look at what is there now. UsageError where the folder is gone, or cannot be read."""
+        try:
+            os.listdir(self._folder)
+        except OSError as err:
+            raise UsageError(f"{self._folder} cannot be looked into: {reason(err)}") from err
         known = {each.path: each for each in self.captures if not each.is_over}
-        stats = dict(_stats_of(files_in(self._folder, _say_nothing)))
+        stats = _stats_of(files_in(self._folder, _say_nothing), known.keys())
         self._places = {stat.st_ino: path for path, stat in stats.items()}
-        news = [self._look_at(path, stat, known.get(os.fsencode(path))) for path, stat in stats.items()]
+        for path, stat in stats.items():
+            self._look_at(path, stat, known.get(os.fsencode(path)))
         for key, each in known.items():
             if key == each.path and Path(os.fsdecode(key)) not in stats:
                 self._let_go(each, "is not there any more")
-        return any(news)
+        self._tell_others()
+
+    def is_as_planned(self, places: Iterable[int]) -> bool:
+        """Whether the captures with these places are still what they were, as far as they are there."""
+        captures = [self.captures[place] for place in places]
+        return all(
+            each.copy or not self.path_of(each).exists() or _is_same(each, self.path_of(each)) for each in captures
+        )
 
     def reached_ns(self, silence_s: float) -> int | None:
         """Up to which turn there are all captures that grew in the last seconds; None where none did."""
@@ -121,78 +147,104 @@ class Following:
         ]
         return min(reached, default=None)
 
-    def forget_copies(self) -> None:
-        """Remove the copies of packed captures that were read."""
-        for each in self.captures:
-            if each.copy and not each.has_more:
-                self.path_of(each).unlink(missing_ok=True)
-
-    def _look_at(self, path: Path, stat: os.stat_result, known: Followed | None) -> bool:
+    def _look_at(self, path: Path, stat: os.stat_result, known: Followed | None) -> None:
         try:
             if known is not None:
-                return self._go_on(path, known, stat)
-            return not self._is_left_out(path, stat) and self._begin(path, stat)
+                self._go_on(path, known, stat)
+            elif not self._is_left_out(path, stat):
+                self._begin(path, stat)
         except CaptureError as err:
             self._leave_out(path, stat, err)
-            return False
 
-    def _go_on(self, path: Path, known: Followed, stat: os.stat_result) -> bool:
+    def _go_on(self, path: Path, known: Followed, stat: os.stat_result) -> None:
         """Look at a capture again, if it has changed."""
         index = known.index
         if (index.inode, index.size, index.mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns):
-            return False
-        if known.copy or not _is_same(path, known):
-            elsewhere = self._places.get(index.inode, path)
-            if elsewhere != path and _is_same(elsewhere, known):
-                known.path = os.fsencode(elsewhere)
-            else:
-                self._let_go(known, "was written anew")
-            return self._begin(path, stat)
-        known.index = extended(path, index, every_bytes=JOINT_BYTES)
-        known.seal = seal_of(path, known.index.end)
-        self._grown_s[known.path] = time.monotonic()
-        self._note_damage(known)
-        return True
+            return
+        if not known.copy and _is_same(known, path):
+            self._extend(known, path, stat)
+            return
+        elsewhere = self._places.get(index.inode, path)
+        if elsewhere != path and not known.copy and _is_same(known, elsewhere):
+            known.path = os.fsencode(elsewhere)
+        elif not known.copy:
+            self._let_go(known, "was written anew")
+        self._begin(path, stat)
 
-    def _begin(self, path: Path, stat: os.stat_result) -> bool:
-        """Follow a capture from now on, unless it is one that has another name now."""
+    def _extend(self, known: Followed, path: Path, stat: os.stat_result) -> None:
+        """Take in what has come to a capture, which may be another file with the same bytes by now."""
+        known.path, known.copy, known.is_over = os.fsencode(path), "", False
+        same = replace(known.index, inode=stat.st_ino, size=known.index.end, is_packed=False)
+        known.index = extended(path, same, every_bytes=JOINT_BYTES)
+        self._note(known, path)
+
+    def _begin(self, path: Path, stat: os.stat_result) -> None:
+        """Follow a capture from now on, unless it is one that was elsewhere."""
         index = index_of(path, every_bytes=JOINT_BYTES, cache=False, is_growing=True)
         if not index.kind:
-            return False
-        if (renamed := self._renamed(path, index)) is not None:
-            renamed.path = os.fsencode(path)
-            return self._go_on(path, renamed, stat)
-        capture = Followed(name_of(path), os.fsencode(path), index, seal_of(path, index.end))
-        if index.is_packed and not self._unpack(path, stat, capture):
-            return False
-        self.captures.append(capture)
-        self._grown_s[capture.path] = time.monotonic()
-        self._note_damage(capture)
-        return True
+            return
+        if index.is_packed:
+            self._begin_packed(path, stat, index)
+        elif (known := self._recognised(path)) is not None and self._may_be(known, path):
+            self._extend(known, path, stat)
+        else:
+            self._add(Followed(name_of(path), os.fsencode(path), index), path)
 
-    def _renamed(self, path: Path, index: FileIndex) -> Followed | None:
-        """The capture that this file is, if it had another name or was found under this one in passing."""
+    def _begin_packed(self, path: Path, stat: os.stat_result, index: FileIndex) -> None:
+        """Make a copy that is not packed; not where the rest of it may still come."""
+        name = f"capture-{len(self.captures):08d}-{stat.st_mtime_ns}"
+        copy = self._copies / name
+        damage = unpack(path, copy)
+        if damage and self._is_patient and not self._has_settled(path, stat):
+            copy.unlink(missing_ok=True)
+            return
+        plain = index_of(copy, every_bytes=JOINT_BYTES, cache=False)
+        here = replace(plain, size=index.size, mtime_ns=index.mtime_ns, inode=index.inode, damage=damage)
+        known = self._recognised(copy)
+        if known is None:
+            self._add(Followed(name_of(path), os.fsencode(path), here, copy=name), copy)
+        elif not self._may_be(known, path):
+            self._others[path] = _stamp(stat), time.monotonic()
+            self._tell_once(path, f"{path} left out: it is {known.name}, packed")
+            copy.unlink(missing_ok=True)
+        else:
+            known.path, known.copy, known.is_over, known.index = os.fsencode(path), name, False, here
+            known.read_to(known.since)
+            self._note(known, copy)
+
+    def _add(self, capture: Followed, path: Path) -> None:
+        self.captures.append(capture)
+        self._note(capture, path)
+
+    def _note(self, capture: Followed, path: Path) -> None:
+        """What there is to be known of a capture after a look at it, or at its copy."""
+        capture.sealed = capture.index.end
+        capture.seal = seal_of(path, capture.sealed)
+        self._grown_s[capture.path] = time.monotonic()
+        if capture.damage != capture.index.damage and capture.index.damage:
+            self._tell(f"{capture.name} is damaged, what is sound before is taken: {capture.index.damage}")
+        capture.damage = capture.index.damage
+        self._unread.pop(Path(os.fsdecode(capture.path)), None)
+
+    def _recognised(self, path: Path) -> Followed | None:
+        """The capture of which these are the first bytes, also of one that is not there any more."""
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
         for each in self.captures:
-            if not each.is_over and each.index.inode == index.inode and _is_same(path, each):
-                before = Path(os.fsdecode(each.path))
-                if before == path or not before.exists() or before.stat().st_ino != index.inode:
-                    return each
+            if each.index.head == head[: len(each.index.head)] and each.has_packets and _is_same(each, path):
+                return each
         return None
 
-    def _unpack(self, path: Path, stat: os.stat_result, capture: Followed) -> bool:
-        """Make the copy of a packed capture; not where the rest of it may still come."""
-        capture.copy = f"capture-{len(self.captures):08d}"
-        copy = self._copies / capture.copy
-        capture.damage = unpack(path, copy)
-        if capture.damage and self._is_patient and not self._has_settled(path, stat):
-            copy.unlink(missing_ok=True)
-            return False
-        index = index_of(copy, every_bytes=JOINT_BYTES, cache=False)
-        was = capture.index
-        capture.index = replace(index, size=was.size, mtime_ns=was.mtime_ns, inode=was.inode, head=was.head)
-        if capture.damage:
-            self._tell_damage(capture)
-        return True
+    def _may_be(self, known: Followed, path: Path) -> bool:
+        """Whether a file with the bytes of a capture is that one: it is not where it was any more."""
+        return os.fsencode(path) == known.path or not self._is_there(known)
+
+    def _is_there(self, known: Followed) -> bool:
+        """Whether a capture still is where it was, packed or not."""
+        path = Path(os.fsdecode(known.path))
+        if known.copy:
+            return path.exists()
+        return path.exists() and _is_same(known, path)
 
     def _has_settled(self, path: Path, stat: os.stat_result) -> bool:
         stamp, since = self._others.get(path, (None, 0.0))
@@ -209,16 +261,8 @@ class Following:
 
     # -- what is told --------------------------------------------------------------------------------------------------
 
-    def _note_damage(self, capture: Followed) -> None:
-        if capture.index.damage and not capture.damage:
-            capture.damage = capture.index.damage
-            self._tell_damage(capture)
-
-    def _tell_damage(self, capture: Followed) -> None:
-        self._tell(f"{capture.name} is damaged, what is sound before is taken: {capture.damage}")
-
     def _let_go(self, capture: Followed, why: str) -> None:
-        """Nothing more comes of a capture; what was not read of it is lost, unless there is a copy."""
+        """A capture is not there; what was not read of it is lost unless it comes again, or there is a copy."""
         capture.is_over = True
         if capture.has_more and not capture.copy:
             lost = capture.index.tail.number - capture.since.number
@@ -227,24 +271,48 @@ class Following:
             capture.index = replace(capture.index, tail=capture.since)
 
     def _leave_out(self, path: Path, stat: os.stat_result, err: CaptureError) -> None:
-        """Tell once why a file is not taken; it is looked at again when it has changed."""
+        """Note why a file is not taken; it is looked at again when it has changed."""
         self._others[path] = _stamp(stat), time.monotonic()
         cause = err.__cause__
-        if path not in self._told and not isinstance(cause, FileNotFoundError):
+        if isinstance(cause, FileNotFoundError):
+            return
+        if isinstance(cause, OSError):
+            self._unread[path] = UNREADABLE + reason(cause)
+            self._tell_once(path, f"{path} left out: {self._unread[path]}")
+        elif path not in self._told:
             self._told.add(path)
-            self._tell(f"{path} left out: {UNREADABLE + reason(cause) if isinstance(cause, OSError) else 'no capture'}")
+            self._no_captures.append(path)
+
+    def _tell_others(self) -> None:
+        """Tell of the files that were found to be no captures."""
+        others, self._no_captures = self._no_captures, []
+        if others:
+            count = len(others) - 1
+            more = f" and {count} other file" + "s" * (count > 1) if count else ""
+            self._tell(f"{others[0]}{more} left out: no capture" + "s" * bool(count))
+
+    def _tell_once(self, path: Path, text: str) -> None:
+        if path not in self._told:
+            self._told.add(path)
+            self._tell(text)
 
 
-def _is_same(path: Path, known: Followed) -> bool:
-    """Whether a file is the capture that is known, as it was or with more behind it. CaptureError as `is_continued`."""
-    return is_continued(path, known.index) and seal_of(path, known.index.end) == known.seal
+def _is_same(known: Followed, path: Path) -> bool:
+    """Whether a file is that capture, as it was or with more behind it. CaptureError where it cannot be read."""
+    if not known.has_packets:  # heads are all alike
+        return is_continued(path, known.index)
+    return seal_of(path, known.sealed) == known.seal
 
 
-def _stats_of(paths: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files that are still there, in their order."""
-    for path in sorted(path.absolute() for path in paths):
+def _stats_of(paths: Iterable[Path], known: Collection[bytes]) -> dict[Path, os.stat_result]:
+    """The files that are still there, by path, each once; of several names of a file the one that is known."""
+    stats: dict[Path, os.stat_result] = {}
+    for path in paths:
         with suppress(OSError):  # taken away just now
-            yield path, path.stat()
+            stats[path.absolute()] = path.stat()
+    by_name = sorted(stats, key=lambda path: (os.fsencode(path) not in known, path.is_symlink(), path))
+    once = {(stats[path].st_dev, stats[path].st_ino): path for path in reversed(by_name)}
+    return {path: stats[path] for path in sorted(once.values())}
 
 
 def _stamp(stat: os.stat_result) -> Stamp:

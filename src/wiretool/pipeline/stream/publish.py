@@ -27,6 +27,7 @@ class Published:
         self._root = root = job.root
         if (root / MANIFEST).exists() and read_manifest(root).stream == stream.id:
             self.manifest = read_manifest(root)
+            self._written = self._stat()
             return
         if (root / MANIFEST).exists():
             raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
@@ -37,6 +38,7 @@ class Published:
         with refused(root):
             root.mkdir(parents=True, exist_ok=True)
         write_manifest(root, self.manifest)
+        self._written = self._stat()
 
     def clear(self, but: str) -> None:
         """Remove what batches have left that were not done."""
@@ -53,6 +55,7 @@ class Published:
         """Put a batch that is done in place, unless it is there. UsageError where the tables before it are missing."""
         if self.has(commit):
             return
+        self._check_own()
         if self.manifest.batches != commit.batch:
             has = f"{self._root} has {self.manifest.batches} batches of the stream, and the checkpoint"
             raise UsageError(f"{has} {commit.batch + 1}: they do not belong together any more; {ANEW}")
@@ -62,7 +65,19 @@ class Published:
                 self._put(staging / name, self._root / name / batch_folder(commit.batch))
         self.manifest = self._with(commit, inputs)
         write_manifest(self._root, self.manifest)
+        self._written = self._stat()
         remove_folder(staging)
+
+    def _check_own(self) -> None:
+        """UsageError where somebody else has put tables there meanwhile."""
+        if self._stat() != self._written and read_manifest(self._root).stream != self.manifest.stream:
+            raise UsageError(f"{self._root} has got the tables of another run or stream meanwhile: {ANEW}")
+
+    def _stat(self) -> tuple[int, int]:
+        """Another one where the manifest is not the one that was written here."""
+        with refused(self._root):
+            stat = (self._root / MANIFEST).stat()
+        return stat.st_ino, stat.st_mtime_ns
 
     def _put(self, new: Path, place: Path) -> None:
         place.parent.mkdir(exist_ok=True)

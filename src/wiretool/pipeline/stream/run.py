@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
@@ -28,7 +30,7 @@ from wiretool.pipeline.stream.plan import BATCH_BYTES, Plan, Stretch, overlap, p
 from wiretool.pipeline.stream.publish import Published, in_batch
 from wiretool.sinks.arrow.files import refused
 
-#: How often the folder is looked at, at least; and how often a batch is tried again of which captures were taken away.
+#: The least time between two looks at the folder; how often a batch is made anew whose captures were taken away.
 LOOK_S = 0.25
 TRIES = 3
 #: After so much packet time nothing is sent again of a connection that has ended: twice the longest life of a segment.
@@ -60,7 +62,7 @@ class StreamJob:
 
 
 class Made(NamedTuple):
-    """A batch: its number, what it took and came to, and how far behind its newest packet it was in place, in ns."""
+    """A batch: its number, what it took and came to, the latest turn that it took, and how long it was made."""
 
     batch: int
     packets: int
@@ -117,7 +119,7 @@ class _Run:
         self._published = Published(job.job, checkpoint.stream, job.engine)
         self._published.clear(last.staging)
         if last.batch >= 0:
-            self._published.publish(last, [each.input for each in last.captures])
+            self._published.publish(last, self._following.inputs)
             self._published.clear("")
         checkpoint.clear()
         self._has_taps = last.has_taps
@@ -180,14 +182,15 @@ class _Run:
         checkpoint, following, last = self._checkpoint, self._following, self._checkpoint.last
         packets, size = plan.packets(following.captures), plan.bytes(following.captures)
         token = f"{last.batch + 1:08d}-{uuid.uuid4().hex[:12]}"
-        with self._staging(token) as staging:
+        with self._staging(last.batch + 1, token) as staging:
             told = self._engine(self._task(token, silence), list(plan.stretches(following)), last.turn_ns, staging)
+            if not following.is_as_planned(plan.until):
+                raise CaptureError(str(self._job.folder), "a capture was written anew while it was read", offset=0)
             for place, joint in plan.until.items():
                 following.captures[place].read_to(joint)
             commit = self._commit(staging.name, told, max(plan.turn_ns, last.turn_ns))
             checkpoint.commit(commit)
-            self._published.publish(commit, [each.input for each in following.captures])
-        following.forget_copies()
+            self._published.publish(commit, following.inputs)
         for note in (note for each in told for note in each.done.notes):
             self._ears.note(note)
         frames = sum(file.rows for file in commit.tables.get(FRAMES, ()))
@@ -195,15 +198,15 @@ class _Run:
         self._ears.made(Made(commit.batch, packets, size, frames, commit.open, newest_ns, time.monotonic() - began))
 
     @contextmanager
-    def _staging(self, token: str) -> Iterator[Path]:
-        """A folder for the tables of a batch; what is left in it at the end is of no use."""
+    def _staging(self, batch: int, token: str) -> Iterator[Path]:
+        """A folder for the tables of a batch; unless that is done, what is in it at the end is of no use."""
         staging = self._job.job.root / f"{STAGING}-{token}"
         with refused(staging):
             staging.mkdir()
         try:
             yield staging
         finally:
-            if self._checkpoint.last.staging != staging.name or self._published.has(self._checkpoint.last):
+            if not self._checkpoint.is_done(batch) or self._published.manifest.batches > batch:
                 remove_folder(staging)
 
     def _task(self, token: str, silence: Silence) -> Task:
@@ -224,7 +227,7 @@ class _Run:
         return Commit(
             batch,
             staging,
-            self._following.captures,
+            [msgspec.structs.replace(each) for each in self._following.captures],
             [each.states for each in told],
             turn_ns,
             self._has_taps,
