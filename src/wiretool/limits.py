@@ -187,6 +187,10 @@ BENCH_DRAIN_S = 60.0
 BENCH_APPEND_BYTES_MAX = 16 * 1024 * 1024 - 64
 #: Bench: users on one connection each; the ports of an address pair are no more.
 BENCH_USERS_MAX = 28_000
+#: Bench: load processes on this machine: each wants a processor of its own, and takes some 80 MB and a second to start.
+BENCH_PROCESSES_MAX = 64
+#: Bench: workers that a master waits for: each is started by hand on some machine, and tells it a few KiB a second.
+BENCH_WORKERS_MAX = 1_000
 #: Bench: exchanges a second that may be asked for.
 BENCH_RATE_MAX = 10_000_000.0
 #: Bench: characters of what a server wrote that are told again.

@@ -170,6 +170,13 @@ def test_a_server_that_dies_in_mid_run_leaves_a_result_and_its_errors(tmp_path: 
     assert append["errors"] == sum(append["error_kinds"].values())
     assert found["seconds"][0]["target_bytes"] > 10_000_000
     assert not found["verification"]["is_on"]
+    why = "the server is gone: no user could connect for 3 s"
+    assert found["cut_short"] == why
+    assert not found["valid"] or stdout.endswith(f"figures are the target's until it was cut short: {why}\n")
+    # What was done counts over the time in which there was a server, not over the three seconds without one.
+    assert re.search(r"^no user had a connection in the last 3(\.\d+)? s, which are in no rate$", stdout, re.MULTILINE)
+    assert found["duration_s"] < found["seconds"][-1]["second"] - 1
+    assert append["per_s"] == pytest.approx(append["count"] / found["duration_s"])
 
 
 def test_users_that_cannot_set_up_say_so_in_one_line(tmp_path: Path) -> None:
@@ -227,6 +234,14 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
         (["--appenders", "0"], "--appenders"),
         (["--web", "192.0.2.1:1"], "--web 192.0.2.1:1: Cannot assign requested address"),
         (["--conditional", "--processes", "2"], "--conditional: one load process has to know"),
+        (["--processes", "65"], "'--processes': Input should be less than or equal to 64"),
+        (["--processes", "1000"], "'--processes': Input should be less than or equal to 64"),
+        (["--expect-workers", "1001", "--master"], "'--expect-workers': Input should be less than or equal to 1000"),
+        (["--worker", "--master"], "--worker and --master: one process is one of them"),
+        (["--worker", "--rate", "5", "--json", "x"], "--rate, --json: a worker is told by its master what to do"),
+        (["--expect-workers", "1"], "--expect-workers goes with --master"),
+        (["--master-address", "127.0.0.1:5557"], "--master-address goes with --master or --worker"),
+        (["--master", "--processes", "2"], "--processes and --master: its workers make the load"),
     ],
 )
 def test_refusals_before_there_is_any_load(arguments: list[str], says: str) -> None:

@@ -4,12 +4,20 @@ import json
 import re
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 from tests.helpers.servers import started, wiretool
+
+from wiretool.commands import benching
+from wiretool.commands.bench_wishes import Spread
+from wiretool.load import children
+from wiretool.load.intervals import Ended, Interval, Orders, Pulse, Ready, Said
+from wiretool.load.plan import Plan
 
 ANY = "127.0.0.1:0"
 SERVE = ("serve", "pravega", "--listen", ANY, "--controller", ANY)
@@ -79,6 +87,8 @@ def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None
     counted = [int(re.search(r"^append +([\d,]+)", text, re.MULTILINE)[1].replace(",", "")) for text, _ in said]  # type: ignore[index]
     assert sum(counted) == append["count"]
     assert all(counted)
+    for worker, (text, told_wrong) in zip(workers, said, strict=True):
+        assert worker.returncode == (1 if "INVALID" in text else 0), told_wrong
     assert report["verification"]["found"] == 0
     assert report["verification"]["checked_events"] >= 2 * append["count"]
     assert set(report["seconds"][1]["generator_cpu"]) == {"load 0", "load 1"}
@@ -99,3 +109,48 @@ def test_a_worker_without_a_master_says_so(tmp_path: Path) -> None:
     ended = wiretool("bench", "--worker", "--master-address", "127.0.0.1:1", timeout_s=120.0)
     assert ended.returncode == 4
     assert ended.stderr == "wiretool: --worker: no master came at 127.0.0.1:1 in 10 s; start it with --master\n"
+
+
+class Saying(children.Load):
+    """A load process that says these things."""
+
+    def __init__(self, said: list[Said]) -> None:
+        self._said = iter(said)
+
+    def order(self, orders: Orders) -> None:
+        """It knows what to say."""
+
+    def next(self) -> Said | None:
+        return next(self._said, None)
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "more", "code"),
+    [
+        (0.0, {}, 0),
+        (0.9, {}, 1),
+        (0.0, {"found": 1, "checked": 5, "findings": ["lost"]}, 1),
+        (0.0, {"failure": "the server is gone"}, 4),
+        (0.9, {"failure": "a KeyError", "has_defect": True}, 70),
+    ],
+)
+def test_a_worker_ends_as_its_own_report_says(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    waited_s: float,
+    more: dict[str, object],
+    code: int,
+) -> None:
+    plan = Plan(protocol="pravega", appenders=1, duration_s=3.0, run="run")
+    pulse = Pulse(worker="load 0", users=1, cpu_s=0.1, waited_s=waited_s, wall_s=1.0)
+    seconds = [Interval(second=second, began_at=float(second), pulse=pulse) for second in range(3)]
+    ended = Ended(worker="load 0", users=1, duration_s=3.0, **more)  # type: ignore[arg-type]
+
+    @contextmanager
+    def load_process() -> Iterator[children.Load]:
+        yield Saying([Ready(worker="load 0", plan=plan, users=1, begins_in_s=0.0), *seconds, ended])
+
+    monkeypatch.setattr(children, "load_process", load_process)
+    monkeypatch.setattr(benching, "wait_for_master", lambda host, port: None)
+    assert benching.run_worker(Spread(master="127.0.0.1:1"), None) == code
+    assert ("INVALID" in capsys.readouterr().out) == (waited_s > 0)

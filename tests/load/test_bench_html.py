@@ -238,3 +238,9 @@ def test_marks_of_axes() -> None:
 def test_a_percentile_curve_ends_at_the_maximum() -> None:
     points = at_nines([(0.5, 10.0), (0.9, 20.0), (1.0, 99.0)], 1.0, 3)
     assert points == [(0.0, 10.0), (0.5, 20.0), (1.0, 99.0)]
+
+
+def test_a_page_of_a_run_that_was_cut_short_says_so_with_its_verdict() -> None:
+    page = html_text(closed(2, cut_short="the server is <gone>"))
+    assert "target&#x27;s until it was cut short: the server is &lt;gone&gt;</div>" in page
+    assert "cut short" not in html_text(closed(2))

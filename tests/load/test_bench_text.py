@@ -77,6 +77,14 @@ def test_a_closed_loop_has_one_row_of_times_for_each_operation() -> None:
     assert lines[-1] == "VALID: the generator kept up, these figures are the target's"
 
 
+def test_a_run_that_was_cut_short_is_not_called_valid_without_saying_so() -> None:
+    result = closed(2, cut_short="the server is gone\x1b")
+    told = "the generator kept up, these figures are the target's until it was cut short: the server is gone"
+    last = result_text(result).splitlines()[-1]
+    assert last.startswith(f"VALID: {told}")
+    assert "\x1b" not in last
+
+
 def test_what_coordinated_omission_hides_is_said_in_one_line() -> None:
     text = result_text(stopped(20))
     rows = [re.split(r"  +", line) for line in text.splitlines()]

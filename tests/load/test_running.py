@@ -123,12 +123,47 @@ def test_a_server_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> 
     ended = played(Session(run="run"), losing, PLAN.on("127.0.0.1", 1))[-1]
     assert isinstance(ended, Ended)
     assert ended.failure == ""  # a third of a second is too short to say so
+    assert ended.absent_s == 0
     long = Plan(protocol="pravega", appenders=1, duration_s=60.0, run="run")
     *_, last, ended = played(Session(run="run"), losing, long)
     assert isinstance(last, Interval)
     assert isinstance(ended, Ended)
     assert ended.failure == "the server is gone: no user could connect for 1 s"
     assert ended.duration_s < 10
+    assert ended.absent_s == pytest.approx(ended.duration_s, abs=0.01)  # it never was there
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_how_long_there_was_no_server_at_the_end_is_told(is_stopped: bool) -> None:
+    session = Session(run="run")
+
+    def losing(session: Session) -> None:
+        session.ready += 1
+        session.connected += 1
+        session.gate.wait()
+        gevent.sleep(0.4)
+        session.connected -= 1
+
+    if is_stopped:  # as by a master, one of whose workers has seen before that the server is gone
+        gevent.spawn_later(2.0, session.end)
+    plan = Plan(protocol="pravega", appenders=1, duration_s=60.0 if is_stopped else 2.0, run="run")
+    ended = played(session, losing, plan)[-1]
+    assert isinstance(ended, Ended)
+    assert (ended.failure, ended.users) == ("", 1)
+    assert ended.duration_s - ended.absent_s == pytest.approx(0.4, abs=0.2)
+    assert 1.9 < ended.duration_s < 10
+
+
+def test_users_that_let_go_as_the_time_is_up_are_no_server_that_is_gone() -> None:
+    def leaving(session: Session) -> None:
+        working(session)
+        session.connected -= 1
+
+    session = Session(run="run")
+    gevent.spawn_later(0.3, session.end)
+    ended = played(session, leaving, Plan(protocol="pravega", appenders=1, duration_s=60.0, run="run"))[-1]
+    assert isinstance(ended, Ended)
+    assert ended.absent_s == 0
 
 
 def test_an_end_before_its_time_keeps_what_was_measured() -> None:

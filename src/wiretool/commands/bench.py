@@ -84,12 +84,18 @@ def bench(
     ] = None,
     web: Annotated[str, typer.Option(metavar="ADDRESS", help="serve Locust's page there while it runs: :8089")] = "",
     processes: Annotated[
-        int, typer.Option(min=1, max=1_000, metavar="N", help="load processes on this machine, sharing the users")
+        int,
+        typer.Option(
+            min=1,
+            max=limits.BENCH_PROCESSES_MAX,
+            metavar="N",
+            help="load processes on this machine, sharing the users",
+        ),
     ] = 1,
     master: Annotated[bool, typer.Option("--master", help="let workers that come to the master make the load")] = False,
     worker: Annotated[bool, typer.Option("--worker", help="be one of a master's load processes")] = False,
     expect_workers: Annotated[
-        int, typer.Option(min=1, max=1_000, metavar="N", help="how many the master waits for")
+        int, typer.Option(min=1, max=limits.BENCH_WORKERS_MAX, metavar="N", help="how many the master waits for")
     ] = 1,
     master_address: Annotated[
         str, typer.Option(metavar="ADDRESS", help="where the master listens, for --master and --worker")
@@ -109,12 +115,13 @@ def bench(
     ] = None,
 ) -> None:
     """Load a server, measure throughput and latency, and check that it kept what it acknowledged."""
-    from wiretool.commands.bench_wishes import Reports, Spread, Wishes
+    from wiretool.commands.bench_wishes import Reports, Spread, Wishes, check_spread, said_in
     from wiretool.commands.benching import run_bench, run_worker
     from wiretool.load.planning import Load
 
     if context.invoked_subcommand is not None:
         return
+    check_spread(said_in(context))
     spread = Spread(processes, master, expect_workers, master_address)
     if worker:
         raise typer.Exit(run_worker(spread, hdr_log))

@@ -1,6 +1,6 @@
 """What `wiretool bench` is asked for: options, held against each other, become a plan and orders."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,8 @@ from wiretool.commands.options import tell
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
+    import typer
+
     from wiretool.load.intervals import Orders
     from wiretool.load.plan import Plan
     from wiretool.load.planning import Load
@@ -19,10 +21,16 @@ if TYPE_CHECKING:
 
 HDR_LOG = "--hdr-log"
 KEEP_SLOW = "--keep-slow"
+MASTER, WORKER = "--master", "--worker"
+MASTER_ADDRESS = "--master-address"
+#: What a worker heeds; all else it has from its master.
+HEEDED_BY_WORKERS = (WORKER, MASTER_ADDRESS, HDR_LOG)
 #: Where a master of Locust listens.
 LOCUST_PORT = 5557
 #: And where its page is.
 PAGE_PORT = 8089
+#: Where an option comes from that somebody has said.
+SAID = "COMMANDLINE"
 #: What is in a plan and in no report: it is no option, or a secret.
 OWN = ("host", "port", "run", "places", "token")
 
@@ -45,7 +53,7 @@ class Spread:
         """Where the master listens."""
         from wiretool.net.addresses import address_from
 
-        return address_from(self.master, option="--master-address", port=LOCUST_PORT)
+        return address_from(self.master, option=MASTER_ADDRESS, port=LOCUST_PORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,40 @@ class Reports:
             KEEP_SLOW: self.keep_slow,
         }
         return {option: path for option, path in named.items() if path is not None}
+
+
+def said_in(context: "typer.Context") -> list[str]:
+    """The options that were said on the command line, in the order of the help."""
+    named = (name for name in context.params if (source := context.get_parameter_source(name)) and source.name == SAID)
+    return [f"--{name.replace('_', '-')}" for name in named]
+
+
+def check_spread(said: Sequence[str]) -> None:
+    """UsageError where options were said that who says them, a master, a worker or neither, does not heed."""
+    if WORKER in said:
+        _check_worker(said)
+    elif MASTER in said and "--processes" in said:
+        raise UsageError("--processes and --master: its workers make the load; --expect-workers says how many they are")
+    elif MASTER not in said:
+        _check_alone(said)
+
+
+def _check_worker(said: Sequence[str]) -> None:
+    if MASTER in said:
+        raise UsageError("--worker and --master: one process is one of them; start another one for the other")
+    unheeded = [option for option in said if option not in HEEDED_BY_WORKERS]
+    if unheeded:
+        raise UsageError(
+            f"{', '.join(unheeded)}: a worker is told by its master what to do, so say it there; "
+            f"with --worker go {MASTER_ADDRESS} and {HDR_LOG}"
+        )
+
+
+def _check_alone(said: Container[str]) -> None:
+    if "--expect-workers" in said:
+        raise UsageError("--expect-workers goes with --master: it is that which waits for them")
+    if MASTER_ADDRESS in said:
+        raise UsageError(f"{MASTER_ADDRESS} goes with --master or --worker: it says where the one meets the other")
 
 
 def check_wishes(wishes: Wishes) -> None:

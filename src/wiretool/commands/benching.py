@@ -165,9 +165,10 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
                 bench.hear(said)
         if bench is None:
             raise PeerError(f"--worker: no load came from a master at {host}:{port}")
+        result = bench.result({"worker of": f"{host}:{port}"}, None)
         with open_output(None) as output:
-            write_report(bench.result({"worker of": f"{host}:{port}"}, None), output)
-    return (DEFECT if bench.has_defect else UNREACHED) if bench.failure else 0
+            write_report(result, output)
+    return exit_code(bench, result, ())
 
 
 def wait_for_master(host: str, port: int) -> None:

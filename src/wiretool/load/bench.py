@@ -106,6 +106,20 @@ class Bench:
         """Whether that was our own fault."""
         return any(ended.has_defect for ended in self.ended)
 
+    @property
+    def whole_s(self) -> float:
+        """How long was measured."""
+        return max((ended.duration_s for ended in self.ended), default=0.0)
+
+    @property
+    def absent_s(self) -> float:
+        """For how long up to the end of that nobody had a connection: the server was not there, and has no rates."""
+        return min((ended.absent_s for ended in self.ended if ended.users), default=0.0)
+
+    @property
+    def _absence(self) -> str:
+        return f"no user had a connection in the last {self.absent_s:.3g} s" if self.absent_s else ""
+
     def verify(self) -> Outcome | None:
         """What is found where the events were written; None where they cannot be read, which is kept."""
         try:
@@ -117,18 +131,19 @@ class Bench:
     def result(self, options: Mapping[str, object], outcome: Outcome | None) -> Result:
         """The report."""
         plan, seconds = self.plan, self.totals.seconds
-        measured_s = max((ended.duration_s for ended in self.ended), default=0.0)
+        measured_s = max(self.whole_s - self.absent_s, 0.0)
         drained = drained_in([ended.drained for ended in self.ended if ended.drained is not None])
         operations = self._operations(measured_s, 0.0 if drained is None else drained.lasted_s)
         reasons = reasons_from(seconds, plan)
         return Result(
             valid=not reasons,
             reasons=reasons,
-            remarks=[*self._remarks(measured_s, drained), *remarks_from(seconds, plan)],
+            remarks=[*self._remarks(drained), *remarks_from(seconds, plan)],
             options=dict(options),
             versions=versions(),
             began_at=self.began_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             duration_s=measured_s,
+            cut_short=self.failure or self._absence,
             operations=operations,
             verification=self._verification(outcome),
             backlog=None if drained is None else backlog_of(joined(self.written), drained, operations.get(FETCH)),
@@ -153,15 +168,17 @@ class Bench:
                     operations[name].unfinished_us = max(operations[name].unfinished_us, since_us)
         return operations
 
-    def _remarks(self, measured_s: float, drained: Drained | None) -> list[str]:
+    def _remarks(self, drained: Drained | None) -> list[str]:
         remarks = []
         if self.failure:
             remarks.append(f"it ended early: {self.failure}")
         if self.unread is not None:
             remarks.append(f"what was written could not be read back: {self.unread}")
-        is_short = measured_s < self.plan.duration_s - SHORT_S
+        if self.absent_s:
+            remarks.append(f"{self._absence}, which are in no rate")
+        is_short = self.whole_s < self.plan.duration_s - SHORT_S
         if not self.failure and (is_short or (self.stopped_by and drained is None)):
-            remarks.append(f"it was stopped after {measured_s:.3g} of {self.plan.duration_s:g} s")
+            remarks.append(f"it was stopped after {self.whole_s:.3g} of {self.plan.duration_s:g} s")
         if self.stopped_by and drained is not None:
             remarks.append("it was stopped while the backlog was read")
         if self.plan.has_backlog:

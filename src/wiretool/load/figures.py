@@ -28,6 +28,12 @@ def error_rate(operation: Operation) -> float:
     return operation.errors / max(operation.count + operation.errors, 1)
 
 
+def valid_text(result: Result) -> str:
+    """What a valid result says of itself."""
+    told = "the generator kept up, these figures are the target's"
+    return f"{told} until it was cut short: {result.cut_short}" if result.cut_short else told
+
+
 def hidden_text(name: str, operation: Operation) -> str:
     """What times from the sending alone would hide, in one line; empty where that is nothing worth a line."""
     service, response = operation.service_us.p99, operation.response_us.p99

@@ -99,8 +99,11 @@ class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     """A process has nothing more to say."""
 
     worker: str
-    #: Measured, by its own clock.
+    #: Users that it had.
+    users: int = 0
+    #: Measured, by its own clock; and for how long up to the end of that none of its users had a connection.
     duration_s: float
+    absent_s: float = 0.0
     #: By operation: exchanges due and not answered when time was up, and the microseconds since the oldest was due.
     unfinished: dict[str, tuple[int, int]] = {}
     #: Why it ended before its time; empty where it did not.

@@ -116,7 +116,10 @@ class Result(msgspec.Struct, kw_only=True):
     versions: dict[str, str]
     #: RFC 3339, UTC.
     began_at: str
+    #: Measured, without what came behind the last connection that any user had.
     duration_s: float
+    #: Why that is less than was wished, where it was not stopped; empty where it is not.
+    cut_short: str = ""
     operations: dict[str, Operation]
     verification: Verification
     #: None where none was built up, or nobody began to read it.

@@ -27,9 +27,11 @@ LOOK_S = 0.01
 #: Every so many looks what was counted is folded: little by little it holds up nobody.
 FOLDING_TURNS = 5
 #: How often is looked whether the server is there.
-CHECK_S = 0.25
+CHECK_S = 0.05
 #: How long no user may have a connection before the server is taken for gone.
 GONE_S = 3.0
+#: From here on time without a connection at the end of a run is told apart: users who let go may take some of it.
+ABSENT_S = 1.0
 
 
 class Running:
@@ -58,6 +60,8 @@ class Running:
         self._users = 0
         #: When a user was last seen to have a connection, by the session's clock.
         self._seen_s = 0.0
+        #: How long up to the end of what was measured no user had one.
+        self._absent_s = 0.0
 
     def run(self, users: int) -> None:
         """From the first of so many users, who are being spawned, to the last word."""
@@ -79,7 +83,9 @@ class Running:
         self._say(
             Ended(
                 worker=session.worker,
+                users=users,
                 duration_s=measured_s,
+                absent_s=self._absent_s,
                 unfinished=unfinished,
                 failure=session.failure,
                 has_defect=session.has_defect,
@@ -116,6 +122,7 @@ class Running:
             if session.is_over:
                 break
         measured_s = max(min(session.clock(), end_s) - zero_s, 0.0)
+        self._absent_s = min(self._absent(), measured_s)
         session.slowest.close()
         session.finish()
         return measured_s, unfinished
@@ -150,7 +157,7 @@ class Running:
         unfinished |= {name: left[name] for name in DRAINED & {*left}}
         session.slowest.close()
         session.end()
-        return drain.outcome(now)
+        return drain.outcome(now - self._absent())
 
     def _written(self) -> Written:
         """What the writers of this process have appended, which is said."""
@@ -194,6 +201,11 @@ class Running:
             self._seen_s = session.clock()
         elif session.clock() - self._seen_s >= GONE_S:
             session.fail(f"the server is gone: no user could connect for {GONE_S:g} s")
+
+    def _absent(self) -> float:
+        """For how many seconds no user has had a connection; 0 of less than what letting go takes."""
+        absent_s = self._session.clock() - self._seen_s
+        return absent_s if absent_s >= ABSENT_S else 0.0
 
     def _wait(self, is_so: Callable[[], bool], limit_s: float) -> None:
         end_s = self._session.clock() + limit_s

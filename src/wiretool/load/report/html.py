@@ -10,6 +10,7 @@ from wiretool.load.figures import (
     target_text,
     times_text,
     unfinished_texts,
+    valid_text,
     verification_text,
 )
 from wiretool.load.report.plots import (
@@ -50,7 +51,7 @@ def _subtitle(result: Result) -> str:
 
 def _verdict(result: Result) -> str:
     if result.valid:
-        return '<div class="verdict valid"><b>VALID</b>: the generator kept up, these figures are the target\'s</div>'
+        return f'<div class="verdict valid"><b>VALID</b>: {safe(valid_text(result))}</div>'
     reasons = "".join(f"<li>{safe(reason)}</li>" for reason in result.reasons or ["no reason is given"])
     told = "<b>INVALID</b>: the generator could not measure, do not quote these figures"
     return f'<div class="verdict invalid">{told}<ul>{reasons}</ul></div>'

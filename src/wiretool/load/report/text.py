@@ -10,6 +10,7 @@ from wiretool.load.figures import (
     target_text,
     times_text,
     unfinished_texts,
+    valid_text,
     verification_text,
 )
 from wiretool.load.histograms import Histogram
@@ -50,7 +51,7 @@ def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: in
 def _verdict(result: Result, paint: Colour) -> str:
     """The first and the last thing to be seen of what may not be quoted."""
     if result.valid:
-        return paint.paint(_GREEN, "VALID: the generator kept up, these figures are the target's") + "\n"
+        return paint.paint(_YELLOW if result.cut_short else _GREEN, f"VALID: {printable(valid_text(result))}") + "\n"
     why = result.reasons or ["no reason is given"]
     lines = [paint.paint(_RED, "INVALID: the generator could not measure, do not quote these figures")]
     return "".join(f"{line}\n" for line in (*lines, *(f"  {printable(reason)}" for reason in why)))
