@@ -77,7 +77,8 @@ class Watch:
             with suppress(psutil.Error):
                 every = [process, *process.children(recursive=True)]
                 self.bytes = max(self.bytes, sum(each.memory_info().rss for each in every))
-                self.busy_s = max(self.busy_s, sum(sum(each.cpu_times()[:2]) for each in every))
+                # With what its children have used that have ended.
+                self.busy_s = max(self.busy_s, sum(sum(each.cpu_times()[:4]) for each in every))
             time.sleep(SAMPLE_S)
 
     def packets(self, at_s: float = math.inf) -> int:
@@ -227,6 +228,7 @@ def not_growing(batches: Sequence[Batch]) -> Iterator[bool]:
         raise SystemExit(f"{len(newest)} batches are too few: give more --seconds, or a shorter --interval")
     print(f"{len(batches)} batches: newest frame behind by {_spread(newest)}")
     print(f"{len(batches)} batches: oldest frame behind by {_spread([each.oldest_s for each in batches])}")
+    print(f"newest frame behind, batch by batch: {' '.join(f'{each:.1f}' for each in newest)} s")
     second, last = median(newest[quarter : 2 * quarter]), median(newest[-quarter:])
     ratio = max(last, LAG_S) / max(second, LAG_S)
     text = f"{ratio:.2f} ({last:.2f} s, {second:.2f} s)"

@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import signal
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -170,7 +169,7 @@ def test_two_taps_that_grow(streamed: Streamed, monkeypatch: pytest.MonkeyPatch)
             streamed.put(name, data[sizes[at] : upto[at]])
             sizes[at] = upto[at]
 
-    monkeypatch.setattr(time, "sleep", grow)
+    monkeypatch.setattr(streams, "pause", grow)
     job = StreamJob(Job([streamed.captures], streamed.tables, has_events=True), streamed.checkpoint, "local")
     with pytest.raises(KeyboardInterrupt):
         run_stream(job, read_here, Ears(streamed.told.append, streamed.notes.append, streamed.batches.append))
@@ -278,7 +277,7 @@ def test_a_packed_capture_is_taken_when_it_is_whole(streamed: Streamed, monkeypa
             raise KeyboardInterrupt
         streamed.put("a.pcap.gz", next(rest))
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(streams, "pause", sleep)
     job = StreamJob(Job([streamed.captures], streamed.tables, has_events=True), streamed.checkpoint, "local")
     with pytest.raises(KeyboardInterrupt):
         run_stream(job, read_here, Ears(streamed.told.append, streamed.notes.append, streamed.batches.append))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from wiretool.capture.index import HEAD_BYTES, FileIndex, Joint, extended, index_of, is_continued
+from wiretool.capture.index import FileIndex, Joint, extended, index_of, is_continued
 from wiretool.capture.seals import seal_of
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.inputs import UNREADABLE, files_in, name_of, unpack
@@ -185,7 +185,7 @@ class Following:
             return
         if index.is_packed:
             self._begin_packed(path, stat, index)
-        elif (known := self._recognised(path)) is not None and self._may_be(known, path):
+        elif (known := self._recognised(path, index)) is not None and self._may_be(known, path):
             self._extend(known, path, stat)
         else:
             self._add(Followed(name_of(path), os.fsencode(path), index), path)
@@ -200,7 +200,7 @@ class Following:
             return
         plain = index_of(copy, every_bytes=JOINT_BYTES, cache=False)
         here = replace(plain, size=index.size, mtime_ns=index.mtime_ns, inode=index.inode, damage=damage)
-        known = self._recognised(copy)
+        known = self._recognised(copy, plain)
         if known is None:
             self._add(Followed(name_of(path), os.fsencode(path), here, copy=name), copy)
         elif not self._may_be(known, path):
@@ -226,12 +226,11 @@ class Following:
         capture.damage = capture.index.damage
         self._unread.pop(Path(os.fsdecode(capture.path)), None)
 
-    def _recognised(self, path: Path) -> Followed | None:
+    def _recognised(self, path: Path, index: FileIndex) -> Followed | None:
         """The capture of which these are the first bytes, also of one that is not there any more."""
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
         for each in self.captures:
-            if each.index.head == head[: len(each.index.head)] and each.has_packets and _is_same(each, path):
+            # A file that begins with all of it has no later beginning: so only few are opened.
+            if each.has_packets and index.first_ns <= each.index.first_ns and _is_same(each, path):
                 return each
         return None
 

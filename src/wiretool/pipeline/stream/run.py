@@ -97,6 +97,11 @@ def run_stream(job: StreamJob, engine: Engine, ears: Ears) -> Manifest:
         return _Run(job, engine, checkpoint, ears).run()
 
 
+def pause(seconds: float) -> None:
+    """Wait for what comes next."""
+    time.sleep(seconds)
+
+
 def check_places(folder: Path, root: Path, checkpoint: Path) -> None:
     """UsageError where one of the three is in another one: one would be taken for the other."""
     if not folder.is_dir():
@@ -143,7 +148,7 @@ class _Run:
                 continue
             if self._job.is_once:
                 break
-            time.sleep(max(LOOK_S, self._job.interval_s - (time.monotonic() - began)))
+            pause(max(LOOK_S, self._job.interval_s - (time.monotonic() - began)))
         if self._job.is_finished:
             self._batch(Plan({}, self._checkpoint.last.turn_ns), Silence(NEVER, NEVER))
         return self._published.manifest
