@@ -344,13 +344,13 @@ def judged(ground: Ground, commands: Commands, count: int, megabytes: float, rng
             print(f"{each.table} ({each.reader}): {each.rows:,} rows, {each.lost} lost, {each.more} doubled or others")
     for text in (*tally.odd, *tally.wrong):
         print(f"odd: {text}")
-    is_exact = all(each.is_exact for each in found) and not (tally.odd or tally.wrong or left)
+    is_exact = all(each.is_exact for each in found)
     lost, more = (sum(getattr(each, name) for each in found) for name in ("lost", "more"))
     print(f"{count} kills {dict(tally.targets)}, {tally.in_flight} of them of a batch in flight: {dict(tally.states)}")
     print(f"{left} processes left behind, {len(tally.odd)} odd ends, {len(tally.wrong)} files that are not whole")
     print(f"{lost} rows lost, {more} doubled or others, by {len(found)} readings of tables")
-    print("exact" if is_exact else "NOT exact")
-    return 0 if is_exact else 1
+    print(f"rows are {'exact' if is_exact else 'NOT exact'}")
+    return 0 if is_exact and not (tally.odd or tally.wrong or left) else 1
 
 
 if __name__ == "__main__":
