@@ -81,7 +81,7 @@ def is_fine(line: str, ended: subprocess.CompletedProcess[str]) -> bool:
 
 
 def died_at_the_end(ended: subprocess.CompletedProcess[str]) -> bool:
-    """Whether a script of Pravega's client came to its end: threads of that go on, now and then into one that is gone."""
+    """Whether a script of Pravega's client came to its end, and threads of that went on while Python was ending."""
     return ended.returncode in (-signal.SIGABRT, -signal.SIGSEGV) and bool(ended.stdout)
 
 

@@ -80,3 +80,18 @@ def test_a_capture_that_vanishes_is_told_as_that(
         run(Job(paths, tmp_path / "tables"), monkeypatch)
     assert not (tmp_path / "tables").exists()
     assert not list(tmp_path.glob(".tables*"))
+
+
+def test_a_worker_that_is_lost_is_told_in_one_line() -> None:
+    """As Spark tells it, with a page of Java behind it."""
+    from pyspark.errors import PySparkException
+
+    from wiretool.pipeline.spark.run import handed_over
+
+    said = (
+        "Job aborted due to stage failure: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+    )
+    with pytest.raises(UsageError, match="a Python worker of Spark has ended in mid-work"), handed_over():
+        raise PySparkException(message=said)
+    with pytest.raises(PySparkException, match="something else"), handed_over():
+        raise PySparkException(message="something else")

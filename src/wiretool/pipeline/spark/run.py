@@ -110,6 +110,8 @@ def spark_schema(schema: pa.Schema) -> "StructType":
 
 #: How a worker begins an error of ours, which Spark tells as text.
 _SAYS = "wiretool says: "
+#: What Spark says of a worker that is not there any more.
+_LOST = "Python worker exited unexpectedly"
 
 
 @contextmanager
@@ -122,6 +124,11 @@ def handed_over() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as err:
         found = re.search(re.escape(_SAYS) + r"(\[.*\])", str(err))
+        if found is None and _LOST in str(err):
+            raise UsageError(
+                "a Python worker of Spark has ended in mid-work (killed, or out of memory): run it again, "
+                "in more parts (--splits) if memory ran out"
+            ) from err
         if found is None:
             raise
         name, args = msgspec.json.decode(found[1])
