@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import PortNames, ProtocolName, path_from, ports_from
+from wiretool.errors import UsageError
 
 #: More parts than that are more files than anybody reads.
 PARTS_MAX = 10_000
@@ -36,16 +37,26 @@ TablesFolder = Annotated[
         help="the folder of the tables: new, empty or with those of an earlier run, which they replace",
     ),
 ]
+Engine = Annotated[
+    PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="who does the work")
+]
+Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")]
 Events = Annotated[bool, typer.Option("--events", help="also a table of every event in appends")]
+
+
+def engine_from(engine: PipelineEngine | None, master: str) -> str:
+    """The name of the engine that was asked for; UsageError where it has no master, and one was given."""
+    chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
+    if master and chosen is not PipelineEngine.SPARK:
+        raise UsageError("--master is Spark's: give --engine spark with it")
+    return chosen.value
 
 
 def run(
     captures: PipelineCaptures,
     output: TablesFolder,
-    engine: Annotated[
-        PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="who does the work")
-    ] = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")] = "",
+    engine: Engine = None,
+    master: Master = "",
     splits: Annotated[
         int | None, typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by size", help="parts of the work")
     ] = None,
@@ -60,5 +71,4 @@ def run(
     from wiretool.commands.pipelining import Wishes, run_pipeline
 
     wishes = Wishes(protocol, ports_from(port), events, strict, splits or 0)
-    chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
-    raise typer.Exit(run_pipeline(captures, output, wishes, chosen.value, master))
+    raise typer.Exit(run_pipeline(captures, output, wishes, engine_from(engine, master), master))

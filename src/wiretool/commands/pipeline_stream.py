@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import PortNames, ProtocolName, path_from, ports_from
-from wiretool.commands.pipeline_run import PARTS_MAX, Events, PipelineEngine
+from wiretool.commands.pipeline_run import PARTS_MAX, Engine, Events, Master, engine_from
 
 
 def stream(
@@ -46,10 +46,8 @@ def stream(
         str,
         typer.Option(metavar="TIME", help="where several programs capture: how long a silent one is waited for"),
     ] = "5s",
-    engine: Annotated[
-        PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="who does the work")
-    ] = None,
-    master: Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")] = "",
+    engine: Engine = None,
+    master: Master = "",
     splits: Annotated[
         int | None,
         typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by engine", help="parts of the work, for good"),
@@ -82,5 +80,4 @@ def stream(
         events,
         splits or 0,
     )
-    chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
-    raise typer.Exit(run_stream_command(wishes, chosen.value, master))
+    raise typer.Exit(run_stream_command(wishes, engine_from(engine, master), master))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched
-from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
     from wiretool.pipeline.job import Job, Step
@@ -58,8 +57,6 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     """Make the tables; the exit code."""
     from wiretool.pipeline.job import Job
 
-    if master and engine != "spark":
-        raise UsageError("--master is Spark's: give --engine spark with it")
     protocols_like(wishes.protocol)
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = Notes()

@@ -46,7 +46,7 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     from wiretool.pipeline.layout import FRAMES
     from wiretool.pipeline.stream.run import Ears, run_stream
 
-    job = _job(wishes, engine, master)
+    job = _job(wishes, engine)
     teller = _Teller()
     with (
         stoppable("wiretool.pipeline.stream.local"),
@@ -61,13 +61,11 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     return told_of(manifest, wishes.output, is_strict=wishes.is_strict)
 
 
-def _job(wishes: Wishes, engine: str, master: str) -> "StreamJob":
+def _job(wishes: Wishes, engine: str) -> "StreamJob":
     from wiretool.load.schedule import duration_from
     from wiretool.pipeline.job import Job
     from wiretool.pipeline.stream.run import StreamJob
 
-    if master and engine != "spark":
-        raise UsageError("--master is Spark's: give --engine spark with it")
     if wishes.is_strict and not wishes.is_once:
         raise UsageError("--strict is for --once: it says what the exit code is when it has ended")
     if wishes.is_finished and not wishes.is_once:
