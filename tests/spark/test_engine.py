@@ -82,6 +82,16 @@ def test_a_capture_that_vanishes_is_told_as_that(
     assert not list(tmp_path.glob(".tables*"))
 
 
+@pytest.mark.parametrize(
+    ("packets", "tasks_at_once", "parts"),
+    [(0, 2, 2), (1, 2, 2), (1_000_000, 2, 2), (1_000_001, 2, 4), (1_500_000, 2, 4), (10_000_000, 16, 32), (7, 16, 16)],
+)
+def test_no_task_is_the_only_one_of_the_last_round(packets: int, tasks_at_once: int, parts: int) -> None:
+    from wiretool.pipeline.spark.run import parts_for
+
+    assert parts_for(packets, tasks_at_once) == parts
+
+
 def test_a_worker_that_is_lost_is_told_in_one_line() -> None:
     """As Spark tells it, with a page of Java behind it."""
     from pyspark.errors import PySparkException

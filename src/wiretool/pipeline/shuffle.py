@@ -1,8 +1,8 @@
 """Segment rows dealt out by flow and put in order, in little memory: Spark's shuffle for one machine."""
 
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from wiretool.codec.columns import Integers
-from wiretool.pipeline.rows import SCHEMA
+from wiretool.pipeline.rows import ORDER, SCHEMA
 from wiretool.sinks.arrow.files import refused
 
 #: Bytes of rows that wait in memory before they are written out.
@@ -86,31 +86,49 @@ class Shuffle:
 
     def sorted(self, partition: int) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, sorted by `rows.ORDER`, some at a time; they are gone then."""
-        with ExitStack() as stack:
-            batches = [*self._read(partition, stack), *self._waiting[partition]]
-            self._waiting[partition] = []
-            if not batches:
-                return
-            rows = pa.Table.from_batches(batches, SCHEMA).combine_chunks()
-        order = _order(rows)
-        for start in range(0, len(order), BATCH_ROWS):
-            part = rows.take(pa.array(order[start : start + BATCH_ROWS])).combine_chunks()
-            yield from part.to_batches()
+        order = _order(self._rows(partition, ORDER))
+        if (np.diff(order) == 1).all():  # one large flow, as a rule: it need not be in memory as a whole
+            yield from _larger(self._rows(partition, SCHEMA.names))
+        else:
+            rows = pa.Table.from_batches(self._rows(partition, SCHEMA.names), SCHEMA).combine_chunks()
+            for start in range(0, len(order), BATCH_ROWS):
+                part = rows.take(pa.array(order[start : start + BATCH_ROWS])).combine_chunks()
+                yield from part.to_batches()
+        self._waiting[partition] = []
 
-    def _read(self, partition: int, stack: ExitStack) -> Iterator[pa.RecordBatch]:
-        if partition not in self._spilt:
-            return
-        source = stack.enter_context(pa.memory_map(str(self._path(partition))))
-        while source.tell() < source.size():
-            yield from pa.ipc.open_stream(source)
+    def _rows(self, partition: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of the rows of a partition, as they came."""
+        if partition in self._spilt:
+            wanted = pa.ipc.IpcReadOptions(included_fields=[SCHEMA.get_field_index(name) for name in columns])
+            with pa.OSFile(str(self._path(partition))) as file:
+                while file.tell() < file.size():
+                    yield from pa.ipc.open_stream(file, options=wanted)
+        for batch in self._waiting[partition]:
+            yield batch.select(columns)
 
 
-def _order(rows: pa.Table) -> Integers:
+def _order(batches: Iterable[pa.RecordBatch]) -> Integers:
     """The order of the rows by flow, turn, file and number: files come in any order, what is in them in its own."""
-    columns = {name: rows.column(name).to_numpy() for name in ("turn_ns", "file", "number")}
-    order = np.lexsort((columns["number"], columns["file"], columns["turn_ns"]))
-    flows = rows.column("flow").combine_chunks().dictionary_encode()
-    codes = flows.chunk(0).indices.to_numpy() if isinstance(flows, pa.ChunkedArray) else flows.indices.to_numpy()
-    by_flow = np.argsort(codes[order], kind="stable")
-    in_order: Integers = order[by_flow]
-    return in_order
+    codes: dict[bytes, int] = {}
+    columns: list[list[Integers]] = [[] for _ in ORDER]
+    for batch in batches:
+        flows = batch.column("flow").dictionary_encode()
+        of_flow = [codes.setdefault(flow, len(codes)) for flow in flows.dictionary.to_pylist()]
+        columns[0].append(np.array(of_flow, np.int64)[flows.indices.to_numpy()])
+        for column, name in zip(columns[1:], ORDER[1:], strict=True):
+            column.append(batch.column(name).to_numpy().copy())  # or the whole batch would stay
+    if not columns[0]:
+        return np.zeros(0, np.int64)
+    return np.lexsort([np.concatenate(column) for column in reversed(columns)])
+
+
+def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of `BATCH_ROWS` at least, but for the last one."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) >= BATCH_ROWS:
+            yield pa.concat_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_batches(waiting)

@@ -63,6 +63,12 @@ def segments(spark: "SparkSession", captures: Sequence[Capture]) -> "DataFrame":
     return numbers.mapInArrow(partial(_rows_of_shares, shares), spark_schema(SCHEMA))
 
 
+def parts_for(packets: int, tasks_at_once: int) -> int:
+    """Into how many parts so many packets are dealt: rounds of as many tasks as run at once, so that none waits."""
+    rounds = max(1, -(-packets // (PART_PACKETS * tasks_at_once)))
+    return rounds * tasks_at_once
+
+
 def in_flows(rows: "DataFrame", parts: int) -> "DataFrame":
     """The rows dealt into parts by their flows, and in each in order."""
     return rows.repartition(parts, "flow").sortWithinPartitions(*ORDER)
@@ -70,7 +76,7 @@ def in_flows(rows: "DataFrame", parts: int) -> "DataFrame":
 
 def _read_all(spark: "SparkSession", job: Job, captures: Sequence[Capture], staging: Path) -> list[Done]:
     packets = sum(capture.index.packets for capture in captures)
-    parts = job.splits or max(spark.sparkContext.defaultParallelism, -(-packets // PART_PACKETS))
+    parts = job.splits or parts_for(packets, spark.sparkContext.defaultParallelism)
     files = Files([str(capture.path.absolute()) for capture in captures], [capture.name for capture in captures])
     write = partial(_write_part, job, files, str(staging.absolute()))
     with handed_over():
