@@ -1,5 +1,6 @@
 """Reports: their figures are those of the tables, and each row leads back to its packets."""
 
+import gzip
 import json
 import re
 import shlex
@@ -89,6 +90,25 @@ def test_every_row_leads_to_packets(tables: Path, tmp_path: Path) -> None:
                 assert packets <= 4
             count += 1
     assert count >= 8
+
+
+def test_a_capture_that_was_packed_since_is_named_as_it_is_called_now(tmp_path: Path) -> None:
+    capture, packed = tmp_path / "one.pcap", tmp_path / "one.pcap.gz"
+    capture.write_bytes((CAPTURES / SOME[0]).read_bytes())
+    run_local(Job([capture], tmp_path / "tables"), tell=lambda _: None, watch=lambda _: None)
+    names = []
+    for change in (lambda: None, lambda: packed.write_bytes(gzip.compress(capture.read_bytes())), capture.unlink):
+        change()
+        row = figures(report_on(tmp_path / "tables", Times(), 1))["slowest"].rows[0]
+        words = shlex.split(row["slice"])
+        names.append(words[2])
+        slice_into(
+            tmp_path / "cut.pcapng",
+            Slicing([Path(words[2])], "auto", {}, Engine.ROWS, words[4], None, whole_connections=False),
+        )
+    packed.unlink()
+    row = figures(report_on(tmp_path / "tables", Times(), 1))["slowest"].rows[0]
+    assert [*names, shlex.split(row["slice"])[2]] == [str(capture), str(capture), str(packed), str(capture)]
 
 
 def test_a_time_without_anything(tables: Path) -> None:

@@ -5,12 +5,15 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from wiretool.pipeline.gold import STORM_NS
 from wiretool.pipeline.layout import Input
 from wiretool.pipeline.report.figures import Figure, Lead, Question, Row
 from wiretool.pipeline.views import Tables
 
+#: What programs that rotate captures (`tcpdump -z gzip`) put behind the name of one that they have packed.
+PACKED = (".gz", ".zst")
 #: By connection: the files with records of it, and when these were captured.
 _Places = Mapping[int, Sequence[tuple[str, int, int]]]
 
@@ -88,7 +91,14 @@ def _files(inputs: Sequence[Input], lead: Lead, row: Row, places: Sequence[tuple
     if not mine:
         first, last = min(first, last), max(first, last)
         mine = {each.path for each in inputs if each.packets and each.first_ns <= last and each.last_ns >= first}
-    return [each.path for each in inputs if each.path in mine] or [each.path for each in inputs]
+    paths = [each.path for each in inputs if each.path in mine] or [each.path for each in inputs]
+    return [_as_it_is_called_now(path) for path in paths]
+
+
+def _as_it_is_called_now(path: str) -> str:
+    """The name of a capture that may have been packed since; as it was found where there is none such either."""
+    names = (path, *(path + suffix for suffix in PACKED))
+    return next((name for name in names if Path(name).exists()), path)
 
 
 def where_of(lead: Lead, row: Row) -> str:
