@@ -7,16 +7,14 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.helpers.spark import needs_pyspark
-from wiretool.errors import Killed, UsageError
+from wiretool.errors import UsageError
 from wiretool.pipeline.spark import session as module
-from wiretool.pipeline.spark.scratch import Scratch
-from wiretool.pipeline.spark.session import LOG, _check_alive, _environment, check_installed, is_local, session
+from wiretool.pipeline.spark.session import LOG, _environment, check_installed, is_local, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 NO_MASTER = """
 import sys
 from pathlib import Path
-from wiretool.errors import Killed, UsageError
+from wiretool.errors import UsageError
 from wiretool.pipeline.spark.session import session
 
 try:
@@ -67,32 +65,6 @@ def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (os.environ.get("JAVA_HOME"), os.environ["PYSPARK_PYTHON"]) == (None, "/x")
         raise KeyError
     assert (os.environ["JAVA_HOME"], os.environ.get("PYSPARK_PYTHON")) == ("/old", None)
-
-
-def ended(tmp_path: Path, script: str) -> None:
-    """What is said where a process that stands for Spark's Java ends so."""
-    (tmp_path / LOG).write_text("WARN x\njava.lang.OutOfMemoryError: Java heap space\n\tat java.base/x.y(Z.java:1)\n")
-    process = subprocess.Popen(["/bin/sh", "-c", script])
-    _check_alive(SimpleNamespace(proc=process), Scratch(tmp_path, -1), ConnectionError())
-
-
-def test_a_java_that_was_killed(tmp_path: Path) -> None:
-    with pytest.raises(
-        Killed, match=r"^Spark's Java was killed \(signal 9\); run it again, with more memory"
-    ) as caught:
-        ended(tmp_path, "kill -9 $$")
-    assert caught.value.exit_code == 137
-
-
-def test_a_java_that_has_ended(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"Spark's Java has ended \(exit 3\): Java heap space"):
-        ended(tmp_path, "exit 3")
-
-
-def test_an_error_while_java_is_well_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DYING_WAIT_S", 0)
-    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as process:
-        _check_alive(SimpleNamespace(proc=process), Scratch(tmp_path, -1), ConnectionError())
 
 
 @pytest.mark.spark

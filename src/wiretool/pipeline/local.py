@@ -64,8 +64,7 @@ def _read_all(
     parts: list[Done] = []
     for partition in shuffle.partitions:
         done = read_part(job, files, shuffle.sorted(partition), staging, f"part-{partition:05d}")
-        for note in done.notes:
-            tell(note)
+        done.tell_notes(tell)
         parts.append(done)
         watch(Step("reading flows", partition + 1, len(shuffle.partitions)))
     return manifest_of(job, "local", [capture.input for capture in captures], parts)

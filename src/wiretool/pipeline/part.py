@@ -1,6 +1,6 @@
 """A part of the flows on its way to tables: what one task does, here or on an executor of Spark."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,13 @@ class Done(msgspec.Struct):
             self.notes.append(text)
         else:
             self.notes_left_out += 1
+
+    def tell_notes(self, tell: Callable[[str], None]) -> None:
+        """Tell what was uncertain; how much of it is left out first, as of many notes only the first may be shown."""
+        if self.notes_left_out:
+            tell(f"{self.notes_left_out:,} more notes are left out beside the {len(self.notes)} that follow")
+        for note in self.notes:
+            tell(note)
 
     def count(self, over: Iterable[Over]) -> None:
         """Take in connections that are over."""

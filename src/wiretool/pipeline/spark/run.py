@@ -49,8 +49,7 @@ def run_spark(
             watch(Step("reading", 0, 1))
             parts = _read_all(spark, job, captures, staging)
         for done in parts:
-            for note in done.notes:
-                tell(note)
+            done.tell_notes(tell)
         manifest = manifest_of(job, "spark", [capture.input for capture in captures], parts)
         write_manifest(staging, manifest)
     return manifest
@@ -116,8 +115,14 @@ def spark_schema(schema: pa.Schema) -> "StructType":
 
 #: How a worker begins an error of ours, which Spark tells as text.
 _SAYS = "wiretool says: "
-#: What Spark says of a worker that is not there any more.
-_LOST = "Python worker exited unexpectedly"
+#: What Spark says of a worker that is not there any more, or of what starts them; or Java does, where Spark reads it.
+_LOST = re.compile(
+    r"Python worker (exited unexpectedly|failed to connect back)|Python (daemon )?failed to launch worker|"
+    r"reading the port number from \S*daemon's stdout|"
+    r"java\.(io|net)\.\w*Exception.*\n(\s+at (java|sun|jdk|scala)\..*\n)*\s+at org\.apache\.spark\.api\.python\."
+)
+#: And of one that has told why it cannot start.
+_SAID = "Error from python worker:"
 
 
 @contextmanager
@@ -130,7 +135,7 @@ def handed_over() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as err:
         found = re.search(re.escape(_SAYS) + r"(\[.*\])", str(err))
-        if found is None and _LOST in str(err):
+        if found is None and _LOST.search(str(err)) and _SAID not in str(err):
             raise UsageError(
                 "a Python worker of Spark has ended in mid-work (killed, or out of memory): run it again, "
                 "in more parts (--splits) if memory ran out"

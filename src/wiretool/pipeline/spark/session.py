@@ -1,23 +1,26 @@
 """A Spark session that needs nothing set up, says nothing on the terminal and leaves nothing behind."""
 
+import logging
 import os
 import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from subprocess import TimeoutExpired
+from subprocess import Popen, TimeoutExpired
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from wiretool.errors import Killed, UsageError
+from wiretool.errors import Killed, UsageError, WiretoolError
 from wiretool.pipeline.spark.java import find_java
 from wiretool.pipeline.spark.scratch import Scratch, scratch
 
 if TYPE_CHECKING:
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 #: Since this version a Python data source may take filters, and mapInArrow knows the size of a batch in bytes.
@@ -27,6 +30,12 @@ END_WAIT_S, DYING_WAIT_S = 20, 1
 #: What Spark's Java prints, in its folder; and how it names an error in front of what it says of it.
 LOG = "spark.log"
 NAME = re.compile(r'(Exception in thread "[^"]*" )?([\w$]+\.)*\w*(Exception|Error): ')
+#: What it, and the scripts that start it, print although nothing is wrong with Spark.
+CHATTER = re.compile(
+    r"\S* \S* (WARN|INFO) |\S*spark-class: |.* warning: |(WARNING:|NOTE:|Picked up|Using|Setting|To adjust) "
+)
+#: What Spark says of a job while its Java is ending.
+ENDING = re.compile(r"SparkContext was shut ?down|stopped SparkContext|Shutdown in progress", re.IGNORECASE)
 #: Whether or not the session is on this machine.
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -131,7 +140,7 @@ def _settings(master: str, name: str, folder: Path, java_options: str) -> dict[s
 
 def _started(settings: Mapping[str, str], own: Scratch) -> Iterator["SparkSession"]:
     """A session in a Java of its own."""
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -140,21 +149,28 @@ def _started(settings: Mapping[str, str], own: Scratch) -> Iterator["SparkSessio
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     java = find_java()
     gateway = None
-    try:
-        with _environment({**_python(settings["spark.master"]), **java.environment()}), _interrupts_kept():
-            try:
-                gateway = _launched(launch_gateway, conf, own)
-                spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
-            except (PySparkException, Py4JError) as err:
-                raise UsageError(_why_not_started(err, settings["spark.master"], java.origin, own)) from err
+    with _quiet():
         try:
-            yield spark
-        except (Py4JError, OSError) as err:
-            if not isinstance(err, Py4JJavaError):  # that is an answer
+            changes = {**_python(settings["spark.master"]), **java.environment()}
+            with _environment(changes), _interrupts_kept(), _unwarned():
+                try:
+                    gateway = _launched(launch_gateway, conf, own)
+                    spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+                except (PySparkException, Py4JError, OSError, EOFError) as err:
+                    why = _why_not_started(err, gateway, own)
+                    raise UsageError(
+                        f"Spark does not start on {settings['spark.master']} with {java.origin}: {why}"
+                    ) from err
+            try:
+                with _watched(gateway.proc, own):
+                    _hush(spark.sparkContext)
+                    yield spark
+                    _ask(spark.sparkContext)
+            except (PySparkException, Py4JError, OSError, EOFError) as err:
                 _check_alive(gateway, own, err)
-            raise
-    finally:
-        _end(gateway)
+                raise
+        finally:
+            _end(gateway)
 
 
 def _launched(launch_gateway: Any, conf: "SparkConf", own: Scratch) -> Any:
@@ -163,41 +179,155 @@ def _launched(launch_gateway: Any, conf: "SparkConf", own: Scratch) -> Any:
         return launch_gateway(conf, {"stdout": log, "stderr": log, "pass_fds": (own.held,)})
 
 
-def _check_alive(gateway: Any, own: Scratch, err: Exception) -> None:
-    """What is said of an error whose reason is that Spark's Java has ended; nothing where it has not."""
-    try:
-        code = gateway.proc.wait(DYING_WAIT_S)
-    except TimeoutExpired:
-        return
-    if code < 0:
-        raise Killed("Spark's Java", -code, "run it again, with more memory if that ran out") from err
-    said = _errors_in((own.path / LOG).read_text(errors="replace"))
-    raise UsageError(f"Spark's Java has ended (exit {code}): {(said or ['it has not said why'])[-1].strip()}") from err
+def _ask(context: "SparkContext") -> None:
+    """An error where Java does not answer any more: what was read of it last may have been cut short, unseen."""
+    if context._jsc is not None:
+        context._jsc.sc().isStopped()
 
 
 def _end(gateway: Any) -> None:
-    """Stop the session and its Java; neither need be there any more."""
+    """Stop the session and its Java; neither need be there any more, and none is waited for longer than that."""
     from py4j.protocol import Py4JError
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context
-    with suppress(Py4JError, OSError):
-        if context is not None:
-            context.stop()
-    # Which it does not forget by itself where its Java is gone.
-    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-    SparkSession._instantiatedSession = SparkSession._activeSession = None
-    if gateway is None:
-        return
-    with suppress(Py4JError, OSError):
-        gateway.shutdown()
-    gateway.proc.stdin.close()
-    try:
-        gateway.proc.wait(END_WAIT_S)
-    except TimeoutExpired:
-        gateway.proc.kill()
+    with _killed_late(gateway), _unwarned():
+        if context is not None and gateway is not None and gateway.proc.poll() is not None:
+            context._jsc = None  # nobody is there to be told
+        with suppress(Py4JError, OSError):
+            if context is not None:
+                context.stop()
+        # Which it does not forget by itself where its Java is gone.
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        if gateway is None:
+            return
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+        gateway.proc.stdin.close()
         gateway.proc.wait()
+
+
+@contextmanager
+def _killed_late(gateway: Any) -> Iterator[None]:
+    """A Java that is still there `END_WAIT_S` from now on is killed, so that whoever waits for it goes on."""
+    if gateway is None:
+        yield
+        return
+    timer = threading.Timer(END_WAIT_S, gateway.proc.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+# -- a Java that is gone -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _watched(process: "Popen[bytes]", own: Scratch) -> Iterator[None]:
+    """Killed or UsageError in the block as soon as the process has ended, whatever is done or waited for there.
+
+    Who waits for something else than Spark, as a stream for captures, would never learn of it otherwise. An error that
+    is being dealt with goes on. In the main thread only: no other one can be told.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before, whose = signal.getsignal(signal.SIGCHLD) or signal.SIG_DFL, os.getpid()
+
+    def look() -> None:
+        if os.getpid() == whose and (code := process.poll()) is not None:
+            signal.signal(signal.SIGCHLD, before)
+            raise _gone(code, own)
+
+    def heed(number: int, frame: FrameType | None) -> None:
+        if callable(before):
+            before(number, frame)
+        if sys.exc_info()[1] is None:
+            look()
+
+    signal.signal(signal.SIGCHLD, heed)
+    try:
+        look()  # it may have been before
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+def _check_alive(gateway: Any, own: Scratch, err: Exception) -> None:
+    """Killed or UsageError where the reason of an error is a Java that has ended, or is about to; else nothing."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors.exceptions.captured import CapturedException
+
+    is_answer = isinstance(err, Py4JJavaError | CapturedException)
+    is_ending = is_answer and ENDING.search(_text(err)) is not None
+    if is_answer and not is_ending:
+        return
+    try:
+        code = gateway.proc.wait(END_WAIT_S if is_ending else DYING_WAIT_S)
+    except TimeoutExpired:
+        return
+    raise _gone(code, own) from err
+
+
+def _text(err: Exception) -> str:
+    """What an error says, "" where that cannot be asked any more: one of Java's keeps its words there."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return str(err)
+    except (Py4JError, OSError):
+        return ""
+
+
+def _gone(code: int, own: Scratch) -> WiretoolError:
+    """What is raised for a Java that has ended with this code; 128 and more is a signal that it has heeded."""
+    number = -code if code < 0 else code - 128
+    if 0 < number < signal.NSIG:
+        return Killed("Spark's Java", number, "run it again, with more memory if that ran out")
+    return UsageError(f"Spark's Java has ended (exit {code}): {_last_said(own) or 'it has not said why'}")
+
+
+def _hush(context: "SparkContext") -> None:
+    """The thread that hears accumulators says nothing of a Java that hangs up: that is told once, elsewhere."""
+    server = context._accumulatorServer
+    tell = server.handle_error
+
+    def tell_others(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError | ConnectionError):
+            tell(request, address)
+
+    server.handle_error = tell_others
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Py4J does not print what becomes of a Java that is gone: it raises that, too."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return record.module != "java_gateway"
+
+    root = logging.getLogger()
+    root.addFilter(is_news)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_news)
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Nor does PySpark, where it stops what has lost its Java."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process", RuntimeWarning)
+        yield
+
+
+# -- the process that has the session ----------------------------------------------------------------------------------
 
 
 def _python(master: str) -> dict[str, str | None]:
@@ -239,19 +369,25 @@ def _interrupts_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _why_not_started(err: Exception, master: str, origin: str, own: Scratch) -> str:
-    """One line: what Spark said, or what its Java printed."""
-    from py4j.protocol import Py4JJavaError
+def _why_not_started(err: Exception, gateway: Any, own: Scratch) -> str:
+    """One line: what Spark said, or what became of its Java."""
+    from py4j.protocol import Py4JError, Py4JJavaError
 
     if isinstance(err, Py4JJavaError):
-        said = str(err.java_exception.getMessage()).splitlines()[:1]
-    else:
-        said = _errors_in((own.path / LOG).read_text(errors="replace"))
-    return f"Spark does not start on {master} with {origin}: {(said or str(err).splitlines())[-1].strip()}"
+        with suppress(Py4JError, OSError):  # then Java has ended since
+            return str(err.java_exception.getMessage()).partition("\n")[0].strip()
+    if gateway is not None:
+        with suppress(TimeoutExpired):
+            return str(_gone(gateway.proc.wait(DYING_WAIT_S), own))
+        return (_text(err).splitlines() or [type(err).__name__])[-1].strip()
+    if isinstance(err, OSError) and not isinstance(err, ConnectionError):  # of this machine, before there was a Java
+        return str(err)
+    return _last_said(own) or "its Java has ended, and has not said why; it may have been killed"
 
 
-def _errors_in(log: str) -> list[str]:
-    """The lines that say what went wrong, and not where in the code; all of them where none does."""
+def _last_said(own: Scratch) -> str:
+    """The last line in which Java says what went wrong, and not where in the code; "" where none does."""
+    log = (own.path / LOG).read_text(errors="replace")
     lines = [line for line in log.splitlines() if line.strip() and not line.startswith(("\tat ", "    at "))]
     said = [NAME.sub("", line) for line in lines if NAME.match(line)]
-    return said or lines
+    return (said or [line for line in lines if not CHATTER.match(line)] or [""])[-1].strip()
