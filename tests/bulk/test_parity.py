@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
-from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, any_spoken, files_of, packets_made
 from tests.bulk.vectors import capture_of
 from tests.helpers.vectors import Vector
 
@@ -38,23 +38,8 @@ def test_vectors(vector: Vector) -> None:
     check([raw], MANY, protocol)
 
 
-_spoken = st.builds(
-    Spoken,
-    protocol=st.sampled_from(SPOKEN),
-    each=st.sampled_from([1, 2, 9, 40]),
-    mtu=st.sampled_from([60, 536, 1460, 30_000]),
-    ipv6=st.booleans(),
-    begin=st.sampled_from([True, True, False]),
-    acks=st.booleans(),
-    wraps=st.booleans(),
-    end=st.sampled_from(["fin", "rst", ""]),
-    again=st.sampled_from([False, False, True]),
-    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=3),
-)
-
-
 @given(
-    connections=st.lists(_spoken, min_size=1, max_size=4),
+    connections=st.lists(any_spoken(each=(1, 2, 9, 40), mtu=(60, 536, 1460, 30_000)), min_size=1, max_size=4),
     harms=st.frozensets(st.sampled_from(HARMS), max_size=2),
     form=st.sampled_from(FORMS),
     count=st.sampled_from([MANY, FEW, 16]),

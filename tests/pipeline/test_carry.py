@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bulk.made import HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from wiretool.capture.index import index_of, read_range
 from wiretool.capture.layers import ACK
@@ -48,8 +48,10 @@ class Gathered(FlowTables):
         super().__init__(Path(), "part", [path.name for path in paths], has_events=True)
         self.gathered: dict[Path, list[pa.Table]] = before.gathered if before else defaultdict(list)
 
-    def _append(self, folder: Path, table: pa.Table) -> None:
-        self.gathered[folder].append(table)
+    def write(self, told: FlowBatch) -> None:
+        """Instead of into files."""
+        for folder, rows in self.placed(told):
+            self.gathered[folder].append(rows)
 
     def take_all(self, batches: Iterator[FlowBatch]) -> "Gathered":
         """All of these batches."""
@@ -106,23 +108,11 @@ def check(paths: Sequence[Path], cuts: Sequence[float]) -> dict[str, list[str]]:
 
 
 _CUTS = st.lists(st.floats(0, 1), min_size=1, max_size=5)
-_spoken = st.builds(
-    Spoken,
-    protocol=st.sampled_from(SPOKEN),
-    each=st.sampled_from([1, 9]),
-    mtu=st.sampled_from([60, 1460]),
-    begin=st.sampled_from([True, True, False]),
-    acks=st.booleans(),
-    wraps=st.booleans(),
-    end=st.sampled_from(["fin", "rst", ""]),
-    again=st.sampled_from([False, False, True]),
-    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=3),
-)
 
 
 @settings(max_examples=8)
 @given(
-    connections=st.lists(_spoken, min_size=1, max_size=3),
+    connections=st.lists(any_spoken(), min_size=1, max_size=3),
     harms=st.frozensets(st.sampled_from(HARMS), max_size=1),
     form=st.sampled_from(["pcap", "two files", "gzip"]),
     cuts=_CUTS,

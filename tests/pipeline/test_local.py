@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
 from tests.pipeline import reference
 from wiretool.capture.packets import Packet
@@ -57,24 +57,9 @@ def test_real_captures(name: str, tmp_path: Path) -> None:
     check_frames(tmp_path / "tables", reference.frames_of([CAPTURES / name]))
 
 
-_spoken = st.builds(
-    Spoken,
-    protocol=st.sampled_from(SPOKEN),
-    each=st.sampled_from([1, 9]),
-    mtu=st.sampled_from([60, 1460]),
-    ipv6=st.booleans(),
-    begin=st.sampled_from([True, True, False]),
-    acks=st.booleans(),
-    wraps=st.booleans(),
-    end=st.sampled_from(["fin", "rst", ""]),
-    again=st.sampled_from([False, False, True]),
-    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=3),
-)
-
-
 @settings(max_examples=40)
 @given(
-    connections=st.lists(_spoken, min_size=1, max_size=4),
+    connections=st.lists(any_spoken(), min_size=1, max_size=4),
     harms=st.frozensets(st.sampled_from(HARMS), max_size=2),
     form=st.sampled_from(FORMS),
     splits=st.sampled_from([1, 2, 5]),

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.records import Paper
+from tests.pipeline.test_stream import Streamed
 from wiretool.errors import UsageError
 from wiretool.pipeline import sql
 from wiretool.pipeline.job import Job
-from wiretool.pipeline.layout import EXCHANGES, FRAMES, GAPS, read_manifest, write_manifest
+from wiretool.pipeline.layout import EXCHANGES, FRAMES, GAPS, TABLES, read_manifest, schema_of, write_manifest
 from wiretool.pipeline.local import run_local
 from wiretool.pipeline.sql import asked, write_answer, write_parquet
 from wiretool.pipeline.views import Times, opened
@@ -147,9 +148,44 @@ def test_tables_by_their_names(tables: Path) -> None:
     ]
     listed = {row["name"] for row in rows(tables, "SHOW ALL TABLES")}
     assert {"frames", "sbp.PING", "PING", "minutes"} <= listed
+    messages = {name for name in manifest.tables if "." in name}
+    assert {row["name"] for row in rows(tables, "SHOW TABLES")} == {*TABLES, *messages}
     assert rows(tables, "SELECT DISTINCT typeof(date) AS d, typeof(protocol) AS p FROM frames") == [
         {"d": "DATE", "p": "VARCHAR"}
     ]
+
+
+def test_only_tables_are_listed_also_where_one_has_no_rows(tmp_path: Path) -> None:
+    manifest = run_local(Job([CAPTURES / "sbp" / "rs_append.pcap"], tmp_path), lambda note: None, lambda step: None)
+    assert GAPS not in manifest.tables
+    assert {row["name"] for row in rows(tmp_path, "SHOW TABLES")} == {*TABLES, *manifest.tables}
+    described = rows(tmp_path, f"SELECT column_name FROM (DESCRIBE {GAPS})")
+    assert [row["column_name"] for row in described] == [*schema_of(GAPS).names, "date", "protocol"]
+    assert rows(tmp_path, f"SELECT * FROM {GAPS}") == []
+
+
+def test_of_a_stream_also_the_batch_can_be_asked(tmp_path: Path) -> None:
+    """And only of a stream: what a run has made is as it was."""
+    streamed = Streamed(tmp_path)
+    for name in ("rs_append.pcap", "pd_malformed.pcap"):
+        shutil.copy(CAPTURES / "sbp" / name, streamed.captures)
+        manifest = streamed.go_on()
+    once = tmp_path / "once"
+    run_local(Job([streamed.captures], once, has_events=True), lambda note: None, lambda step: None)
+    for name in (FRAMES, GAPS, "sbp.APPEND"):
+        counts = [
+            {"batch": batch, "n": sum(file.rows for file in files)}
+            for batch in range(2)
+            if (files := [file for file in manifest.tables.get(name, ()) if f"/batch={batch:08d}/" in file.path])
+        ]
+        asked = f'SELECT batch, count(*) AS n FROM "{name}" GROUP BY batch ORDER BY batch'
+        assert rows(streamed.tables, asked) == counts
+        columns = [row["column_name"] for row in rows(once, f'SELECT column_name FROM (DESCRIBE "{name}")')]
+        assert "batch" not in columns
+        kinds = rows(streamed.tables, f'SELECT column_name, column_type FROM (DESCRIBE "{name}")')
+        assert [row["column_name"] for row in kinds] == [*columns[:-2], "batch", *columns[-2:]]
+        assert kinds[-3]["column_type"] == "INTEGER"
+    assert len(rows(streamed.tables, "SELECT DISTINCT batch FROM frames")) == 2
 
 
 def test_names_that_differ_in_capitals_alone(tmp_path: Path, tables: Path) -> None:

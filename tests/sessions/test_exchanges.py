@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.bulk.engines import small_batches, table_packets
-from tests.bulk.made import HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.records import START_NS, WRITER, a_gap, a_record
 
 from wiretool import limits
@@ -192,19 +192,7 @@ def test_captures(name: str) -> None:
 
 @settings(max_examples=8)
 @given(
-    connections=st.lists(
-        st.builds(
-            Spoken,
-            protocol=st.sampled_from(SPOKEN),
-            each=st.sampled_from([2, 9]),
-            mtu=st.sampled_from([536, 1460]),
-            begin=st.booleans(),
-            end=st.sampled_from(["fin", "rst", ""]),
-            troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=2),
-        ),
-        min_size=1,
-        max_size=2,
-    ),
+    connections=st.lists(any_spoken(each=(2, 9), mtu=(536, 1460), troubles_max=2), min_size=1, max_size=2),
     harms=st.frozensets(st.sampled_from(HARMS), max_size=1),
     size=st.integers(1, 50),
     open_max=st.sampled_from([limits.REQUESTS_OPEN_MAX, 40, 5]),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench.pravega_appends import make_capture
-from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.sessions.engines import by_columns, by_rows
 
 from wiretool import limits
@@ -74,20 +74,8 @@ def test_little_is_remembered(
         assert OTHERS in rows.connections
 
 
-_spoken = st.builds(
-    Spoken,
-    protocol=st.sampled_from(SPOKEN),
-    each=st.sampled_from([1, 9, 40]),
-    mtu=st.sampled_from([536, 1460, 30_000]),
-    begin=st.sampled_from([True, True, False]),
-    acks=st.booleans(),
-    again=st.sampled_from([False, False, True]),
-    troubles=st.frozensets(st.sampled_from(TROUBLES), max_size=2),
-)
-
-
 @given(
-    connections=st.lists(_spoken, min_size=1, max_size=4),
+    connections=st.lists(any_spoken(each=(1, 9, 40), mtu=(536, 1460, 30_000), troubles_max=2), min_size=1, max_size=4),
     harms=st.frozensets(st.sampled_from(HARMS), max_size=2),
     form=st.sampled_from(FORMS),
     count=st.sampled_from([MANY, FEW]),

@@ -1,6 +1,6 @@
 """Flows into tables: one part of each table in each of its folders."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,29 +40,30 @@ class Kept(NamedTuple):
 NOTHING_KEPT = Kept({}, {}, Open({}))
 
 
-class FlowTables:
-    """Writes what is said of flows into tables under a root."""
+class Placed(NamedTuple):
+    """Rows of a table, and the folder that they belong to, under the root of all tables."""
 
-    def __init__(self, root: Path, part: str, files: Sequence[str], *, has_events: bool = False) -> None:
-        """`part` names the files of this writer among those of others; `files` are the names of the inputs."""
-        self._root = root
-        self._part = part
+    folder: Path
+    rows: pa.Table
+
+
+class FlowRows:
+    """Sorts what is said of flows into rows of tables; where these go is not known here."""
+
+    def __init__(self, files: Sequence[str], *, has_events: bool = False) -> None:
+        """`files` are the names of the inputs."""
         self._inputs = files
-        self._tables = OpenTables(root, "parquet")
         self._events = EventTables() if has_events else None
         self._exchanges = ExchangeTables()
-        #: Those that there are by now.
-        self._folders: set[Path] = set()
         #: The protocol of each connection that is not over.
         self._protocols: dict[int, str] = {}
 
-    def write(self, told: FlowBatch) -> None:
-        """Add a batch."""
+    def placed(self, told: FlowBatch) -> Iterator[Placed]:
+        """The rows of a batch, some for each folder; all of them are to be asked for before the next batch."""
         if told.batch.count:
-            self._add_records(told)
+            yield from self._records(told)
         if told.over:
-            self._add_over(told)
-        self._tables.bound()
+            yield from self._over(told)
 
     def give(self, connections: Collection[int], base: int = 0) -> Kept:
         """What is to be known of connections of which more may come, elsewhere; nothing of it is kept here.
@@ -81,42 +82,32 @@ class FlowTables:
             self._events.take(kept.blocks)
         self._exchanges.take(kept.requests)
 
-    def close(self) -> Mapping[str, Sequence[layout.File]]:
-        """The files of each table, all whole. UsageError where the system did not take one."""
-        self._tables.close()
-        files: dict[str, list[layout.File]] = {}
-        for each in self._tables.files:
-            relative = each.path.relative_to(self._root)
-            file = layout.File(relative.as_posix(), each.rows, each.path.stat().st_size)
-            files.setdefault(relative.parts[0], []).append(file)
-        return files
-
-    def _add_records(self, told: FlowBatch) -> None:
+    def _records(self, told: FlowBatch) -> Iterator[Placed]:
         batch = told.batch
         frames = frame_table(batch)
         numbers, times = frames.column("n").to_numpy(), frames.column("time_ns").to_numpy()
         self._note_protocols(batch)
         if self._events is not None and (found := self._events.table(batch)) is not None:
             rows = np.searchsorted(numbers, found.column("n").to_numpy())
-            self._put(layout.EVENTS, found.add_column(1, "time_ns", pa.array(times[rows])), told)
+            yield from self._put(layout.EVENTS, found.add_column(1, "time_ns", pa.array(times[rows])), told)
         for (protocol, name), table in message_tables(batch):
-            self._put(f"{protocol}.{name}", table, told)
-        self._put_exchanges(self._exchanges.table(batch), told)
-        frames = self._placed(frames, told)
-        self._put(layout.FRAMES, frames, told)
+            yield from self._put(f"{protocol}.{name}", table, told)
+        yield from self._put_exchanges(self._exchanges.table(batch), told)
+        frames = self._with_places(frames, told)
+        yield from self._put(layout.FRAMES, frames, told)
         if batch.records:
             for name, kind in ((layout.GAPS, "gap"), (layout.PROBLEMS, "problem")):
                 some = frames.filter(pc.equal(frames.column("kind").cast(pa.string()), kind))
-                self._put(name, some.select(layout.TROUBLE), told)
+                yield from self._put(name, some.select(layout.TROUBLE), told)
 
-    def _add_over(self, told: FlowBatch) -> None:
+    def _over(self, told: FlowBatch) -> Iterator[Placed]:
         """The connections that are over, of which no row comes any more."""
         self._protocols.update((each.connection.id, each.account.protocol) for each in told.over)
         ids = [each.connection.id for each in told.over]
-        self._put_exchanges(self._exchanges.forget(*ids), told)
+        yield from self._put_exchanges(self._exchanges.forget(*ids), told)
         if self._events is not None:
             self._events.give(ids)
-        self._put(layout.LEDGER, over.table_of(told.over), told)
+        yield from self._put(layout.LEDGER, over.table_of(told.over), told)
         for each in told.over:
             del self._protocols[each.connection.id]
 
@@ -124,11 +115,11 @@ class FlowTables:
         self._protocols.update((run.connection, run.protocol) for run in batch.runs)
         self._protocols.update((record.connection, record.protocol) for record in batch.records)
 
-    def _put_exchanges(self, found: pa.Table | None, told: FlowBatch) -> None:
+    def _put_exchanges(self, found: pa.Table | None, told: FlowBatch) -> Iterator[Placed]:
         if found is not None:
-            self._put(layout.EXCHANGES, found.drop_columns("protocol"), told)
+            yield from self._put(layout.EXCHANGES, found.drop_columns("protocol"), told)
 
-    def _placed(self, frames: pa.Table, told: FlowBatch) -> pa.Table:
+    def _with_places(self, frames: pa.Table, told: FlowBatch) -> pa.Table:
         """The frames with the files of their packets, and the numbers in these."""
         columns: dict[str, Any] = {name: frames.column(name) for name in frames.column_names}
         for end in ("first", "last"):
@@ -138,10 +129,8 @@ class FlowTables:
         schema = layout.frames_schema()
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
-    # -- where rows go -------------------------------------------------------------------------------------------------
-
-    def _put(self, name: str, table: pa.Table, told: FlowBatch) -> None:
-        """Add rows of a table, each where its date and its connection's protocol belong."""
+    def _put(self, name: str, table: pa.Table, told: FlowBatch) -> Iterator[Placed]:
+        """Rows of a table, each where its date and its connection's protocol belong."""
         if not table.num_rows:
             return
         table = _own(table, told)
@@ -154,7 +143,36 @@ class FlowTables:
             day, protocol = divmod(code, len(names))
             is_here = codes == code
             some = table if is_here.all() else table.filter(pa.array(is_here))
-            self._append(layout.folder_of(name, day, names[protocol]), some)
+            yield Placed(layout.folder_of(name, day, names[protocol]), some)
+
+
+class FlowTables(FlowRows):
+    """Writes them into files under a root."""
+
+    def __init__(self, root: Path, part: str, files: Sequence[str], *, has_events: bool = False) -> None:
+        """`part` names the files of this writer among those of others; `files` are the names of the inputs."""
+        super().__init__(files, has_events=has_events)
+        self._root = root
+        self._part = part
+        self._tables = OpenTables(root, "parquet")
+        #: Those that there are by now.
+        self._folders: set[Path] = set()
+
+    def write(self, told: FlowBatch) -> None:
+        """Add a batch. UsageError where the system does not take a folder."""
+        for folder, table in self.placed(told):
+            self._append(folder, table)
+        self._tables.bound()
+
+    def close(self) -> Mapping[str, Sequence[layout.File]]:
+        """The files of each table, all whole. UsageError where the system did not take one."""
+        self._tables.close()
+        files: dict[str, list[layout.File]] = {}
+        for each in self._tables.files:
+            relative = each.path.relative_to(self._root)
+            file = layout.File(relative.as_posix(), each.rows, each.path.stat().st_size)
+            files.setdefault(relative.parts[0], []).append(file)
+        return files
 
     def _append(self, folder: Path, table: pa.Table) -> None:
         path = self._root / folder / self._part

@@ -60,9 +60,10 @@ def opened(
     """The tables in a folder, each a view of its name with the rows in those times.
 
     A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; of names that differ only in capitals, which
-    SQL does not tell apart, later ones get a number; only those are there of which `messages` says so. `more` are
-    statements that make further views. Then nothing can be written, and nothing read but the files of the tables.
-    UsageError where these are none, or a file of theirs is gone or damaged.
+    SQL does not tell apart, later ones get a number; only those are there of which `messages` says so. Tables of a
+    stream have one more column, the batch that a row came in. `more` are statements that make further views. Then
+    nothing can be written, and nothing read but the files of the tables. UsageError where these are none, or a file of
+    theirs is gone or damaged.
     """
     manifest = read_manifest(root)
     with TemporaryDirectory(prefix="wiretool-sql-") as spill:
@@ -71,7 +72,8 @@ def opened(
             database.execute("SET enable_progress_bar = false")  # on a terminal that others write to
             files = {name: [root / file.path for file in found] for name, found in manifest.tables.items()}
             _check(files)
-            _make_views(database, files, times, messages or (lambda _: True))
+            sources = _Sources(database, files, has_batches=bool(manifest.stream))
+            _make_views(database, sources, times, messages or (lambda _: True))
             for statement in more:
                 database.execute(statement)
             _lock(database, [path for paths in files.values() for path in paths])
@@ -88,17 +90,13 @@ def _check(files: Mapping[str, Sequence[Path]]) -> None:
 
 
 def _make_views(
-    database: duckdb.DuckDBPyConnection,
-    files: Mapping[str, Sequence[Path]],
-    times: Times,
-    messages: Callable[[str], bool],
+    database: duckdb.DuckDBPyConnection, sources: "_Sources", times: Times, messages: Callable[[str], bool]
 ) -> None:
     schemas: set[str] = set()
-    for name, ending in _endings({*files, *EMPTY}).items():
+    for name, ending in _endings(sources.names).items():
         if "." in name and not messages(name):
             continue
-        source = _read(files[name]) if files.get(name) else _made_empty(database, name)
-        select = f"SELECT * FROM {source}{times.condition(name)}"
+        select = f"SELECT * FROM {sources.of(name)}{times.condition(name)}"
         protocol, _, message = name.rpartition(".")
         try:
             database.execute(f"CREATE VIEW {quoted(name + ending)} AS {select}")
@@ -126,27 +124,48 @@ def _endings(names: Collection[str]) -> Mapping[str, str]:
     return endings
 
 
-def _read(paths: Sequence[Path]) -> str:
-    """The rows of files, with what the last two folders of each say: others of its path may look like these."""
-    files = ", ".join(text(_escaped(path)) for path in paths)
-    return f"""(
-        SELECT * EXCLUDE ({_FILE}), {_said(1)}::DATE AS date, {_said(2)} AS protocol
-        FROM read_parquet([{files}], hive_partitioning = false, filename = {text(_FILE)})
-    )"""
+class _Sources:
+    """What views are made of: the files of each table, with what the last folders of each say."""
 
+    def __init__(
+        self, database: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], *, has_batches: bool
+    ) -> None:
+        self._database = database
+        self._files = files
+        #: The columns that folders say, in their order from the outside in, and their types.
+        self._said = {**({"batch": "INTEGER"} if has_batches else {}), "date": "DATE", "protocol": "VARCHAR"}
 
-def _said(place: int) -> str:
-    """SQL: what a folder says; DuckDB leaves out files of which it does not suit a condition."""
-    return f"regexp_extract({_FILE}, '/date=([^/]*)/protocol=([^/]*)/[^/]*$', {place})"
+    @property
+    def names(self) -> Collection[str]:
+        """Those of all tables."""
+        return {*self._files, *EMPTY}
 
+    def of(self, name: str) -> str:
+        """SQL: the rows of a table."""
+        return self._read(self._files[name]) if self._files.get(name) else self._empty(name)
 
-def _made_empty(database: duckdb.DuckDBPyConnection, name: str) -> str:
-    """A table without rows, for one of which there are no files."""
-    database.register("__empty", readers(EMPTY[name]).empty_table())
-    place = f"__empty_{name}"
-    database.execute(f"CREATE TABLE {place} AS SELECT *, NULL::DATE AS date, NULL::VARCHAR AS protocol FROM __empty")
-    database.unregister("__empty")
-    return place
+    def _read(self, paths: Sequence[Path]) -> str:
+        """Not as Hive has it: other folders of its path may look like these.
+
+        DuckDB leaves out files of which the name does not suit a condition.
+        """
+        files = ", ".join(text(_escaped(path)) for path in paths)
+        folders = "".join(f"/{name}=([^/]*)" for name in self._said)
+        said = [
+            f"regexp_extract({_FILE}, '{folders}/[^/]*$', {place})::{kind} AS {name}"
+            for place, (name, kind) in enumerate(self._said.items(), 1)
+        ]
+        return f"""(
+            SELECT * EXCLUDE ({_FILE}), {", ".join(said)}
+            FROM read_parquet([{files}], hive_partitioning = false, filename = {text(_FILE)})
+        )"""
+
+    def _empty(self, name: str) -> str:
+        """A table without rows, for one of which there are no files."""
+        own = self._database.from_arrow(readers(EMPTY[name]).empty_table())
+        kinds = {**dict(zip(own.columns, map(str, own.types), strict=True)), **self._said}
+        columns = ", ".join(f"NULL::{kind} AS {quoted(column)}" for column, kind in kinds.items())
+        return f"(SELECT {columns} WHERE false)"
 
 
 #: What tables have that are there in any case.

@@ -22,7 +22,7 @@ from wiretool.pipeline.spark.planning import Part, planned
 from wiretool.pipeline.spark.pushdown import Condition
 from wiretool.pipeline.spark.tables import chosen
 from wiretool.pipeline.spark.wishes import Wishes
-from wiretool.pipeline.tables import FlowTables
+from wiretool.pipeline.tables import FlowRows, Placed
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.shapes import shape_of
@@ -69,11 +69,26 @@ class FlowTable:
             for part in share.parts:
                 for segments in read_span(Path(part.path), part.span):
                     shuffle.add(_own(rows_of(segments, part.place), share))
-            gathered = _Gathered(Path(folder), self, share.names)
+            rows = FlowRows(share.names, has_events=self.name == layout.EVENTS)
             for told in FlowReader(share.files).read(shuffle.sorted(0)):
-                gathered.write(told)
-                for batch in gathered.taken():
-                    yield chosen(batch, names, conditions)
+                for placed in rows.placed(told):
+                    for batch in self._batches(placed):
+                        yield chosen(batch, names, conditions)
+
+    def _batches(self, placed: Placed) -> Iterator[pa.RecordBatch]:
+        """The rows, if they are of this table, with what their folder says."""
+        (name, day, protocol), rows = placed.folder.parts, placed.rows
+        if name != self.name:
+            return
+        values = {"date": date.fromisoformat(day.partition("=")[2]), "protocol": protocol.partition("=")[2]}
+        columns = [
+            rows.column(field.name) if field.name in rows.column_names else pa.repeat(values[field.name], len(rows))
+            for field in self.schema
+        ]
+        whole = pa.Table.from_arrays(
+            [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)], schema=self.schema
+        )
+        yield from whole.combine_chunks().to_batches()
 
 
 def _own(batch: pa.RecordBatch, share: Share) -> pa.RecordBatch:
@@ -83,35 +98,6 @@ def _own(batch: pa.RecordBatch, share: Share) -> pa.RecordBatch:
     flows = batch.column("flow").dictionary_encode()
     is_own = [partition_of(flow, share.tasks) == share.number for flow in flows.dictionary.to_pylist()]
     return batch.filter(pa.array(is_own, pa.bool_()).take(flows.indices))
-
-
-class _Gathered(FlowTables):
-    """Keeps the rows of one table instead of writing them."""
-
-    def __init__(self, folder: Path, table: FlowTable, files: Sequence[str]) -> None:
-        super().__init__(folder, "", files, has_events=table.name == layout.EVENTS)
-        self._table = table
-        self._taken: list[pa.RecordBatch] = []
-
-    def taken(self) -> Iterator[pa.RecordBatch]:
-        """What has come since it was asked for last."""
-        taken, self._taken = self._taken, []
-        yield from taken
-
-    def _append(self, folder: Path, table: pa.Table) -> None:
-        name, day, protocol = folder.parts
-        if name != self._table.name:
-            return
-        values = {"date": date.fromisoformat(day.partition("=")[2]), "protocol": protocol.partition("=")[2]}
-        columns = [
-            table.column(field.name) if field.name in table.column_names else pa.repeat(values[field.name], len(table))
-            for field in self._table.schema
-        ]
-        whole = pa.Table.from_arrays(
-            [column.cast(field.type) for column, field in zip(columns, self._table.schema, strict=True)],
-            schema=self._table.schema,
-        )
-        self._taken += whole.combine_chunks().to_batches()
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

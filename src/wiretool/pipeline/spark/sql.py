@@ -1,10 +1,12 @@
 """Questions in Spark's SQL about the tables of a pipeline."""
 
+import logging
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,13 +21,19 @@ if TYPE_CHECKING:
 _ASKS = re.compile(r"\s*\(*\s*(select|with|from|values|describe|desc|show|explain|table)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(insert|create|drop|alter|delete|update|merge|truncate|load|overwrite)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
+#: What is no character of its own in the name of a file.
+_PATTERN = re.compile(r"[\[\]{}*?\\]")
+#: Where PySpark prints an error as JSON when it makes one that has a place in a question, before it is raised.
+_ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
 def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[pa.RecordBatchReader]:
     """What a question gives, all of it at once; tables of messages are called `PROTOCOL.NAME`, in backticks.
 
-    UsageError where it is none, or one that writes, and where Spark does not understand it.
+    Tables of a stream have one more column, the batch that a row came in.
+    UsageError where it is none, or one that writes, where Spark does not understand it, and where there are no tables,
+    or a file of theirs is gone or damaged.
     """
     if not _ASKS.match(question) or _WRITES.search(_QUOTED.sub("''", question)):
         raise UsageError("only a SELECT (or DESCRIBE, SHOW) can be asked: the tables stay as they are")
@@ -36,15 +44,57 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
 
 def _make_views(spark: "SparkSession", root: Path) -> None:
     for name, files in read_manifest(root).tables.items():
-        paths = [str((root / file.path).absolute()) for file in files]
-        rows = spark.read.option("basePath", str((root / name).absolute())).parquet(*paths)
-        rows.createOrReplaceTempView(f"`{name}`")
+        paths = ["file://" + _PATTERN.sub(r"\\\g<0>", str((root / file.path).absolute())) for file in files]
+        with _in_a_line(f"the table {name} cannot be read (make the tables again): "):
+            rows = spark.read.option("basePath", f"file://{(root / name).absolute()}").parquet(*paths)
+            rows.createOrReplaceTempView(f"`{name}`")
 
 
 def _answer(spark: "SparkSession", question: str) -> pa.RecordBatchReader:
+    with _in_a_line():
+        return spark.sql(question).toArrow().to_reader()
+
+
+@contextmanager
+def _in_a_line(before: str = "") -> Iterator[None]:
+    """What Spark says is wrong, as a UsageError."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
-        return spark.sql(question).toArrow().to_reader()
+        with _no_echo():
+            yield
     except PySparkException as err:
-        raise UsageError(str(err).split("JVM stacktrace")[0].partition("\n\n")[0].replace("\n", " ").strip()) from err
+        said = str(err).split("JVM stacktrace")[0].partition("\n\n")[0]
+        raise UsageError(before + said.replace("\n", " ").strip()) from err
+    except Py4JJavaError as err:
+        raise UsageError(before + _why(err.java_exception)) from err
+
+
+def _why(thrown: Any) -> str:
+    """What a task of Spark was ended by: the error that has one of Spark's names in front, or else the first cause."""
+    said: list[str] = []
+    while thrown is not None:
+        said.append(str(thrown.getMessage()).partition("\n")[0].strip())
+        thrown = thrown.getCause()
+    return next((line for line in said if line.startswith("[")), said[-1])
+
+
+@contextmanager
+def _no_echo() -> Iterator[None]:
+    """Errors of a question are raised, and not printed before; those of other threads are printed as always."""
+    from pyspark.logger import PySparkLogger
+
+    asking = threading.get_ident()
+    loggers = [PySparkLogger.getLogger(name) for name in _ECHOES]
+
+    def is_of_others(record: logging.LogRecord) -> bool:
+        return threading.get_ident() != asking
+
+    for logger in loggers:
+        logger.addFilter(is_of_others)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_of_others)
