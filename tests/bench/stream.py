@@ -22,7 +22,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import msgspec
 import psutil
 import pyarrow.parquet as pq
 
@@ -54,7 +53,7 @@ class Watch:
     """The manifests that were there in turn, each with the time at which it came."""
 
     root: Path
-    manifests: list[tuple[int, bytes]] = field(default_factory=list)
+    manifests: list[tuple[int, Manifest]] = field(default_factory=list)
     #: What the stream had in memory at most, and how long it used processors, all of its processes together.
     bytes: int = 0
     busy_s: float = 0
@@ -68,7 +67,7 @@ class Watch:
                 stat = path.stat()
                 if (stat.st_ino, stat.st_mtime_ns) != seen:
                     seen = stat.st_ino, stat.st_mtime_ns
-                    self.manifests.append((time.time_ns(), path.read_bytes()))
+                    self.manifests.append((time.time_ns(), read_manifest(self.root)))
             time.sleep(LOOK_S)
 
     def weigh(self, process: psutil.Process) -> None:
@@ -83,22 +82,18 @@ class Watch:
 
     def packets(self, at_s: float = math.inf) -> int:
         """How many packets were in the tables at that time, or are now."""
-        there = [data for at_ns, data in self.manifests if at_ns <= at_s * 1e9]
-        return sum(each.packets for each in _decoded(there[-1]).inputs) if there else 0
+        there = [manifest for at_ns, manifest in self.manifests if at_ns <= at_s * 1e9]
+        return sum(each.packets for each in there[-1].inputs) if there else 0
 
     def batches(self) -> Iterator[Batch]:
         """Those that brought frames."""
         before: set[str] = set()
-        for at_ns, data in self.manifests:
-            paths = {file.path for file in _decoded(data).tables.get(FRAMES, ())}
+        for at_ns, manifest in self.manifests:
+            paths = {file.path for file in manifest.tables.get(FRAMES, ())}
             times = [moment for path in paths - before for moment in _times(self.root / path)]
             before = paths
             if times:
                 yield Batch(at_ns / 1e9, (at_ns - max(times)) / 1e9, (at_ns - min(times)) / 1e9)
-
-
-def _decoded(data: bytes) -> Manifest:
-    return msgspec.json.decode(data, type=Manifest)
 
 
 def _times(path: Path) -> Iterator[int]:

@@ -47,6 +47,26 @@ def test_what_is_there_and_what_comes_later(words: list[str], tmp_path: Path) ->
     assert frames(tmp_path / "t") == frames(tmp_path / "run")
 
 
+def test_at_the_end_it_says_of_broken_captures_what_run_says(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "captures" / "empty.pcap").touch()
+    (tmp_path / "captures" / "head.pcap").write_bytes(WRITE.read_bytes()[:10])
+    (tmp_path / "captures" / "link.pcap").symlink_to("nowhere")
+    (tmp_path / "captures" / "two.pcap").write_bytes(WRITE.read_bytes()[:2])
+    assert run(*words, "--once", "--strict").returncode == 0
+    ended = run(*words, "--once", "--finish", "--strict")
+    once = run("pipeline", "run", tmp_path / "captures", "-o", tmp_path / "run", "--strict")
+    assert ended.returncode == once.returncode == 3
+    wanted, found = (sorted(each.stderr.decode().splitlines()[:-1]) for each in (once, ended))
+    assert [line for line in found if " batch " not in line] == wanted
+    assert [re.split("captures/|: byte", line)[1] for line in wanted] == [
+        "a.pcap is damaged, what is sound before is in the tables",
+        "empty.pcap is empty, left out",
+        "head.pcap is damaged, what is sound before is in the tables",
+        "link.pcap cannot be read: No such file or directory; nothing of it is in the tables",
+        "two.pcap left out: no capture",
+    ]
+
+
 def test_report_and_sql_take_the_tables(words: list[str], tmp_path: Path) -> None:
     run(*words, "--once")
     told = run("pipeline", "report", tmp_path / "t")

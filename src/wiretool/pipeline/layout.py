@@ -3,15 +3,17 @@
     TABLES/manifest.json
     TABLES/NAME/date=YYYY-MM-DD/protocol=P/part-*.parquet
     TABLES/NAME/batch=N/date=YYYY-MM-DD/protocol=P/part-*.parquet, where a stream writes them
+    TABLES/.wiretool-manifest/N.json, what the manifest of a stream of many batches does not name itself any more
 
 NAME is one of `NAMES`, or PROTOCOL.MESSAGE. The date is that of the row's time in UTC; a row that is of
 no protocol of ours is under `none`. These are no columns of the files: who reads the folder gets them from its
 names, as in Hive.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,16 +23,19 @@ from wiretool import __version__
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import over
 from wiretool.sinks.arrow import events, exchanges, frames
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import part_of, reason, refused
 
+T = TypeVar("T")
 MANIFEST = "manifest.json"
+#: The folder of what belongs to a manifest and is not in it; hidden, as it is none of a table.
+SEALED = ".wiretool-manifest"
 FRAMES, GAPS, PROBLEMS, EXCHANGES, EVENTS, LEDGER = "frames", "gaps", "problems", "exchanges", "events", "ledger"
 #: The tables that there are in any case, apart from `events`, which are asked for.
 TABLES = (FRAMES, GAPS, PROBLEMS, EXCHANGES, LEDGER)
 #: The folder of what is of no protocol of ours.
 NO_PROTOCOL = "none"
-#: The version of this layout.
-FORMAT = 1
+#: The version of this layout; and of one with sealed files: who knows nothing of these must not take it for the whole.
+FORMAT, FORMAT_SEALED = 1, 2
 DAY_NS = 86_400 * 1_000_000_000
 #: What `frames` has in place of packet numbers over all captures: the file of the first and of the last packet, and
 #: their numbers in these, from 1.
@@ -152,16 +157,79 @@ class Manifest(msgspec.Struct, frozen=True):
         return sum(file.rows for file in self.tables.get(name, ()))
 
 
+class Head(Manifest, frozen=True):
+    """A manifest as its file has it: what the first batches of a stream brought may be in others, `Sealed`."""
+
+    #: How many of those there are.
+    sealed: int = 0
+    #: The first inputs are in place of those that have these places among the sealed ones; the others follow them.
+    places: Sequence[int] = ()
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """What some batches of a stream have brought, since the sealed file before it: in a file that nobody changes."""
+
+    stream: str
+    #: How many batches of the stream there were with these.
+    batches: int
+    tables: Mapping[str, Sequence[File]]
+    #: As in `Head`.
+    inputs: Sequence[Input]
+    places: Sequence[int]
+
+
 def write_manifest(root: Path, manifest: Manifest) -> None:
     """Say what the tables are; from then on they count. UsageError where the system does not take it."""
-    path = root / MANIFEST
+    write_whole(root / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+
+
+def write_sealed(root: Path, number: int, sealed: Sealed) -> None:
+    """Write a sealed file, which counts once a manifest names it. UsageError where the system does not take it."""
+    path = sealed_path(root, number)
     with refused(path):
-        part_of(path).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
+        path.parent.mkdir(exist_ok=True)
+    write_whole(path, msgspec.json.encode(sealed))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that has its name once it is whole. UsageError where the system does not take it."""
+    with refused(path):
+        part_of(path).write_bytes(data)
         part_of(path).replace(path)
 
 
+def sealed_path(root: Path, number: int) -> Path:
+    """Where a sealed file is; they are numbered from 0."""
+    return root / SEALED / f"{number:06d}.json"
+
+
 def read_manifest(root: Path) -> Manifest:
-    """What the tables in a folder are. UsageError where it has none, CaptureError where they are of another version."""
+    """What the tables in a folder are, with all that is sealed. Errors as those of `read_head` and `sealed_of`."""
+    return whole(root, read_head(root))
+
+
+def whole(root: Path, head: Head) -> Manifest:
+    """A manifest with what is sealed of it. Errors as those of `sealed_of`."""
+    values = {name: getattr(head, name) for name in Manifest.__struct_fields__}
+    if not head.sealed:
+        return Manifest(**values)
+    tables: dict[str, list[File]] = {}
+    inputs: list[Input] = []
+    parts: Iterable[Sealed | Head] = chain(sealed_of(root, head), [head])
+    for each in parts:
+        for name, files in each.tables.items():
+            tables.setdefault(name, []).extend(files)
+        if not fits(len(inputs), each.places, each.inputs):
+            raise _no_part(root / MANIFEST, "is in place of captures that there are none of")
+        put(inputs, each.places, each.inputs)
+    return Manifest(**{**values, "tables": dict(sorted(tables.items())), "inputs": inputs, "format": FORMAT})
+
+
+def read_head(root: Path) -> Head:
+    """What the manifest in a folder says itself, without what is sealed.
+
+    UsageError where there is none, CaptureError where it is damaged or of another version.
+    """
     path = root / MANIFEST
     try:
         data = path.read_bytes()
@@ -171,9 +239,58 @@ def read_manifest(root: Path) -> Manifest:
             "make some with `wiretool pipeline run CAPTURES -o TABLES`, or stream"
         ) from err
     try:
-        manifest = msgspec.json.decode(data, type=Manifest)
+        head = msgspec.json.decode(data, type=Head)
     except msgspec.DecodeError as err:
         raise CaptureError(str(path), f"is no manifest of ours: {err}", offset=0) from err
-    if manifest.format != FORMAT:
-        raise CaptureError(str(path), f"has the format {manifest.format}, this is for {FORMAT}", offset=0)
-    return manifest
+    if head.format not in (FORMAT, FORMAT_SEALED):
+        raise CaptureError(str(path), f"has the format {head.format}, this is for {FORMAT}", offset=0)
+    return head
+
+
+def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
+    """What is sealed of a manifest, in its order. UsageError where a file is gone, CaptureError where it is damaged."""
+    inputs = 0
+    for number in range(head.sealed):
+        path = sealed_path(root, number)
+        try:
+            sealed = msgspec.json.decode(path.read_bytes(), type=Sealed)
+        except OSError as err:
+            raise UsageError(
+                f"{path} cannot be read, and {MANIFEST} has a part there: {reason(err)}; "
+                "copy tables with what is hidden in them, or make them again"
+            ) from err
+        except msgspec.DecodeError as err:
+            raise _no_part(path, f"is damaged: {err}") from err
+        if sealed.stream != head.stream:
+            raise _no_part(path, f"is of the stream {sealed.stream}, not of {head.stream}")
+        if not fits(inputs, sealed.places, sealed.inputs):
+            raise _no_part(path, "is in place of captures that there are none of")
+        inputs += len(sealed.inputs) - len(sealed.places)
+        yield sealed
+
+
+def _no_part(path: Path, why: str) -> CaptureError:
+    return CaptureError(
+        str(path), f"the part of {MANIFEST} {why}; take it from a copy of the tables, or make them again", offset=0
+    )
+
+
+# -- lists of which only what has changed is written -------------------------------------------------------------------
+
+
+def changed(before: Sequence[T], now: Sequence[T]) -> tuple[list[int], list[T]]:
+    """The places of what is another one in a list that has grown since, and all that is new: those, then the others."""
+    places = [place for place, (was, each) in enumerate(zip(before, now, strict=False)) if was != each]
+    return places, [*(now[place] for place in places), *now[len(before) :]]
+
+
+def fits(count: int, places: Sequence[int], new: Sequence[T]) -> bool:
+    """Whether `put` has a place for all that is new in a list of so many."""
+    return len(places) <= len(new) and all(0 <= place < count for place in places)
+
+
+def put(before: list[T], places: Sequence[int], new: Sequence[T]) -> None:
+    """Have in a list what `changed` has found."""
+    for place, each in zip(places, new, strict=False):
+        before[place] = each
+    before.extend(new[len(places) :])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wiretool.errors import UsageError, WiretoolError
 from wiretool.pipeline.held import hold, is_left
-from wiretool.pipeline.layout import MANIFEST, read_manifest
+from wiretool.pipeline.layout import MANIFEST, read_head
 from wiretool.sinks.arrow.files import reason, refused
 
 #: What of the name of a folder says that it is not whole yet; readers of tables leave such names out.
@@ -96,7 +96,7 @@ def check_root(root: Path, inputs: Sequence[Path]) -> None:
             f"{root} holds what no run of wiretool pipeline has written (it has no {MANIFEST} of ours): "
             "tables go into a new or empty folder, or replace those of an earlier run"
         )
-    if not is_empty and read_manifest(root).stream:
+    if not is_empty and read_head(root).stream:
         raise UsageError(f"{root} holds the tables of a stream, which goes on with them: give another folder")
 
 
@@ -113,7 +113,7 @@ def _why_it_stays(place: Path) -> str:
 def is_ours(folder: Path) -> bool:
     """Whether a folder holds tables that a run of ours has made."""
     with suppress(WiretoolError):
-        read_manifest(folder)
+        read_head(folder)
         return True
     return False
 

@@ -2,6 +2,7 @@
 
     CHECKPOINT/stream.json          which stream it is: of what, into what, how
     CHECKPOINT/commits/N.json       batch N is done: how far each capture was read, and what came of it
+    CHECKPOINT/captures/N.json      where captures are many: how far they were read in batch N, for commits to name it
     CHECKPOINT/states/*.arrow       what is open of flows (see `states`); a commit names those that hold
     CHECKPOINT/copies/              packed captures, unpacked as long as they are read
 
@@ -23,15 +24,20 @@ from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
 from wiretool.pipeline.held import HELD, release, take
-from wiretool.pipeline.layout import File
+from wiretool.pipeline.layout import File, changed, fits, put, write_whole
 from wiretool.pipeline.stream.following import Followed
 from wiretool.sinks.arrow.files import part_of, refused
 
-STREAM, COMMITS, STATES, COPIES = "stream.json", "commits", "states", "copies"
+STREAM, COMMITS, CAPTURES, STATES, COPIES = "stream.json", "commits", "captures", "states", "copies"
 #: Commits that are kept: the last one holds.
 COMMITS_KEPT = 2
+#: A commit is written with each batch. When so many captures are new, all of them are written to a file of their own,
+#: and commits have those that have changed since; where these are many, all are written again after so many batches.
+CAPTURES_MAX, BATCHES_MAX = 256, 256
 #: The version of this layout.
 FORMAT = 1
+#: What is left to do where something of a checkpoint is missing.
+ANEW = "give another checkpoint and other tables to begin anew"
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -65,6 +71,15 @@ class Commit(msgspec.Struct, frozen=True):
     connections: int
 
 
+class Noted(Commit, frozen=True):
+    """A commit as its file has it: only with the captures that have changed since a batch of which there are all."""
+
+    #: That batch; -1 where there is none.
+    base: int = -1
+    #: The first captures are in place of those that have these places among all; the others follow them.
+    places: Sequence[int] = ()
+
+
 def nothing_done(parts: int) -> Commit:
     """What holds before the first batch."""
     return Commit(-1, "", (), [[]] * parts, NO_TIME, has_taps=False, open=0, tables={}, total=Account(), connections=0)
@@ -76,6 +91,9 @@ class Checkpoint:
     def __init__(self, root: Path, stream: Stream) -> None:
         self.root = root
         self.stream = stream
+        #: The captures as they were in the batch of which there are all, and that batch.
+        self._captures: list[Followed] = []
+        self._base = -1
         self.last = self._read_last()
 
     @property
@@ -91,10 +109,9 @@ class Checkpoint:
     def commit(self, commit: Commit) -> None:
         """The batch is done from here on; what it has in place of others is removed. UsageError where it cannot be."""
         path = self._path(commit.batch)
+        write_whole(path, msgspec.json.encode(self._noted(commit)))
+        self.last = commit
         with refused(path):
-            part_of(path).write_bytes(msgspec.json.encode(commit))
-            part_of(path).replace(path)
-            self.last = commit
             self.clear()
 
     def is_done(self, batch: int) -> bool:
@@ -107,16 +124,43 @@ class Checkpoint:
         _remove(path for path in self.states.iterdir() if path.name not in kept)
         kept = {each.copy for each in self.last.captures if each.has_more}
         _remove(path for path in self.copies.iterdir() if path.name not in kept)
+        base = self._base_path(self._base)
+        _remove(path for path in base.parent.glob("*") if path != base)
         commits = sorted((self.root / COMMITS).glob("*.json"))
         _remove(commits[:-COMMITS_KEPT])
 
     def _path(self, batch: int) -> Path:
         return self.root / COMMITS / f"{batch:08d}.json"
 
+    def _base_path(self, batch: int) -> Path:
+        return self.root / CAPTURES / f"{batch:08d}.json"
+
+    def _noted(self, commit: Commit) -> Noted:
+        """What is to be written of a batch; before it all captures, where it would have many."""
+        places, captures = changed(self._captures, commit.captures)
+        is_due = len(captures) >= CAPTURES_MAX and commit.batch - self._base >= BATCHES_MAX
+        if is_due or len(captures) - len(places) >= CAPTURES_MAX:
+            path = self._base_path(commit.batch)
+            with refused(path):
+                path.parent.mkdir(exist_ok=True)
+            write_whole(path, msgspec.json.encode(commit.captures))
+            self._captures, self._base, places, captures = list(commit.captures), commit.batch, [], []
+        values = {name: getattr(commit, name) for name in Commit.__struct_fields__}
+        return Noted(**{**values, "captures": captures}, base=self._base, places=places)
+
     def _read_last(self) -> Commit:
         found = sorted((self.root / COMMITS).glob("*.json"))
-        last: Commit = _decoded(found[-1], Commit) if found else nothing_done(self.stream.parts)
-        return last
+        if not found:
+            return nothing_done(self.stream.parts)
+        noted: Noted = _decoded(found[-1], Noted)
+        if noted.base >= 0:
+            self._base, self._captures = noted.base, _decoded(self._base_path(noted.base), list[Followed])
+        captures = [msgspec.structs.replace(each) for each in self._captures]  # who goes on changes them
+        if not fits(len(captures), noted.places, noted.captures):
+            raise CaptureError(str(found[-1]), f"does not fit the captures before it; {ANEW}", offset=0)
+        put(captures, noted.places, noted.captures)
+        values = {name: getattr(noted, name) for name in Commit.__struct_fields__}
+        return Commit(**{**values, "captures": captures})
 
 
 def _remove(paths: "Iterator[Path] | Sequence[Path]") -> None:
@@ -161,17 +205,14 @@ def _same(path: Path, stream: Stream, parts: int) -> Stream:
     if not has_begun:  # without a batch it is as good as a new one
         name = _decoded(path, Stream).id if path.exists() else stream.id
         stream = msgspec.structs.replace(stream, parts=stream.parts or parts, id=name)
-        with refused(path):
-            part_of(path).write_bytes(msgspec.json.encode(stream))
-            part_of(path).replace(path)
+        write_whole(path, msgspec.json.encode(stream))
         return stream
     noted: Stream = _decoded(path, Stream)
-    anew = "give another checkpoint and other tables to begin anew"
     if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
-        raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {anew}")
+        raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {ANEW}")
     for was, now in _wishes(noted, stream):
         if was != now:
-            raise UsageError(f"{path.parent} was begun {was}, not {now}: go on with that, or {anew}")
+            raise UsageError(f"{path.parent} was begun {was}, not {now}: go on with that, or {ANEW}")
     return noted
 
 
@@ -202,9 +243,9 @@ def _decoded(path: Path, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as err:
-        raise UsageError(f"cannot read {path}: {err.strerror}") from err
+        raise UsageError(f"cannot read {path}, without which it does not go on: {err.strerror}; {ANEW}") from err
     except msgspec.DecodeError as err:
-        raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {err}", offset=0) from err
+        raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {err}; {ANEW}", offset=0) from err
 
 
 def remove_folder(path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,6 +129,26 @@ class Following:
                 self._let_go(each, "is not there any more")
         self._tell_others()
 
+    def finish(self) -> None:
+        """Nothing more comes: say of what is not whole, and of what was waited for, what `pipeline run` says of it."""
+        captures = {each.path: each for each in self.captures if not each.is_over}
+        stats = _stats_of(files_in(self._folder, self._tell), captures.keys(), self._unlooked)
+        for path, stat in stats.items():
+            known = captures.get(os.fsencode(path))
+            try:
+                if known is not None:
+                    known.damage = known.damage or _damage_of(known, path, stat)
+                elif path in self._others and path not in self._told:
+                    index_of(path, cache=False)
+            except CaptureError as err:
+                self._leave_out(path, stat, err)
+        self._tell_others()
+
+    def _unlooked(self, path: Path, err: OSError) -> None:
+        """Note of what the system does not show; what is no link was taken away just now."""
+        if path.is_symlink() or not isinstance(err, FileNotFoundError):
+            self._unread[path] = UNREADABLE + reason(err)
+
     def is_as_planned(self, places: Iterable[int]) -> bool:
         """Whether the captures with these places are still what they were, as far as they are there."""
         captures = [self.captures[place] for place in places]
@@ -182,6 +201,7 @@ class Following:
         """Follow a capture from now on, unless it is one that was elsewhere."""
         index = index_of(path, every_bytes=JOINT_BYTES, cache=False, is_growing=True)
         if not index.kind:
+            self._others[path] = _stamp(stat), time.monotonic()
             return
         if index.is_packed:
             self._begin_packed(path, stat, index)
@@ -303,12 +323,29 @@ def _is_same(known: Followed, path: Path) -> bool:
     return seal_of(path, known.sealed) == known.seal
 
 
-def _stats_of(paths: Iterable[Path], known: Collection[bytes]) -> dict[Path, os.stat_result]:
-    """The files that are still there, by path, each once; of several names of a file the one that is known."""
+def _damage_of(known: Followed, path: Path, stat: os.stat_result) -> str:
+    """What is wrong with a capture if what is there of it is all; "" also where it has grown since it was looked at."""
+    index = known.index
+    is_looked_at = (index.inode, index.size, index.mtime_ns) == (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    if known.copy or not is_looked_at or index.end == index.size:
+        return ""
+    return extended(path, index, every_bytes=JOINT_BYTES, is_growing=False).damage
+
+
+def _stats_of(
+    paths: Iterable[Path], known: Collection[bytes], unlooked: Callable[[Path, OSError], None] | None = None
+) -> dict[Path, os.stat_result]:
+    """The files that are still there, by path, each once; of several names of a file the one that is known.
+
+    Who is `unlooked` takes those that cannot be looked at.
+    """
     stats: dict[Path, os.stat_result] = {}
-    for path in paths:
-        with suppress(OSError):  # taken away just now
-            stats[path.absolute()] = path.stat()
+    for path in (each.absolute() for each in paths):
+        try:
+            stats[path] = path.stat()
+        except OSError as err:  # without a name, or taken away just now
+            if unlooked is not None:
+                unlooked(path, err)
     by_name = sorted(stats, key=lambda path: (os.fsencode(path) not in known, path.is_symlink(), path))
     once = {(stats[path].st_dev, stats[path].st_ino): path for path in reversed(by_name)}
     return {path: stats[path] for path in sorted(once.values())}

@@ -9,7 +9,22 @@ import msgspec
 from wiretool.errors import UsageError
 from wiretool.ledger import Account
 from wiretool.pipeline.job import Job
-from wiretool.pipeline.layout import MANIFEST, File, Input, Manifest, read_manifest, write_manifest
+from wiretool.pipeline.layout import (
+    FORMAT_SEALED,
+    MANIFEST,
+    File,
+    Head,
+    Input,
+    Manifest,
+    Sealed,
+    changed,
+    put,
+    read_head,
+    sealed_of,
+    whole,
+    write_manifest,
+    write_sealed,
+)
 from wiretool.pipeline.part import options_of
 from wiretool.pipeline.staging import STAGING, check_root
 from wiretool.pipeline.stream.checkpoint import Commit, Stream, remove_folder
@@ -17,6 +32,9 @@ from wiretool.sinks.arrow.files import part_of, refused
 
 #: What is left to do where rows are missing.
 ANEW = "begin anew, with another checkpoint and other tables"
+#: The manifest is written with each batch. So it has no more batches itself, and no more captures that are new: when it
+#: has so many they are sealed in a file of their own.
+BATCHES_MAX, INPUTS_MAX = 256, 256
 
 
 class Published:
@@ -25,20 +43,36 @@ class Published:
     def __init__(self, job: Job, stream: Stream, engine: str) -> None:
         """The folder is made if there is none. UsageError where it holds anything but the tables of this stream."""
         self._root = root = job.root
-        if (root / MANIFEST).exists() and read_manifest(root).stream == stream.id:
-            self.manifest = read_manifest(root)
+        #: What is sealed: captures as they were then, and how many batches.
+        self._inputs: list[Input] = []
+        self._batches = 0
+        if (root / MANIFEST).exists():
+            self._head = read_head(root)
+            if self._head.stream != stream.id:
+                raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
+            for sealed in sealed_of(root, self._head):
+                put(self._inputs, sealed.places, sealed.inputs)
+                self._batches = sealed.batches
             self._written = self._stat()
             return
-        if (root / MANIFEST).exists():
-            raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
         _clear_beginning(root)
         check_root(root, ())
         total = msgspec.to_builtins(Account())
-        self.manifest = Manifest((), {}, total, 0, engine, options_of(job), stream=stream.id)
+        self._head = Head((), {}, total, 0, engine, options_of(job), stream=stream.id)
         with refused(root):
             root.mkdir(parents=True, exist_ok=True)
-        write_manifest(root, self.manifest)
+        write_manifest(root, self._head)
         self._written = self._stat()
+
+    @property
+    def batches(self) -> int:
+        """How many batches are in place."""
+        return self._head.batches
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest with all that is sealed, which is read for it; errors as those of `read_manifest`."""
+        return whole(self._root, self._head)
 
     def clear(self, but: str) -> None:
         """Remove what batches have left that were not done."""
@@ -49,28 +83,31 @@ class Published:
 
     def has(self, commit: Commit) -> bool:
         """Whether a batch is in place."""
-        return self.manifest.batches == commit.batch + 1
+        return self.batches == commit.batch + 1
 
     def publish(self, commit: Commit, inputs: Sequence[Input]) -> None:
-        """Put a batch that is done in place, unless it is there. UsageError where the tables before it are missing."""
+        """Put a batch that is done in place, unless it is there. UsageError where the tables before it are missing.
+
+        The first inputs are its captures; those behind them may be others the next time.
+        """
         if self.has(commit):
             return
         self._check_own()
-        if self.manifest.batches != commit.batch:
-            has = f"{self._root} has {self.manifest.batches} batches of the stream, and the checkpoint"
+        if self.batches != commit.batch:
+            has = f"{self._root} has {self.batches} batches of the stream, and the checkpoint"
             raise UsageError(f"{has} {commit.batch + 1}: they do not belong together any more; {ANEW}")
         staging = self._root / commit.staging
         with refused(self._root):
             for name in commit.tables:
                 self._put(staging / name, self._root / name / batch_folder(commit.batch))
-        self.manifest = self._with(commit, inputs)
-        write_manifest(self._root, self.manifest)
+        self._head = self._sealed(self._with(commit, inputs), len(inputs) - len(commit.captures))
+        write_manifest(self._root, self._head)
         self._written = self._stat()
         remove_folder(staging)
 
     def _check_own(self) -> None:
         """UsageError where somebody else has put tables there meanwhile."""
-        if self._stat() != self._written and read_manifest(self._root).stream != self.manifest.stream:
+        if self._stat() != self._written and read_head(self._root).stream != self._head.stream:
             raise UsageError(f"{self._root} has got the tables of another run or stream meanwhile: {ANEW}")
 
     def _stat(self) -> tuple[int, int]:
@@ -88,19 +125,34 @@ class Published:
                 f"{new} is gone, and its rows with it: begin anew, with another checkpoint and other tables"
             )
 
-    def _with(self, commit: Commit, inputs: Sequence[Input]) -> Manifest:
-        before = self.manifest
+    def _with(self, commit: Commit, inputs: Sequence[Input]) -> Head:
+        before = self._head
         tables = {name: [*before.tables.get(name, ()), *files] for name, files in commit.tables.items()}
         total = Account(**before.total)
         total.add(commit.total)
+        places, new = changed(self._inputs, inputs)
         return msgspec.structs.replace(
             before,
-            inputs=inputs,
+            inputs=new,
+            places=places,
             tables=dict(sorted({**before.tables, **tables}.items())),
             total=msgspec.to_builtins(total),
             connections=before.connections + commit.connections,
             batches=commit.batch + 1,
             open=commit.open,
+        )
+
+    def _sealed(self, head: Head, others: int) -> Head:
+        """What is to be written: where that is much it is sealed first, but for so many inputs at the end."""
+        until = len(head.inputs) - others
+        if head.batches - self._batches < BATCHES_MAX and until - len(head.places) < INPUTS_MAX:
+            return head
+        sealed = Sealed(head.stream, head.batches, head.tables, head.inputs[:until], head.places)
+        write_sealed(self._root, head.sealed, sealed)
+        put(self._inputs, sealed.places, sealed.inputs)
+        self._batches = head.batches
+        return msgspec.structs.replace(
+            head, tables={}, inputs=head.inputs[until:], places=(), sealed=head.sealed + 1, format=FORMAT_SEALED
         )
 
 

@@ -150,6 +150,7 @@ class _Run:
                 break
             pause(max(LOOK_S, self._job.interval_s - (time.monotonic() - began)))
         if self._job.is_finished:
+            self._following.finish()
             self._batch(Plan({}, self._checkpoint.last.turn_ns), Silence(NEVER, NEVER))
         return self._published.manifest
 
@@ -196,8 +197,8 @@ class _Run:
             commit = self._commit(staging.name, told, max(plan.turn_ns, last.turn_ns))
             checkpoint.commit(commit)
             self._published.publish(commit, following.inputs)
-        for note in (note for each in told for note in each.done.notes):
-            self._ears.note(note)
+        for each in told:
+            each.done.tell_notes(self._ears.note)
         frames = sum(file.rows for file in commit.tables.get(FRAMES, ()))
         newest_ns = plan.turn_ns if plan.until else NO_TIME
         self._ears.made(Made(commit.batch, packets, size, frames, commit.open, newest_ns, time.monotonic() - began))
@@ -211,7 +212,7 @@ class _Run:
         try:
             yield staging
         finally:
-            if not self._checkpoint.is_done(batch) or self._published.manifest.batches > batch:
+            if not self._checkpoint.is_done(batch) or self._published.batches > batch:
                 remove_folder(staging)
 
     def _task(self, token: str, silence: Silence) -> Task:
