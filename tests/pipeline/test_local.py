@@ -1,10 +1,13 @@
 """Captures to tables on one machine: each flow as if it were alone, whatever the files and parts."""
 
+import os
 import random
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +16,11 @@ from hypothesis import strategies as st
 from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
 from tests.pipeline import reference
+from wiretool.bulk.apart import may_run_apart
+from wiretool.capture.index import read_range
 from wiretool.capture.packets import Packet
+from wiretool.errors import CaptureError, Killed
+from wiretool.pipeline import local
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import Manifest
 from wiretool.pipeline.local import run_local
@@ -51,8 +58,10 @@ def check_frames(root: Path, expected: Sequence[reference.Row]) -> None:
     assert found == expected
 
 
+@pytest.mark.parametrize("least", [0, 1 << 30], ids=["read in a process", "in one"])
 @pytest.mark.parametrize("name", REAL)
-def test_real_captures(name: str, tmp_path: Path) -> None:
+def test_real_captures(name: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "APART_PACKETS_MIN", least)
     made(tmp_path / "tables", [CAPTURES / name])
     check_frames(tmp_path / "tables", reference.frames_of([CAPTURES / name]))
 
@@ -105,6 +114,40 @@ def check_sums(root: Path, manifest: Manifest) -> None:
     for row in frames:
         request = by_name.get((row["connection"], row["reply_to"]))
         assert row["reply_to"] is None or (request is not None and request["side"] != row["side"])
+
+
+@pytest.mark.parametrize("least", [0, 1 << 30], ids=["read in a process", "in one"])
+def test_a_capture_that_changes_under_the_reading_is_told(
+    least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is indexed as it was, and then cut."""
+    monkeypatch.setattr(local, "APART_PACKETS_MIN", least)
+    (path,) = written(tmp_path, [(CAPTURES / "pravega" / "write.pcap").read_bytes()])
+
+    def cut(*given: Any) -> Iterator[Any]:
+        path.write_bytes(path.read_bytes()[:5_000])
+        yield from read_range(*given)
+
+    monkeypatch.setattr(local, "read_range", cut)
+    with pytest.raises(CaptureError, match=r"000\.pcap"):
+        made(tmp_path / "tables", [path])
+    assert not (tmp_path / "tables").exists()
+
+
+@pytest.mark.skipif(not may_run_apart(), reason="no processes that share what was read (Windows, macOS)")
+def test_a_process_that_is_killed_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = os.getpid()
+
+    def killed(*given: Any) -> Iterator[Any]:
+        assert os.getpid() != here
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from read_range(*given)
+
+    monkeypatch.setattr(local, "APART_PACKETS_MIN", 0)
+    monkeypatch.setattr(local, "read_range", killed)
+    with pytest.raises(Killed):
+        made(tmp_path / "tables", [CAPTURES / "pravega" / "write.pcap"])
+    assert not (tmp_path / "tables").exists()
 
 
 # -- files of one tap, and of two --------------------------------------------------------------------------------------

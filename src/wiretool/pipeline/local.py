@@ -1,9 +1,14 @@
 """Captures to tables on this machine: the same steps as on Spark, with a shuffle of our own."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
+from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.capture.index import read_range
 from wiretool.pipeline.inputs import Capture, captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job, Step
@@ -15,12 +20,15 @@ from wiretool.pipeline.staging import staged
 
 #: Packets of a part, each of which is put in order in memory at some 250 bytes a packet.
 PART_PACKETS = 1_000_000
+#: Below so many packets a process of its own costs more than it saves.
+APART_PACKETS_MIN = 4_096
 
 
 def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], None]) -> Manifest:
     """Make the tables; what they are. They are there when it returns, and nothing of them if it does not.
 
-    `tell` is told what is left out or uncertain. UsageError and CaptureError as the parts have them.
+    `tell` is told what is left out or uncertain. UsageError and CaptureError as the parts have them; Killed where the
+    process is that reads packets.
     """
     files = captures_in(job.captures, tell)
     with staged(job.root, files) as staging:
@@ -41,15 +49,22 @@ def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], Non
 
 
 def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int) -> Iterator[Step]:
-    done = 0
-    for place, capture in enumerate(captures):
-        before = done
-        for segments in read_range(capture.path, capture.index, 0, len(capture.index.joints)):
-            shuffle.add(rows_of(segments, place))
-            if len(segments.table):
-                done = before + int(segments.table.numbers[-1])
+    """Deal out all rows; they are read in a process of its own, as that costs about as much."""
+    make = partial(_rows, captures)
+    with closing(apart(make) if packets >= APART_PACKETS_MIN and may_run_apart() else make()) as items:
+        for rows, done in items:
+            shuffle.add(rows)
             yield Step("reading packets", done, packets)
-        done = before + capture.index.packets
+
+
+def _rows(captures: Sequence[Capture]) -> Generator[tuple[pa.RecordBatch, int]]:
+    """The segment rows of captures, some at a time, and how many packets were read by then."""
+    before = 0
+    for place, capture in enumerate(captures):
+        for segments in read_range(capture.path, capture.index, 0, len(capture.index.joints)):
+            rows = rows_of(segments, place)
+            yield rows, before + (int(segments.table.numbers[-1]) if rows.num_rows else 0)
+        before += capture.index.packets
 
 
 def _read_all(

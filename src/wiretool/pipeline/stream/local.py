@@ -10,13 +10,11 @@ import numpy as np
 
 from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.capture.index import read_span
+from wiretool.pipeline.local import APART_PACKETS_MIN
 from wiretool.pipeline.rows import rows_of
 from wiretool.pipeline.shuffle import Shuffle
 from wiretool.pipeline.stream.batch import Task, Told, read_batch
 from wiretool.pipeline.stream.plan import Stretch
-
-#: Below so many packets a process costs more than it saves.
-APART_PACKETS_MIN = 4_096
 
 
 def read_here(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
