@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.closed import LONG
 from tests.helpers.forked import run
 
 from wiretool.pipeline.held import HELD
@@ -65,6 +66,8 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
         (("{none}", "-o", "{new}"), 2, "{none} is not there: give capture files, or folders that hold some"),
         (("{empty}", "-o", "{new}"), 2, "no captures in {empty}: give capture files, or folders that hold some"),
         (("{text}", "-o", "{new}"), 3, "{text}: byte 0: neither pcap nor pcapng"),
+        (("{long}", "-o", "{new}"), 3, "{long}: byte 0: cannot be opened: File name too long"),
+        (("{write}", "-o", "{long}"), 2, "cannot write {long}: File name too long"),
         (("{write}", "-o", "{text}"), 2, "cannot write {text}: it is no folder, and tables are many files"),
         (("{write}", "-o", "{other}"), 2, "{other} holds what no run of wiretool pipeline has written"),
         (("{other}", "-o", "{other}"), 2, "lies in {other}, which is to be replaced: give another folder"),
@@ -76,6 +79,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said_in_a_line(words: tuple[str, ...], code: int, why: str, tmp_path: Path) -> None:
     places = {name: tmp_path / name for name in ("none", "empty", "text", "other", "new")}
+    places["long"] = tmp_path / LONG
     places["empty"].mkdir()
     places["text"].write_text("no capture")
     places["other"].mkdir()

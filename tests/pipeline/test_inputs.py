@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.errors import CaptureError
+from tests.helpers.closed import LONG, shut
+from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.inputs import captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import read_manifest
@@ -92,6 +93,26 @@ def test_a_folder_that_cannot_be_listed_is_among_the_files(
 
     monkeypatch.setattr(os, "scandir", refusing)
     assert captures_in([tmp_path], told.append) == [tmp_path / "a.pcap", shut]
+
+
+def test_who_opens_it_tells_why_it_is_closed(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = tmp_path / "shut" / "a.pcap"
+    inside.parent.mkdir()
+    shutil.copy(APPEND, inside)
+    shut(inside.parent, monkeypatch)
+    closed(inside, monkeypatch)
+    for path, why in ((inside, "Permission denied"), (tmp_path / LONG, "File name too long")):
+        assert captures_in([path], told.append) == [path]
+        with pytest.raises(CaptureError, match=rf"{path}: byte 0: cannot be opened: {why}"):
+            list(indexed([path], [path], told.append))
+
+
+def test_what_is_not_there(tmp_path: Path, told: list[str]) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("none", "file/in", "loop", "a\0b"):
+        with pytest.raises(UsageError, match=f"{tmp_path / name} is not there: give capture files, or folders"):
+            captures_in([tmp_path / name], told.append)
 
 
 @pytest.mark.parametrize("keep", [0.5, 0.9])

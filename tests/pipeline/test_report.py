@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +15,7 @@ import msgspec
 import pytest
 
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
+from tests.helpers.closed import LONG, shut
 from tests.helpers.records import Paper
 from wiretool.capture.files import read_packets
 from wiretool.commands.options import Engine
@@ -109,6 +112,42 @@ def test_a_capture_that_was_packed_since_is_named_as_it_is_called_now(tmp_path: 
     packed.unlink()
     row = figures(report_on(tmp_path / "tables", Times(), 1))["slowest"].rows[0]
     assert [*names, shlex.split(row["slice"])[2]] == [str(capture), str(capture), str(packed), str(capture)]
+
+
+def test_a_capture_that_we_may_not_look_at_is_named_as_it_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, root = tmp_path / "captures", tmp_path / "tables"
+    folder.mkdir()
+    (folder / "one.pcap").write_bytes((CAPTURES / SOME[0]).read_bytes())
+    run_local(Job([folder], root), tell=lambda _: None, watch=lambda _: None)
+    shut(folder, monkeypatch)
+    row = figures(report_on(root, Times(), 1))["slowest"].rows[0]
+    assert shlex.split(row["slice"])[2] == str(folder / "one.pcap")
+
+
+def test_a_capture_whose_name_cannot_be_longer(tmp_path: Path) -> None:
+    name = LONG[:253]  # which leaves no room for ".gz"
+    capture, root = tmp_path / name, tmp_path / "tables"
+    capture.write_bytes((CAPTURES / SOME[0]).read_bytes())
+    run_local(Job([capture], root), tell=lambda _: None, watch=lambda _: None)
+    capture.unlink()
+    row = figures(report_on(root, Times(), 1))["slowest"].rows[0]
+    assert shlex.split(row["slice"])[2] == str(capture)
+
+
+def test_a_capture_is_looked_for_once_in_each_report(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[str] = Counter()
+    exists = os.path.exists
+
+    def counted(path: str) -> bool:
+        asked[str(path)] += str(path).startswith(str(CAPTURES))
+        return exists(path)
+
+    monkeypatch.setattr(os.path, "exists", counted)
+    for count in (1, 2):
+        report_on(tables, Times(), 10)
+        assert {asked[str(CAPTURES / name)] for name in SOME} == {count}
 
 
 def test_a_time_without_anything(tables: Path) -> None:

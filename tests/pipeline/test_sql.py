@@ -19,7 +19,7 @@ from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import EXCHANGES, FRAMES, GAPS, TABLES, read_manifest, schema_of, write_manifest
 from wiretool.pipeline.local import run_local
 from wiretool.pipeline.sql import asked, write_answer, write_parquet
-from wiretool.pipeline.views import Times, opened
+from wiretool.pipeline.views import Times, endings, named_in, opened
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 
@@ -197,6 +197,20 @@ def test_names_that_differ_in_capitals_alone(tmp_path: Path, tables: Path) -> No
     write_manifest(root, msgspec.structs.replace(manifest, tables={**manifest.tables, **more}))
     for name, view in (("sbp.PING", "sbp.ping"), ("sbp.DESCRIBE_STREAM", "sbp.ping_2")):
         assert rows(root, f"SELECT count(*) AS n FROM {view}") == [{"n": manifest.rows(name)}]
+
+
+def test_endings_tell_names_apart() -> None:
+    """Also where a name is taken already by another with its number; and in whatever order they come."""
+    names = ["b", "a.X", "a.x", "a.X_2", "A.x"]
+    found = {"A.x": "", "a.X": "_2", "a.X_2": "_2", "a.x": "_3", "b": ""}
+    assert endings(names) == endings(names[::-1]) == found
+
+
+def test_named_in() -> None:
+    said = named_in("SELECT * FROM sbp.ping")
+    assert [said(name) for name in ("sbp.PING", "sbp.Ping", "sbp.APPEND")] == [True, True, False]
+    for question in ("SHOW TABLES", "SELECT * FROM query_table('a' || 'b')", "SELECT * FROM Identifier ('a' || 'b')"):
+        assert named_in(question)("sbp.APPEND"), "it may be about any table"
 
 
 @pytest.mark.parametrize("folder", ["year=5/date=today/protocol=x", r"a[1]\b"])

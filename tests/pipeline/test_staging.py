@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.closed import LONG, shut
 from wiretool.errors import UsageError
 from wiretool.pipeline.held import HELD
 from wiretool.pipeline.layout import Manifest, write_manifest
-from wiretool.pipeline.staging import NEW, OLD, STAGING, staged
+from wiretool.pipeline.staging import NEW, OLD, STAGING, check_root, staged
 
 TABLES = Manifest([], {}, {}, 0, "local", {})
 #: Is killed in the middle of a run.
@@ -130,3 +131,15 @@ def test_a_parent_that_takes_no_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=why), staged(root, []):
         pytest.fail("it began")
     assert root.is_dir()
+
+
+def test_a_place_that_we_may_not_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    shut(folder, monkeypatch)
+    for root, why in ((folder / "tables", "Permission denied"), (tmp_path / LONG, "File name too long")):
+        with pytest.raises(UsageError, match=rf"^cannot write {root}: {why}$"):
+            check_root(root, [])
+        with pytest.raises(UsageError, match=rf"^cannot write {root}: .*{why}$"), staged(root, []):
+            pytest.fail("it began")
+    assert os.listdir(tmp_path) == ["shut"]

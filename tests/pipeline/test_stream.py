@@ -372,6 +372,18 @@ def test_one_that_is_written_anew_while_it_is_read(streamed: Streamed) -> None:
     assert manifest.rows("frames") == check(streamed).rows("frames")
 
 
+@pytest.mark.parametrize("form", [bytes, gzip.compress], ids=["plain", "packed"])
+@pytest.mark.parametrize("names", [("a.pcap", "b.pcap.gz"), ("b.pcap", "a.pcap.gz")], ids=["before", "behind"])
+def test_a_beginning_beside_the_packed_capture_is_not_taken_for_it(
+    names: tuple[str, str], form: Callable[[bytes], bytes], streamed: Streamed
+) -> None:
+    """As of a program that was stopped while it unpacked."""
+    whole = b"".join(halves())
+    streamed.put(names[0], form(whole[:1500]))
+    streamed.put(names[1], gzip.compress(whole))
+    assert check(streamed, "batch first_file first_packet last_file last_packet").rows("frames") > 100
+
+
 def test_half_a_packed_capture_is_gone_on_with(streamed: Streamed) -> None:
     data = gzip.compress(b"".join(halves()))
     streamed.put("a.pcap.gz", data[: len(data) // 2])
@@ -416,7 +428,7 @@ def test_a_file_that_cannot_be_read_is_among_the_inputs(streamed: Streamed, monk
     with monkeypatch.context() as patched:
         patched.setattr(following, "index_of", refuse)
         streamed.put("b.pcap", halves("sbp/mixed_noise.pcap")[0])
-        assert streamed.go_on().inputs == ()
+        assert {each.damage for each in streamed.go_on().inputs} == {"cannot be read: Permission denied"}
     path.chmod(0o600)
     assert check(streamed).inputs[0].packets == 173
     assert streamed.told[0] == f"{path} left out: cannot be read: Permission denied"
@@ -602,6 +614,16 @@ def test_tables_and_checkpoint_belong_together(streamed: Streamed, tmp_path: Pat
     shutil.rmtree(streamed.tables)
     with pytest.raises(UsageError, match="is gone, and its rows with it: begin anew, with another checkpoint"):
         streamed.go_on()
+
+
+def test_before_the_first_batch_it_may_be_begun_in_another_way(streamed: Streamed) -> None:
+    streamed.go_on(protocol="pravega")
+    (streamed.checkpoint / "commits" / "00000000.json.part").write_bytes(b"killed while it was wri")
+    streamed.put("a.pcap", b"".join(halves()))
+    assert streamed.go_on(protocol="auto").options["protocol"] == "auto"
+    assert read_manifest(streamed.tables).options["protocol"] == "auto"
+    with pytest.raises(UsageError, match="was begun"):
+        streamed.go_on(protocol="pravega")
 
 
 def test_two_at_once_are_refused(streamed: Streamed) -> None:

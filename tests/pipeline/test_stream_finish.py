@@ -10,7 +10,7 @@ import pytest
 
 from tests.pipeline.test_stream import CAPTURES, Streamed, check, streamed
 from wiretool.pipeline.job import Job
-from wiretool.pipeline.layout import Manifest
+from wiretool.pipeline.layout import MANIFEST, Manifest, read_manifest
 from wiretool.pipeline.local import run_local
 from wiretool.pipeline.stream.batch import Task, Told
 from wiretool.pipeline.stream.local import read_here
@@ -118,3 +118,22 @@ def test_what_the_system_does_not_show_is_told_and_what_is_gone_is_not(
     gone.unlink()
     manifest = check(streamed)
     assert [each.damage for each in manifest.inputs] == [""]
+
+
+def test_damage_is_noted_without_a_batch(streamed: Streamed) -> None:
+    """Nothing more can be read of it, so there is no batch that could say so."""
+    streamed.put("a.pcap", WHOLE)
+    assert [each.damage for each in streamed.go_on().inputs] == [""]
+    streamed.put("a.pcap", b"\xff" * 47)
+    streamed.put("b.pcap", b"\xd4\xc3\xb2\xa1" + b"\xff" * 60)
+    manifest = streamed.go_on()
+    assert manifest.batches == 1
+    assert all(each.damage for each in manifest.inputs)
+    assert [Path(each.path).name for each in manifest.inputs] == ["a.pcap", "b.pcap"]
+    assert read_manifest(streamed.tables) == manifest == streamed.go_on()
+    before = os.stat(streamed.tables / MANIFEST)
+    streamed.go_on()
+    after = os.stat(streamed.tables / MANIFEST)
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns), "it is written where it changes"
+    (streamed.captures / "b.pcap").unlink()
+    assert len(streamed.go_on().inputs) == 1

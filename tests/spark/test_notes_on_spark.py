@@ -9,7 +9,7 @@ from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.pipeline.test_local import written
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.local import run_local
-from wiretool.pipeline.part import NOTES_MAX
+from wiretool.pipeline.part import LEFT_OUT, NOTES_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,5 +31,5 @@ def test_many_notes(spark: "SparkSession", tmp_path: Path) -> None:
     run_local(Job(paths, tmp_path / "here", splits=1), told["here"].append, lambda step: None)
     run_spark(Job(paths, tmp_path / "there", splits=1), told["there"].append, lambda step: None)
     assert told["there"] == told["here"]
-    assert told["here"][0] == f"3 more notes are left out beside the {NOTES_MAX} that follow"
-    assert len(told["here"]) == NOTES_MAX + 1
+    assert told["here"].index(LEFT_OUT) == NOTES_MAX
+    assert told["here"][NOTES_MAX:] == [LEFT_OUT] * 3

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -248,6 +248,55 @@ def test_an_error_on_its_way_is_not_replaced(tmp_path: Path) -> None:
 
     with process() as java, pytest.raises(KeyError), _watched(java, scratch_of(tmp_path)):
         stop(java)
+
+
+class _Swallows:
+    """A finalizer, which keeps what is raised in it to itself, during which Java is killed."""
+
+    def __init__(self, java: "subprocess.Popen[bytes]") -> None:
+        self._java = java
+
+    def __del__(self) -> None:
+        kill(self._java)
+
+
+def kill(java: "subprocess.Popen[bytes]") -> None:
+    java.kill()
+    java.wait()
+
+
+def in_a_finalizer(java: "subprocess.Popen[bytes]") -> None:
+    _Swallows(java)
+
+
+def while_an_error_is_dealt_with(java: "subprocess.Popen[bytes]") -> None:
+    try:
+        raise KeyError("x")
+    except KeyError:
+        kill(java)
+
+
+def where_our_errors_are_passed_over(java: "subprocess.Popen[bytes]") -> None:
+    with suppress(Killed):
+        kill(java)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("end", [in_a_finalizer, while_an_error_is_dealt_with, where_our_errors_are_passed_over])
+def test_what_was_not_heard_is_said_again(
+    end: "Callable[[subprocess.Popen[bytes]], None]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGAIN_S", 0.05)
+    ours, theirs = socket.socketpair()
+    ours.settimeout(PATIENCE_S)
+
+    def wait(java: "subprocess.Popen[bytes]") -> None:
+        with _watched(java, scratch_of(tmp_path)):
+            end(java)
+            ours.recv(1)
+
+    with ours, theirs, process() as java, pytest.raises(Killed, match="signal 9"):
+        wait(java)
 
 
 def test_one_that_was_gone_before(tmp_path: Path) -> None:

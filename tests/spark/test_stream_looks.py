@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.captures import pcap_bytes, pcapng_bytes
+from tests.helpers.closed import LONG, shut
 from tests.helpers.spark import needs_pyspark
 
 needs_pyspark()
@@ -199,3 +200,22 @@ def test_a_storage_that_fails_is_no_other_file(
         assert query.batch() == []
     assert caplog.messages == [f"{folder}/a is left out for now: cannot be read: Input/output error"]
     assert found + query.batch() == of_batch(folder)
+
+
+@pytest.mark.parametrize("name", ["a", "*"])
+def test_what_we_may_not_look_at(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "a").write_bytes(pcap_bytes(some_packets(5)))
+    begun = Query(folder / name)
+    assert len(begun.batch()) == 5
+    shut(folder, monkeypatch)
+    why = rf"/captures/{'a' if name == 'a' else '.'}: byte 0: cannot be looked at: Permission denied"
+    with pytest.raises(CaptureError, match=why):
+        begun.end()
+    with pytest.raises(CaptureError, match=why):
+        Query(folder / name).end()
+
+
+def test_a_name_that_is_too_long(folder: Path) -> None:
+    with pytest.raises(CaptureError, match="byte 0: cannot be looked at: File name too long"):
+        Query(folder / LONG).end()
+    assert Query(folder / f"{LONG}*").batch() == []

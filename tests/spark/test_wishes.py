@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from wiretool.errors import UsageError
+from tests.helpers.closed import LONG, shut
+from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.spark.wishes import Wishes, wishes_of
 
 
@@ -88,3 +89,22 @@ def test_what_is_not_there(folder: Path) -> None:
         wishes(path=f"{folder}/none").captures()
     with pytest.raises(UsageError, match=r"\*\.pcapng: no file fits this pattern"):
         wishes(path=f"{folder}/*.pcapng").captures()
+
+
+def test_a_list_that_is_too_long_for_a_name(folder: Path) -> None:
+    several = ",".join([f"{folder}/a.pcap"] * 300)
+    assert found(folder, path=several) == (["a.pcap"], set())
+
+
+def test_who_opens_it_tells_why_it_is_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shut(folder / "deep", monkeypatch)
+    for place in (folder / "deep" / "c.pcap", folder / LONG):
+        assert wishes(path=str(place)).captures() == ([place], set())
+
+
+def test_a_pattern_where_we_may_not_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"no file fits this pattern"):
+        wishes(path=f"{folder}/{LONG}*").captures()
+    shut(folder / "deep", monkeypatch)
+    with pytest.raises(CaptureError, match=r"deep/\*\.pcap: byte 0: cannot be looked at: Permission denied"):
+        wishes(path=f"{folder}/deep/*.pcap").captures()

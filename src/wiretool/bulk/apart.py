@@ -43,10 +43,10 @@ def may_run_apart() -> bool:
     return hasattr(os, "fork") and sys.platform != "darwin"
 
 
-def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
+def apart(make: Callable[[], Iterator[T]], advice: str = "") -> Generator[T]:
     """The items of `make()`, which is called in another process; its WiretoolError is raised here, in its turn.
 
-    Killed where that process is, behind the items that came before.
+    Killed, with that advice, where that process is, behind the items that came before.
 
     The other process ends with this iterator, whichever way that ends. Items stay as they are after it.
     """
@@ -61,7 +61,7 @@ def apart(make: Callable[[], Iterator[T]]) -> Generator[T]:
     sent.close()
     freed.close()
     try:
-        yield from _received(items, _Blocks(blocks, free), process)
+        yield from _received(items, _Blocks(blocks, free), process, advice)
     finally:
         items.close()
         free.close()
@@ -125,13 +125,13 @@ class _Full(Exception):
 # -- this process ------------------------------------------------------------------------------------------------------
 
 
-def _received(items: Connection, blocks: "_Blocks", process: ForkProcess) -> Iterator[Any]:
+def _received(items: Connection, blocks: "_Blocks", process: ForkProcess, advice: str) -> Iterator[Any]:
     while True:
         try:
             kind, place, spans = items.recv()
             item = blocks.item(place, spans) if place >= 0 else pickle.loads(items.recv_bytes())
         except (EOFError, OSError) as err:
-            raise _failure(process) from err
+            raise _failure(process, advice) from err
         if kind == _END:
             return
         if kind == _ERROR:
@@ -140,12 +140,12 @@ def _received(items: Connection, blocks: "_Blocks", process: ForkProcess) -> Ite
         del item  # or its block would be in use until the next one is there
 
 
-def _failure(process: ForkProcess) -> Exception:
+def _failure(process: ForkProcess, advice: str) -> Exception:
     """Why the other process has ended before the items have."""
     process.join()
     code = process.exitcode or 0
     if code < 0 or code == ENDED:
-        return Killed("a reading process", signal.SIGTERM if code == ENDED else -code)
+        return Killed("a reading process", signal.SIGTERM if code == ENDED else -code, advice)
     return RuntimeError(f"the reading process ended with {code}")
 
 

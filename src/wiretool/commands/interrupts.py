@@ -1,9 +1,10 @@
 """Ctrl-C and SIGTERM: heeded where they cut nothing in two, and told in one line."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
@@ -52,6 +53,9 @@ def stoppable(*needed: str) -> Iterator[None]:
     """
     for name in needed:
         import_module(name)
+    if "pyarrow" in sys.modules:  # which loads it, if it is there, with the first list that is made an array
+        with suppress(ImportError):
+            import_module("pandas")
     with handled_by(_stop):
         yield
 

@@ -1,5 +1,6 @@
 """The way of `wiretool pipeline run`: what is told on it, and how it ends."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     protocols_like(wishes.protocol)
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = Notes()
-    kept = "the tables that were there are as they were" if root.exists() else "no tables were made"
+    kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), _bar() as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()

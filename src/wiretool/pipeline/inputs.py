@@ -18,6 +18,8 @@ from wiretool.sinks.arrow.files import reason, refused
 
 #: How the damage of a file begins that cannot be read, of which the index is that.
 UNREADABLE = "cannot be read: "
+#: What the system says of names behind which there is nothing.
+NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
 
 
@@ -51,7 +53,7 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
     """
     found: dict[Path, Path] = {}
     for path in paths:
-        files = files_in(path, tell) if path.is_dir() else [_file(path)]
+        files = files_in(path, tell) if os.path.isdir(path) else [_file(path)]
         for file in files:
             found.setdefault(file.resolve(), file)
     if not found:
@@ -60,9 +62,20 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 
 
 def _file(path: Path) -> Path:
-    if not path.exists():
+    if not is_there(path):
         raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
     return path
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; true also of what is closed to us: who opens it tells why."""
+    try:
+        path.stat()
+    except OSError as err:
+        return err.errno not in NOWHERE
+    except ValueError:  # a name with a null byte
+        return False
+    return True
 
 
 def files_in(folder: Path, tell: Callable[[str], None]) -> Iterator[Path]:
@@ -113,7 +126,7 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
         else:
             yield _capture(path, index)
     if others:
-        more = f" and {len(others) - 1} other files" if len(others) > 1 else ""
+        more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""
         tell(f"{others[0]}{more} left out: no capture" + "s" * bool(more))
     if len(others) + len(unread) == len(files):
         raise unread[0] if unread else UsageError("none of the files is a capture: nothing to make tables of")

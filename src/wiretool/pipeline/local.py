@@ -22,6 +22,7 @@ from wiretool.pipeline.staging import staged
 PART_PACKETS = 1_000_000
 #: Below so many packets a process of its own costs more than it saves.
 APART_PACKETS_MIN = 4_096
+_ADVICE = "no tables were made: run it again, with more memory if that ran out"
 
 
 def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], None]) -> Manifest:
@@ -51,7 +52,8 @@ def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], Non
 def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int) -> Iterator[Step]:
     """Deal out all rows; they are read in a process of its own, as that costs about as much."""
     make = partial(_rows, captures)
-    with closing(apart(make) if packets >= APART_PACKETS_MIN and may_run_apart() else make()) as items:
+    is_apart = packets >= APART_PACKETS_MIN and may_run_apart()
+    with closing(apart(make, advice=_ADVICE) if is_apart else make()) as items:
         for rows, done in items:
             shuffle.add(rows)
             yield Step("reading packets", done, packets)
@@ -59,11 +61,13 @@ def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int) -> Iterat
 
 def _rows(captures: Sequence[Capture]) -> Generator[tuple[pa.RecordBatch, int]]:
     """The segment rows of captures, some at a time, and how many packets were read by then."""
-    before = 0
+    before = done = 0
     for place, capture in enumerate(captures):
         for segments in read_range(capture.path, capture.index, 0, len(capture.index.joints)):
             rows = rows_of(segments, place)
-            yield rows, before + (int(segments.table.numbers[-1]) if rows.num_rows else 0)
+            if rows.num_rows:
+                done = before + int(segments.table.numbers[-1])
+            yield rows, done
         before += capture.index.packets
 
 

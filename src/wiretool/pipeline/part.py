@@ -13,8 +13,9 @@ from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import File, Input, Manifest
 from wiretool.pipeline.tables import FlowTables
 
-#: Notes of one part that are told; the others are counted.
+#: Notes of one part that are kept; the others are counted. And what is told of each of those.
 NOTES_MAX = 100
+LEFT_OUT = "another note, of which there were too many to be kept"
 
 
 class Done(msgspec.Struct):
@@ -34,11 +35,11 @@ class Done(msgspec.Struct):
             self.notes_left_out += 1
 
     def tell_notes(self, tell: Callable[[str], None]) -> None:
-        """Tell what was uncertain; how much of it is left out first, as of many notes only the first may be shown."""
-        if self.notes_left_out:
-            tell(f"{self.notes_left_out:,} more notes are left out beside the {len(self.notes)} that follow")
+        """Tell what was uncertain, each note once: those that were not kept by what they are, for who counts them."""
         for note in self.notes:
             tell(note)
+        for _ in range(self.notes_left_out):
+            tell(LEFT_OUT)
 
     def count(self, over: Iterable[Over]) -> None:
         """Take in connections that are over."""

@@ -4,7 +4,6 @@ import csv
 import datetime
 import io
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -19,7 +18,7 @@ import pyarrow.parquet as pq
 from wiretool.codec.json_text import json_text
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import line_of, opened, quoted
+from wiretool.pipeline.views import line_of, named_in, opened, quoted
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -31,8 +30,6 @@ ROWS_AT_ONCE = 10_000
 ROWS_SHOWN = 1_000
 #: Columns of text where there is no terminal: nothing is cut.
 _WIDTH_MAX = 100_000
-#: What asks for the names of tables.
-_EVERY = re.compile(r"show|information_schema|duckdb_|pg_catalog|sqlite_master|query_table")
 #: Types that Arrow has none of: DuckDB would hand over bytes of its own, and times of day without their zone.
 _TOLD_AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
 
@@ -54,14 +51,6 @@ def write_parquet(found: pa.RecordBatchReader, path: Path) -> None:
             part_of(path).unlink(missing_ok=True)
 
 
-def _named_in(question: str) -> Callable[[str], bool]:
-    """Whether a question may be about the table of a message: to make views of all takes a while."""
-    said = question.lower()
-    if _EVERY.search(said):
-        return lambda _: True
-    return lambda name: name.rpartition(".")[2].lower() in said
-
-
 def _check(question: str) -> None:
     """UsageError for all but one statement that reads: others could write over what can be read."""
     try:
@@ -78,7 +67,7 @@ def _check(question: str) -> None:
 def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
     """The rows that a SELECT about the tables gives, as long as the block runs. UsageError where it is none."""
     _check(question)
-    with opened(root, more=GOLD, messages=_named_in(question)) as tables:
+    with opened(root, more=GOLD, messages=named_in(question)) as tables:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:

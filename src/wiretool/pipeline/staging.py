@@ -78,10 +78,12 @@ def _clear(staging: Path, place: Path) -> None:
 
 
 def check_root(root: Path, inputs: Sequence[Path]) -> None:
-    """UsageError where tables cannot be put there: it is a file, has other things in it, or one of the inputs."""
-    if not root.exists():
-        return
-    if not root.is_dir():
+    """UsageError where tables cannot be put there: it is a file or closed, has other things in it, or an input."""
+    with refused(root):
+        if not root.exists():
+            return
+        is_folder = root.is_dir()
+    if not is_folder:
         raise UsageError(f"cannot write {root}: it is no folder, and tables are many files")
     place = root.resolve()
     if why := _why_it_stays(place):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from tempfile import TemporaryDirectory
 
 import duckdb
@@ -13,6 +14,7 @@ import pyarrow as pa
 from wiretool.errors import UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.layout import Manifest, read_manifest
+from wiretool.sinks.arrow.files import reason
 from wiretool.sinks.arrow.frames import readers
 
 #: Nothing is fetched from anywhere.
@@ -22,6 +24,8 @@ _CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
 }
 #: What is no character of its own in the name of a file.
 _PATTERN = re.compile(r"[\[*?]")
+#: What asks for the names of tables, or makes them up.
+_EVERY = re.compile(r"show|information_schema|duckdb_|pg_catalog|sqlite_master|query_table|identifier\s*\(")
 #: The column that has the name of the file, where it is asked for; none of a message is called that.
 _FILE = "__wiretool_file"
 
@@ -83,17 +87,28 @@ def opened(
 
 
 def _check(files: Mapping[str, Sequence[Path]]) -> None:
-    gone = [path for paths in files.values() for path in paths if not path.is_file()]
+    gone = [path for paths in files.values() for path in paths if not _is_file(path)]
     if gone:
         others = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
         raise UsageError(f"{gone[0]}{others} is gone, though {layout.MANIFEST} names it: make the tables again")
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is there, and a file; UsageError where the system does not let us look."""
+    try:
+        return S_ISREG(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # which is a name with a null byte
+        return False
+    except OSError as err:
+        why = f"{path} cannot be read, and {layout.MANIFEST} names it: {reason(err)}"
+        raise UsageError(f"{why}; make it readable, or make the tables again") from err
 
 
 def _make_views(
     database: duckdb.DuckDBPyConnection, sources: "_Sources", times: Times, messages: Callable[[str], bool]
 ) -> None:
     schemas: set[str] = set()
-    for name, ending in _endings(sources.names).items():
+    for name, ending in endings(sources.names).items():
         if "." in name and not messages(name):
             continue
         select = f"SELECT * FROM {sources.of(name)}{times.condition(name)}"
@@ -110,18 +125,35 @@ def _make_views(
             database.execute(f"CREATE VIEW {quoted(protocol)}.{quoted(message + ending)} AS {again}")
 
 
-def _endings(names: Collection[str]) -> Mapping[str, str]:
-    """What has to be behind each of the names, so that none is taken for another."""
+def named_in(question: str) -> Callable[[str], bool]:
+    """Whether a question may be about the table of a message: to make views of all takes a while."""
+    said = question.lower()
+    if _EVERY.search(said):
+        return lambda _: True
+    return lambda name: name.rpartition(".")[2].lower() in said
+
+
+def endings(names: Collection[str]) -> Mapping[str, str]:
+    """What has to be behind each of the names, so that none is taken for another where capitals make no difference.
+
+    Mostly nothing; of names that differ only in capitals the first one has nothing, the next `_2`, and so on.
+    """
     taken: set[str] = set()
-    endings: dict[str, str] = {}
+    found: dict[str, str] = {}
     for name in sorted(names):
         ending, count = "", 1
         while (name + ending).lower() in taken:
             count += 1
             ending = f"_{count}"
         taken.add((name + ending).lower())
-        endings[name] = ending
-    return endings
+        found[name] = ending
+    return found
+
+
+def folder_columns(*, has_batches: bool) -> pa.Schema:
+    """The columns that the names of folders say, from the outside in: a row's batch (of a stream), date, protocol."""
+    batch = [("batch", pa.int32())] if has_batches else []
+    return pa.schema([*batch, ("date", pa.date32()), ("protocol", pa.string())])
 
 
 class _Sources:
@@ -133,7 +165,7 @@ class _Sources:
         self._database = database
         self._files = files
         #: The columns that folders say, in their order from the outside in, and their types.
-        self._said = {**({"batch": "INTEGER"} if has_batches else {}), "date": "DATE", "protocol": "VARCHAR"}
+        self._said = self._kinds(folder_columns(has_batches=has_batches))
 
     @property
     def names(self) -> Collection[str]:
@@ -162,10 +194,14 @@ class _Sources:
 
     def _empty(self, name: str) -> str:
         """A table without rows, for one of which there are no files."""
-        own = self._database.from_arrow(readers(EMPTY[name]).empty_table())
-        kinds = {**dict(zip(own.columns, map(str, own.types), strict=True)), **self._said}
+        kinds = {**self._kinds(readers(EMPTY[name])), **self._said}
         columns = ", ".join(f"NULL::{kind} AS {quoted(column)}" for column, kind in kinds.items())
         return f"(SELECT {columns} WHERE false)"
+
+    def _kinds(self, schema: pa.Schema) -> dict[str, str]:
+        """The names of columns, and the types that DuckDB has for them."""
+        columns = self._database.from_arrow(schema.empty_table())
+        return dict(zip(columns.columns, map(str, columns.types), strict=True))
 
 
 #: What tables have that are there in any case.

@@ -11,7 +11,7 @@ import pytest
 
 from wiretool.errors import UsageError
 from wiretool.ledger import Ledger
-from wiretool.sinks.arrow.files import FILES, Press, is_table_of_ours, refused
+from wiretool.sinks.arrow.files import FILES, ParquetFile, Press, is_table_of_ours, refused
 from wiretool.sinks.arrow.folder import Folder
 from wiretool.sinks.arrow.leaves import CODED
 from wiretool.sinks.ledger import pieces_of
@@ -90,6 +90,22 @@ def test_a_file_that_could_not_be_written_is_told_once(
     with pytest.raises(UsageError, match=r"cannot write .*/t: No space left on device"):
         press.finish()
     file.close()
+
+
+class Full:
+    """A writer of PyArrow's on a disk that is full."""
+
+    def close(self) -> None:
+        raise OSError(28, "")
+
+
+def test_a_file_that_cannot_be_ended_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyArrow would try again when nobody has its writer any more; pytest makes an error of what that prints."""
+    file = ParquetFile(tmp_path / "t", SCHEMA, Press())
+    monkeypatch.setattr(file._writer, "writer", Full())
+    with pytest.raises(UsageError, match="No space left on device"):
+        file.close()
+    file._writer.__del__()
 
 
 def test_the_system_refuses_in_its_own_words(tmp_path: Path) -> None:

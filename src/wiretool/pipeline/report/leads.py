@@ -1,11 +1,12 @@
 """From a row of a figure back to its packets: the command that cuts them out of the captures that hold them."""
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 from wiretool.pipeline.gold import STORM_NS
 from wiretool.pipeline.layout import Input
@@ -22,12 +23,13 @@ def with_leads(tables: Tables, figures: Sequence[Figure]) -> list[Figure]:
     """The figures, each row with `slice`: a command as a shell takes it."""
     figures = _with_answers(tables, figures)
     places = _places(tables, [row for figure in figures for row in figure.rows])
+    called = cache(_as_it_is_called_now)  # for this report only: by the next one it may have been packed
     found = []
     for figure in figures:
-        rows = [
-            {**row, "slice": _command(tables, figure.question, number, row, places)}
-            for number, row in enumerate(figure.rows, 1)
-        ]
+        rows = []
+        for number, row in enumerate(figure.rows, 1):
+            files = [called(path) for path in _files(tables.manifest.inputs, figure.question.lead, row, places)]
+            rows.append({**row, "slice": _command(tables, figure.question, number, row, files)})
         found.append(Figure(figure.question, rows, figure.count))
     return found
 
@@ -70,35 +72,33 @@ def _places(tables: Tables, rows: Iterable[Row]) -> _Places:
     return places
 
 
-def _command(tables: Tables, question: Question, number: int, row: Row, places: _Places) -> str:
+def _command(tables: Tables, question: Question, number: int, row: Row, files: Sequence[str]) -> str:
     options = tables.manifest.options
     told = [] if options.get("protocol", "auto") == "auto" else ["--protocol", str(options["protocol"])]
     for port, name in dict(options.get("ports") or {}).items():
         told += ["--port", f"{port}={name}"]
     # What is missing has no packets of its own.
     whole = ["--conversation"] if question.lead in ("storm", "trouble") else []
-    mine = () if question.lead == "storm" else places.get(row.get("connection", -1), ())
-    files = _files(tables.manifest.inputs, question.lead, row, mine)
     words = ["wiretool", "slice", *files, "--where", where_of(question.lead, row), *whole, *told]
     return shlex.join([*words, "-o", f"{question.name}-{number}.pcapng"])
 
 
-def _files(inputs: Sequence[Input], lead: Lead, row: Row, places: Sequence[tuple[str, int, int]]) -> list[str]:
+def _files(inputs: Sequence[Input], lead: Lead, row: Row, places: _Places) -> list[str]:
     """The captures with packets of a row: those of its connection, or of its time where that is all that is known."""
     first, last = row["first_ns"], row["last_ns"]
     stretches = [(first, first), (last, last)] if lead == "exchange" else [(first, last)]
-    mine = {path for path, begins, ends in places for low, high in stretches if begins <= high and ends >= low}
+    its = () if lead == "storm" else places.get(row.get("connection", -1), ())
+    mine = {path for path, begins, ends in its for low, high in stretches if begins <= high and ends >= low}
     if not mine:
         first, last = min(first, last), max(first, last)
         mine = {each.path for each in inputs if each.packets and each.first_ns <= last and each.last_ns >= first}
-    paths = [each.path for each in inputs if each.path in mine] or [each.path for each in inputs]
-    return [_as_it_is_called_now(path) for path in paths]
+    return [each.path for each in inputs if each.path in mine] or [each.path for each in inputs]
 
 
 def _as_it_is_called_now(path: str) -> str:
-    """The name of a capture that may have been packed since; as it was found where there is none such either."""
+    """The name of a capture that may have been packed since; as it was found where none such is seen either."""
     names = (path, *(path + suffix for suffix in PACKED))
-    return next((name for name in names if Path(name).exists()), path)
+    return next((name for name in names if os.path.exists(name)), path)
 
 
 def where_of(lead: Lead, row: Row) -> str:

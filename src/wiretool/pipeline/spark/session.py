@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 VERSION_MIN = (4, 1)
 #: A Java that has not ended by then is killed; and how long one takes that does not answer because it is ending.
 END_WAIT_S, DYING_WAIT_S = 20, 1
+#: How often it is said of a Java that it has ended, until somebody hears it.
+AGAIN_S = 0.5
 #: What Spark's Java prints, in its folder; and how it names an error in front of what it says of it.
 LOG = "spark.log"
 NAME = re.compile(r'(Exception in thread "[^"]*" )?([\w$]+\.)*\w*(Exception|Error): ')
@@ -232,7 +234,8 @@ def _watched(process: "Popen[bytes]", own: Scratch) -> Iterator[None]:
     """Killed or UsageError in the block as soon as the process has ended, whatever is done or waited for there.
 
     Who waits for something else than Spark, as a stream for captures, would never learn of it otherwise. An error that
-    is being dealt with goes on. In the main thread only: no other one can be told.
+    is being dealt with goes on; what was not heard for that, or lost by a finalizer, is said again. In the main thread
+    only: no other one can be told.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -241,7 +244,6 @@ def _watched(process: "Popen[bytes]", own: Scratch) -> Iterator[None]:
 
     def look() -> None:
         if os.getpid() == whose and (code := process.poll()) is not None:
-            signal.signal(signal.SIGCHLD, before)
             raise _gone(code, own)
 
     def heed(number: int, frame: FrameType | None) -> None:
@@ -250,11 +252,19 @@ def _watched(process: "Popen[bytes]", own: Scratch) -> Iterator[None]:
         if sys.exc_info()[1] is None:
             look()
 
+    def say_again() -> None:
+        while not is_over.wait(AGAIN_S):
+            if process.poll() is not None:
+                signal.pthread_kill(main, signal.SIGCHLD)
+
+    is_over, main = threading.Event(), threading.get_ident()
     signal.signal(signal.SIGCHLD, heed)
+    threading.Thread(target=say_again, name="watch over Spark's Java", daemon=True).start()
     try:
         look()  # it may have been before
         yield
     finally:
+        is_over.set()
         signal.signal(signal.SIGCHLD, before)
 
 

@@ -3,19 +3,21 @@
 import logging
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from wiretool.errors import UsageError
-from wiretool.pipeline.layout import read_manifest
+from wiretool.pipeline.layout import File, read_manifest
 from wiretool.pipeline.spark.session import session
+from wiretool.pipeline.views import EMPTY, endings, folder_columns, named_in
+from wiretool.sinks.arrow.frames import readers
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 #: What questions begin with; none of it writes.
 _ASKS = re.compile(r"\s*\(*\s*(select|with|from|values|describe|desc|show|explain|table)\b", re.IGNORECASE)
@@ -31,23 +33,56 @@ _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[pa.RecordBatchReader]:
     """What a question gives, all of it at once; tables of messages are called `PROTOCOL.NAME`, in backticks.
 
-    Tables of a stream have one more column, the batch that a row came in.
+    Of names that differ only in capitals, which Spark does not tell apart, later ones get a number. Tables of a stream
+    have one more column, the batch that a row came in. The views are gone afterwards.
     UsageError where it is none, or one that writes, where Spark does not understand it, and where there are no tables,
-    or a file of theirs is gone or damaged.
+    or a file of those that are asked is gone or damaged.
     """
     if not _ASKS.match(question) or _WRITES.search(_QUOTED.sub("''", question)):
         raise UsageError("only a SELECT (or DESCRIBE, SHOW) can be asked: the tables stay as they are")
     with session(master) as spark:
-        _make_views(spark, root)
-        yield _answer(spark, question)
+        with _views(spark, root, question):
+            found = _answer(spark, question)
+        yield found
 
 
-def _make_views(spark: "SparkSession", root: Path) -> None:
-    for name, files in read_manifest(root).tables.items():
-        paths = ["file://" + _PATTERN.sub(r"\\\g<0>", str((root / file.path).absolute())) for file in files]
-        with _in_a_line(f"the table {name} cannot be read (make the tables again): "):
-            rows = spark.read.option("basePath", f"file://{(root / name).absolute()}").parquet(*paths)
-            rows.createOrReplaceTempView(f"`{name}`")
+@contextmanager
+def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[None]:
+    """A view for each table that a question may be about, as long as the block runs.
+
+    A session may outlive the question: what it left there would answer for a table that other tables have none of.
+    """
+    from py4j.protocol import Py4JError
+
+    manifest = read_manifest(root)
+    is_named, made = named_in(question), list[str]()
+    try:
+        for name, ending in endings({*manifest.tables, *EMPTY}).items():
+            if "." in name and not is_named(name):
+                continue
+            files = manifest.tables.get(name)
+            with _in_a_line(f"the table {name} cannot be read (make the tables again): "):
+                rows = _rows(spark, root, name, files) if files else _empty(spark, name, bool(manifest.stream))
+                rows.createOrReplaceTempView(f"`{name}{ending}`")
+            made.append(name + ending)
+        yield
+    finally:
+        with suppress(Py4JError, OSError):  # where Java is gone they are too, and the session says so
+            for view in made:
+                spark.catalog.dropTempView(view)
+
+
+def _rows(spark: "SparkSession", root: Path, name: str, files: Sequence[File]) -> "DataFrame":
+    paths = ["file://" + _PATTERN.sub(r"\\\g<0>", str((root / file.path).absolute())) for file in files]
+    return spark.read.option("basePath", f"file://{(root / name).absolute()}").parquet(*paths)
+
+
+def _empty(spark: "SparkSession", name: str, has_batches: bool) -> "DataFrame":
+    """A table without rows, for one of which there are no files."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    columns = [*readers(EMPTY[name]), *folder_columns(has_batches=has_batches)]
+    return spark.createDataFrame([], from_arrow_schema(pa.schema(columns), prefer_timestamp_ntz=True))
 
 
 def _answer(spark: "SparkSession", question: str) -> pa.RecordBatchReader:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from glob import glob, has_magic
+from glob import glob
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
@@ -16,7 +16,7 @@ from wiretool.capture.seals import seal_of
 from wiretool.capture.source import PACKINGS
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.spark.stream_offsets import Offset, Reached, as_in, moved
-from wiretool.pipeline.spark.wishes import Wishes
+from wiretool.pipeline.spark.wishes import Wishes, is_pattern
 
 #: What tells whether a file is as it was: inode, bytes and time.
 Stamp = tuple[int, int, int]
@@ -84,9 +84,14 @@ class Looks:
         self._held: list[Found] | None = None
 
     def check(self) -> None:
-        """UsageError where a folder or file that was named is not there."""
+        """UsageError where a folder or file that was named is not there; of what is closed to us the first look tells.
+
+        CaptureError for a pattern where we may not look.
+        """
+        from wiretool.pipeline.inputs import is_there  # which knows all tables: only who plans wants it
+
         for place in self._wishes.given:
-            if not Path(place).exists() and not has_magic(place):
+            if not is_pattern(place) and not is_there(Path(place)):
                 raise UsageError(f"{place} is not there: a stream wants a folder that captures come into, or captures")
 
     def hold(self) -> None:
@@ -162,10 +167,9 @@ class Looks:
         from wiretool.pipeline.inputs import files_in  # which knows all tables: only who plans wants it
 
         for place in self._wishes.given:
-            path = Path(place)
-            named = [path] if path.exists() or not has_magic(place) else map(Path, glob(place, recursive=True))
+            named = map(Path, glob(place, recursive=True) if is_pattern(place) else [place])
             for each in named:
-                yield from files_in(each, lambda text: None) if each.is_dir() else [each]
+                yield from files_in(each, lambda text: None) if os.path.isdir(each) else [each]
 
     # -- what was read before ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """What a user of the data source asks for: its options, and where the captures are."""
 
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from wiretool.capture.index import JOINT_BYTES
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError, UsageError
 
 #: What `mode` may be: the good part of a damaged capture is used, or nothing is.
 PERMISSIVE, FAILFAST = "permissive", "failfast"
@@ -31,13 +33,13 @@ class Wishes:
     def captures(self) -> tuple[list[Path], set[Path]]:
         """The captures by path, and those among them that nobody has named, which may turn out to be none.
 
-        UsageError where there are none.
+        UsageError where there are none, CaptureError for a pattern where we may not look.
         """
         from wiretool.pipeline.inputs import captures_in  # which knows all tables: only who plans wants it
 
         named = list(_named(self.given))
-        folders = [path for path in named if path.is_dir()]
-        alone = {path.resolve() for path in named if not path.is_dir()}
+        folders = {path for path in named if os.path.isdir(path)}
+        alone = {path.resolve() for path in named if path not in folders}
         found = captures_in(named, lambda text: None)
         return found, {path for path in found if folders and path.resolve() not in alone}
 
@@ -68,7 +70,7 @@ def _places(given: Mapping[str, str]) -> tuple[str, ...]:
     several = json.loads(given["paths"]) if "paths" in given else []
     one = given.get("path", "")
     if one:
-        several += [one] if Path(one).exists() else [part.strip() for part in one.split(",") if part.strip()]
+        several += [one] if os.path.exists(one) else [part.strip() for part in one.split(",") if part.strip()]
     if not several:
         raise UsageError('wirecap wants captures: spark.read.format("wirecap").load("captures/*.pcap")')
     return tuple(_local(each) for each in several)
@@ -85,10 +87,26 @@ def _local(place: str) -> str:
 def _named(given: Sequence[str]) -> Iterator[Path]:
     """The files and folders; a pattern stands for all that fit it. UsageError where none does."""
     for place in given:
-        if Path(place).exists() or not has_magic(place):
+        if not is_pattern(place):
             yield Path(place)
             continue
         found = sorted(glob(place, recursive=True))
         if not found:
             raise UsageError(f"{place}: no file fits this pattern")
         yield from map(Path, found)
+
+
+def is_pattern(place: str) -> bool:
+    """Whether a place is a pattern, and not what something is called; CaptureError where we may not look."""
+    if not has_magic(place):
+        return False
+    try:
+        os.stat(place)
+    except OSError as err:
+        # A pattern sees nothing in a folder that is closed: it would be taken for an empty one.
+        if err.errno in (errno.EACCES, errno.EPERM):
+            raise CaptureError(place, f"cannot be looked at: {err.strerror}", offset=0) from err
+        return True
+    except ValueError:  # a name with a null byte
+        return True
+    return False

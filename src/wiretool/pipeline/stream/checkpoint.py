@@ -10,6 +10,7 @@ A batch is done when its commit is there. What a batch has written before is of 
 stream goes on.
 """
 
+import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +30,6 @@ from wiretool.pipeline.stream.following import Followed
 from wiretool.sinks.arrow.files import part_of, refused
 
 STREAM, COMMITS, CAPTURES, STATES, COPIES = "stream.json", "commits", "captures", "states", "copies"
-#: Commits that are kept: the last one holds.
-COMMITS_KEPT = 2
 #: A commit is written with each batch. When so many captures are new, all of them are written to a file of their own,
 #: and commits have those that have changed since; where these are many, all are written again after so many batches.
 CAPTURES_MAX, BATCHES_MAX = 256, 256
@@ -127,7 +126,7 @@ class Checkpoint:
         base = self._base_path(self._base)
         _remove(path for path in base.parent.glob("*") if path != base)
         commits = sorted((self.root / COMMITS).glob("*.json"))
-        _remove(commits[:-COMMITS_KEPT])
+        _remove(commits[:-1])
 
     def _path(self, batch: int) -> Path:
         return self.root / COMMITS / f"{batch:08d}.json"
@@ -191,17 +190,19 @@ def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
 
 
 def _check_folder(root: Path) -> None:
-    if root.exists() and not root.is_dir():
+    if os.path.exists(root) and not os.path.isdir(root):
         raise UsageError(f"{root} is no folder: give one for the checkpoint, new or empty")
-    if root.is_dir() and not (root / STREAM).exists():
-        others = {path.name for path in root.iterdir()} - {HELD, COMMITS, STATES, COPIES, part_of(root / STREAM).name}
+    if os.path.isdir(root) and not os.path.exists(root / STREAM):
+        with refused(root):
+            names = os.listdir(root)
+        others = set(names) - {HELD, COMMITS, STATES, COPIES, part_of(root / STREAM).name}
         if others:
             raise UsageError(f"{root} holds no checkpoint, but {min(others)}: give a new or empty folder")
 
 
 def _same(path: Path, stream: Stream, parts: int) -> Stream:
     """The stream that is noted, which has to be this one; or this one, noted now."""
-    has_begun = any((path.parent / COMMITS).iterdir())
+    has_begun = any((path.parent / COMMITS).glob("*.json"))
     if not has_begun:  # without a batch it is as good as a new one
         name = _decoded(path, Stream).id if path.exists() else stream.id
         stream = msgspec.structs.replace(stream, parts=stream.parts or parts, id=name)

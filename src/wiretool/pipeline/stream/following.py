@@ -221,9 +221,10 @@ class Following:
         plain = index_of(copy, every_bytes=JOINT_BYTES, cache=False)
         here = replace(plain, size=index.size, mtime_ns=index.mtime_ns, inode=index.inode, damage=damage)
         known = self._recognised(copy, plain)
-        if known is None:
+        may_be = known is not None and self._may_be(known, path)
+        if known is None or (not may_be and not self._has_all(known, plain)):
             self._add(Followed(name_of(path), os.fsencode(path), here, copy=name), copy)
-        elif not self._may_be(known, path):
+        elif not may_be:
             self._others[path] = _stamp(stat), time.monotonic()
             self._tell_once(path, f"{path} left out: it is {known.name}, packed")
             copy.unlink(missing_ok=True)
@@ -264,6 +265,11 @@ class Following:
         if known.copy:
             return path.exists()
         return path.exists() and _is_same(known, path)
+
+    def _has_all(self, known: Followed, plain: FileIndex) -> bool:
+        """Whether a capture that is still there is as long as another one, which begins with what is known of it."""
+        size = known.index.end if known.copy else Path(os.fsdecode(known.path)).stat().st_size
+        return size >= plain.end
 
     def _has_settled(self, path: Path, stat: os.stat_result) -> bool:
         stamp, since = self._others.get(path, (None, 0.0))

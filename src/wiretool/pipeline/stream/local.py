@@ -16,6 +16,8 @@ from wiretool.pipeline.shuffle import Shuffle
 from wiretool.pipeline.stream.batch import Task, Told, read_batch
 from wiretool.pipeline.stream.plan import Stretch
 
+_ADVICE = "its batch was not made: run it again, with more memory if that ran out"
+
 
 def read_here(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
     """Make the tables of a batch under `root`; what each part has come to.
@@ -48,7 +50,7 @@ def _made_apart(makes: Sequence[Callable[[], Told]]) -> list[Told]:
 
 def _begun(make: Callable[[], Told]) -> Generator[Told | None]:
     """What it gives, made in another process from now on."""
-    items = apart(lambda: _beginning_with_nothing(make))
+    items = apart(lambda: _beginning_with_nothing(make), advice=_ADVICE)
     next(items)
     return items
 

@@ -43,16 +43,20 @@ class Published:
     def __init__(self, job: Job, stream: Stream, engine: str) -> None:
         """The folder is made if there is none. UsageError where it holds anything but the tables of this stream."""
         self._root = root = job.root
-        #: What is sealed: captures as they were then, and how many batches.
+        #: What the manifest says of captures; and what is sealed: captures as they were then, and how many batches.
+        self._noted: list[tuple[str, str]] = []
         self._inputs: list[Input] = []
         self._batches = 0
-        if (root / MANIFEST).exists():
+        if os.path.exists(root / MANIFEST):
             self._head = read_head(root)
             if self._head.stream != stream.id:
                 raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
             for sealed in sealed_of(root, self._head):
                 put(self._inputs, sealed.places, sealed.inputs)
                 self._batches = sealed.batches
+            if not self.batches:  # it may have been begun in another way
+                self._head = msgspec.structs.replace(self._head, options=options_of(job), engine=engine)
+            self._noted = _noted(self.manifest.inputs)
             self._written = self._stat()
             return
         _clear_beginning(root)
@@ -100,10 +104,22 @@ class Published:
         with refused(self._root):
             for name in commit.tables:
                 self._put(staging / name, self._root / name / batch_folder(commit.batch))
-        self._head = self._sealed(self._with(commit, inputs), len(inputs) - len(commit.captures))
-        write_manifest(self._root, self._head)
-        self._written = self._stat()
+        self._write(self._sealed(self._with(commit, inputs), len(inputs) - len(commit.captures)), inputs)
         remove_folder(staging)
+
+    def note(self, inputs: Sequence[Input]) -> None:
+        """Say what is wrong with captures, if that is something else than at the last batch. Errors as of `publish`."""
+        if _noted(inputs) == self._noted:
+            return
+        self._check_own()
+        places, new = changed(self._inputs, inputs)
+        self._write(msgspec.structs.replace(self._head, inputs=new, places=places), inputs)
+
+    def _write(self, head: Head, inputs: Sequence[Input]) -> None:
+        self._head = head
+        write_manifest(self._root, head)
+        self._noted = _noted(inputs)
+        self._written = self._stat()
 
     def _check_own(self) -> None:
         """UsageError where somebody else has put tables there meanwhile."""
@@ -154,6 +170,11 @@ class Published:
         return msgspec.structs.replace(
             head, tables={}, inputs=head.inputs[until:], places=(), sealed=head.sealed + 1, format=FORMAT_SEALED
         )
+
+
+def _noted(inputs: Sequence[Input]) -> list[tuple[str, str]]:
+    """The captures, each with what is wrong with it."""
+    return [(each.path, each.damage) for each in inputs]
 
 
 def _clear_beginning(root: Path) -> None:

@@ -5,6 +5,7 @@ checkpoint; then its commit says that it is done, and its tables are put in plac
 done nothing; who dies after it finds by it what is left to do.
 """
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -87,8 +88,8 @@ class Ears(NamedTuple):
 def run_stream(job: StreamJob, engine: Engine, ears: Ears) -> Manifest:
     """Make tables of what is in the folder, and of what comes into it, until there is nothing more or forever.
 
-    UsageError and CaptureError where
-    the checkpoint, the tables or the folder are not what they should be: all batches before are in place then.
+    UsageError and CaptureError where the checkpoint, the tables or the folder are not what they should be: all batches
+    before are in place then.
     """
     check_places(job.folder, job.job.root, job.checkpoint)
     options = {"protocol": job.job.protocol, "port": port_names(job.job), "events": job.job.has_events}
@@ -104,8 +105,8 @@ def pause(seconds: float) -> None:
 
 def check_places(folder: Path, root: Path, checkpoint: Path) -> None:
     """UsageError where one of the three is in another one: one would be taken for the other."""
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is no folder: give one that captures come into")
+    if not os.path.isdir(folder):
+        raise UsageError(f"{folder} is no folder, or cannot be looked at: give one that captures come into")
     places = {"the captures": folder, "the tables": root, "the checkpoint": checkpoint}
     for name, place in places.items():
         for other, around in places.items():
@@ -163,6 +164,7 @@ class _Run:
             try:
                 plan = self._planned()
                 if plan is None:
+                    self._published.note(self._following.inputs)
                     return False
                 self._batch(plan, self._silence(max(plan.turn_ns, self._checkpoint.last.turn_ns)))
             except CaptureError:  # it may have been taken away: the next look shows it

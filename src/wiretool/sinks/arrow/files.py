@@ -179,7 +179,10 @@ class ParquetFile(TableFile):
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
     def _end(self) -> None:
-        self._writer.close()
+        try:
+            self._writer.close()
+        finally:
+            self._writer.is_open = False  # or it is closed again, and fails aloud, when nobody has it any more
 
 
 class ArrowFile(TableFile):
