@@ -37,6 +37,8 @@ END_S, LAST_S = 90.0, 600.0
 LEFT_S = 30.0
 #: What says of a process that this one has started it, or one that this one has.
 MARK = "WIRETOOL_BENCH_KILLS"
+#: What Spark's Java runs.
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 #: Who is killed: the process of the command, one of Spark's workers in Python, Spark's Java.
 TARGETS = {"local": ("driver",), "spark": ("driver", "driver", "worker", "java")}
 #: When: at any time, while a batch is made, at once when one is done.
@@ -217,10 +219,13 @@ def _victim(ground: Ground, process: Running, target: str, rng: random.Random) -
 
 
 def _parts(pid: int, target: str) -> list[psutil.Process]:
-    """Spark's Java below a process that we have started, or the workers of that."""
+    """Spark's Java below a process that we have started, or the workers of that.
+
+    Not one that is asked for its version, without which another one is taken, nor the one that makes Spark's command.
+    """
     with suppress(psutil.Error):
         below = psutil.Process(pid).children(recursive=True)
-        java = [each for each in below if each.name() == "java"]
+        java = [each for each in below if each.name() == "java" and SUBMIT in each.cmdline()]
         if target == "java":
             return java
         return [each for one in java for each in one.children(recursive=True) if "python" in each.name()]
