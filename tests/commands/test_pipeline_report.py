@@ -50,6 +50,13 @@ def test_answers(tables: Path, tmp_path: Path) -> None:
             ("report", "{tables}", "--since", "yesterday"),
             "--since: 'yesterday' is no time: write it as 2024-05-01T12:00",
         ),
+        (
+            ("report", "{tables}", "--since", "2027-01-01", "--until", "2026-01-01"),
+            "--since 2027-01-01 is not before --until 2026-01-01: there is nothing between them",
+        ),
+        (("report", "{empty}/\udcff"), "/\\xff is no UTF-8, which SQL and Parquet want: give another one"),
+        (("sql", "{tables}", "SELECT '\udcff'"), "the question SELECT '\\xff' is no UTF-8"),
+        (("sql", "{tables}", "SELECT 1", "--format", "parquet", "-o", "{empty}/\udcff"), "/\\xff is no UTF-8"),
         (("report", "{empty}"), "holds no tables of wiretool pipeline"),
         (("sql", "{tables}", "SELECT nope"), "nope"),
         (("sql", "{tables}", "SELECT 1", "--format", "parquet"), "--format parquet writes a file: give -o FILE"),

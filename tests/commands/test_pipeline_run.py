@@ -66,6 +66,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
         (("{none}", "-o", "{new}"), 2, "{none} is not there: give capture files, or folders that hold some"),
         (("{empty}", "-o", "{new}"), 2, "no captures in {empty}: give capture files, or folders that hold some"),
         (("{text}", "-o", "{new}"), 3, "{text}: byte 0: neither pcap nor pcapng"),
+        (("{fifo}", "-o", "{new}"), 3, "{fifo}: byte 0: no file that can be read from any place: copy it into one"),
         (("{long}", "-o", "{new}"), 3, "{long}: byte 0: cannot be opened: File name too long"),
         (("{write}", "-o", "{long}"), 2, "cannot write {long}: File name too long"),
         (("{write}", "-o", "{text}"), 2, "cannot write {text}: it is no folder, and tables are many files"),
@@ -78,9 +79,10 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(words: tuple[str, ...], code: int, why: str, tmp_path: Path) -> None:
-    places = {name: tmp_path / name for name in ("none", "empty", "text", "other", "new")}
+    places = {name: tmp_path / name for name in ("none", "empty", "text", "other", "new", "fifo")}
     places["long"] = tmp_path / LONG
     places["empty"].mkdir()
+    os.mkfifo(places["fifo"])
     places["text"].write_text("no capture")
     places["other"].mkdir()
     shutil.copy(APPEND, places["other"])
@@ -90,6 +92,25 @@ def test_what_is_wrong_is_said_in_a_line(words: tuple[str, ...], code: int, why:
     assert why.format(**places) in line
     assert not places["new"].exists()
     assert [path.name for path in places["other"].iterdir()] == [APPEND.name]
+
+
+def test_what_has_no_packets_is_told(tmp_path: Path) -> None:
+    (tmp_path / "head.pcap").write_bytes(WRITE.read_bytes()[:24])
+    (tmp_path / "none.pcap").touch()
+    ended = run("pipeline", "run", tmp_path / "head.pcap", tmp_path / "none.pcap", "-o", tmp_path / "tables")
+    assert ended.returncode == 0
+    lines = ended.stderr.decode().splitlines()[:-1]
+    assert lines == [f"wiretool: {tmp_path / name} is empty: no packets" for name in ("head.pcap", "none.pcap")]
+
+
+def test_a_damaged_manifest_is_not_said_to_be_none(tmp_path: Path) -> None:
+    root = tmp_path / "tables"
+    assert run("pipeline", "run", APPEND, "-o", root).returncode == 0
+    (root / "manifest.json").write_text("{")
+    ended = run("pipeline", "run", APPEND, "-o", root)
+    assert ended.returncode == 2
+    assert b"its manifest.json is none of ours, damaged or closed" in ended.stderr
+    assert run("pipeline", "report", root).stderr.endswith(b"; make the tables again\n")
 
 
 def test_tables_of_an_earlier_run_stay_until_there_are_others(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`wiretool pipeline stream`: what it says while captures grow, and how it ends."""
 
+import gzip
 import json
 import os
 import re
@@ -36,7 +37,7 @@ def test_what_is_there_and_what_comes_later(words: list[str], tmp_path: Path) ->
     first = run(*words, "--once")
     lines = first.stderr.decode().splitlines()
     assert (first.returncode, first.stdout) == (0, b"")
-    assert re.fullmatch(r"wiretool: batch 0: 416 packets \(0\.1 MB\), 428 frames, 2 open; in \d+\.\d s", lines[0])
+    assert re.fullmatch(r"wiretool: batch 0: 416 packets \(0\.1 MB\), 428 records, 2 open; in \d+\.\d s", lines[0])
     assert lines[1:] == [f"wiretool: 428 records in {tmp_path / 't'}: 0 connections are over, and more may come of 2"]
     (tmp_path / "captures" / "a.pcap").write_bytes(WRITE.read_bytes())
     last = run(*words, "--once", "--finish", "--strict")
@@ -51,6 +52,7 @@ def test_at_the_end_it_says_of_broken_captures_what_run_says(words: list[str], t
     (tmp_path / "captures" / "empty.pcap").touch()
     (tmp_path / "captures" / "head.pcap").write_bytes(WRITE.read_bytes()[:10])
     (tmp_path / "captures" / "link.pcap").symlink_to("nowhere")
+    (tmp_path / "captures" / "nothing.pcap.gz").write_bytes(gzip.compress(b""))
     (tmp_path / "captures" / "two.pcap").write_bytes(WRITE.read_bytes()[:2])
     assert run(*words, "--once", "--strict").returncode == 0
     ended = run(*words, "--once", "--finish", "--strict")
@@ -63,6 +65,7 @@ def test_at_the_end_it_says_of_broken_captures_what_run_says(words: list[str], t
         "empty.pcap is empty, left out",
         "head.pcap is damaged, what is sound before is in the tables",
         "link.pcap cannot be read: No such file or directory; nothing of it is in the tables",
+        "nothing.pcap.gz is empty: no packets",
         "two.pcap left out: no capture",
     ]
 

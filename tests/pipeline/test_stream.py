@@ -693,3 +693,14 @@ def test_foreign_folders_are_left_alone(streamed: Streamed) -> None:
             streamed.go_on()
         assert os.listdir(folder) == ["mine.txt"]
         (folder / "mine.txt").unlink()
+
+
+def test_a_checkpoint_without_its_batches_does_not_make_them_again(streamed: Streamed) -> None:
+    """The tables have them: what came next would be taken for one of these, and left out."""
+    streamed.put("a.pcap", (CAPTURES / "sbp/rs_append.pcap").read_bytes())
+    rows = streamed.go_on().rows("frames")
+    shutil.rmtree(streamed.checkpoint / "commits")
+    streamed.put("b.pcap", (CAPTURES / "sbp/pd_ranges.pcap").read_bytes())
+    with pytest.raises(UsageError, match="has 1 batches of the stream, and the checkpoint 0: they do not belong"):
+        streamed.go_on()
+    assert read_manifest(streamed.tables).rows("frames") == rows > 0

@@ -36,7 +36,10 @@ def report(
     from wiretool.pipeline.report import report_on
     from wiretool.pipeline.views import Times
 
-    found = report_on(tables, Times(moment_from("--since", since), moment_from("--until", until)), top)
+    times = Times(moment_from("--since", since), moment_from("--until", until))
+    if times.since_ns is not None and times.until_ns is not None and times.since_ns >= times.until_ns:
+        raise UsageError(f"--since {since} is not before --until {until}: there is nothing between them")
+    found = report_on(tables, times, top)
     is_asked = str(html) != "-" != str(json)
     for form, path in (("html", html), ("json", json), ("text", Path("-") if is_asked else None)):
         write(found, form, path)

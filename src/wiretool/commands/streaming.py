@@ -111,7 +111,7 @@ class _Teller:
         behind_s = time.time() - made.newest_ns / 1e9
         behind = f", {behind_s:.1f} s behind its last packet" if 0 <= behind_s < LIVE_S else ""
         tell(
-            f"batch {made.batch}: {made.packets:,} packets ({made.bytes / 1e6:,.1f} MB), {made.frames:,} frames, "
+            f"batch {made.batch}: {made.packets:,} packets ({made.bytes / 1e6:,.1f} MB), {made.records:,} records, "
             f"{made.open:,} open; in {made.seconds:.1f} s{behind}"
         )
 

@@ -64,6 +64,8 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 def _file(path: Path) -> Path:
     if not is_there(path):
         raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
+    if os.path.exists(path) and path.is_fifo():  # opening it would wait for somebody who writes to it
+        raise CaptureError(str(path), "no file that can be read from any place: copy it into one", offset=0)
     return path
 
 
@@ -124,6 +126,8 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
             else:
                 others.append(path)
         else:
+            if not index.packets and not index.damage:
+                tell(f"{path} is empty: no packets")
             yield _capture(path, index)
     if others:
         more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""

@@ -241,7 +241,7 @@ def read_head(root: Path) -> Head:
     try:
         head = msgspec.json.decode(data, type=Head)
     except msgspec.DecodeError as err:
-        raise CaptureError(str(path), f"is no manifest of ours: {err}", offset=0) from err
+        raise CaptureError(str(path), f"is no manifest of ours: {err}; make the tables again", offset=0) from err
     if head.format not in (FORMAT, FORMAT_SEALED):
         raise CaptureError(
             str(path), f"has the format {head.format}, this is for {FORMAT} and {FORMAT_SEALED}", offset=0

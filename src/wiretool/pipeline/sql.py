@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from wiretool.codec.json_text import json_text
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import line_of, named_in, opened, quoted
+from wiretool.pipeline.views import check_text, line_of, named_in, opened, quoted
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -41,6 +41,7 @@ def write_answer(found: pa.RecordBatchReader, output: Output, form: str = "text"
 
 def write_parquet(found: pa.RecordBatchReader, path: Path) -> None:
     """Write it as a Parquet file, which is there when it is whole."""
+    check_text("the name", str(path.absolute()))
     with refused(path):
         try:
             with pq.ParquetWriter(part_of(path), found.schema, compression="zstd") as file:
@@ -53,6 +54,7 @@ def write_parquet(found: pa.RecordBatchReader, path: Path) -> None:
 
 def _check(question: str) -> None:
     """UsageError for all but one statement that reads: others could write over what can be read."""
+    check_text("the question", question)
     try:
         statements = duckdb.extract_statements(question)
     except duckdb.Error as err:

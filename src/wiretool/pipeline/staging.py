@@ -94,8 +94,10 @@ def check_root(root: Path, inputs: Sequence[Path]) -> None:
     with refused(root):
         is_empty = not any(root.iterdir())
     if not is_empty and not is_ours(root):
+        is_there = os.path.lexists(root / MANIFEST)
+        has = f"its {MANIFEST} is none of ours, damaged or closed" if is_there else f"it has no {MANIFEST} of ours"
         raise UsageError(
-            f"{root} holds what no run of wiretool pipeline has written (it has no {MANIFEST} of ours): "
+            f"{root} holds what no run of wiretool pipeline has written ({has}): "
             "tables go into a new or empty folder, or replace those of an earlier run"
         )
     if not is_empty and read_head(root).stream:

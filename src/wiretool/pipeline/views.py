@@ -1,5 +1,6 @@
 """The tables of a pipeline in DuckDB: a view for each, to be read and nothing else."""
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -69,6 +70,7 @@ def opened(
     nothing can be written, and nothing read but the files of the tables. UsageError where these are none, or a file of
     theirs is gone or damaged.
     """
+    check_text("the name of the folder", str(root.absolute()))
     manifest = read_manifest(root)
     with TemporaryDirectory(prefix="wiretool-sql-") as spill:
         database = duckdb.connect(config={**_CONFIG, "temp_directory": spill})
@@ -84,6 +86,15 @@ def opened(
             yield Tables(database, manifest, root)
         finally:
             database.close()
+
+
+def check_text(what: str, value: str) -> None:
+    """UsageError for what cannot be handed to DuckDB or Arrow: bytes that are no UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as err:
+        shown = os.fsencode(value).decode("utf-8", "backslashreplace")
+        raise UsageError(f"{what} {shown} is no UTF-8, which SQL and Parquet want: give another one") from err
 
 
 def _check(files: Mapping[str, Sequence[Path]]) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from wiretool.errors import UsageError
 from wiretool.pipeline.layout import File, read_manifest
 from wiretool.pipeline.spark.session import session
-from wiretool.pipeline.views import EMPTY, endings, folder_columns, named_in
+from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in
 from wiretool.sinks.arrow.frames import readers
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
     """
     if not _ASKS.match(question) or _WRITES.search(_QUOTED.sub("''", question)):
         raise UsageError("only a SELECT (or DESCRIBE, SHOW) can be asked: the tables stay as they are")
+    check_text("the question", question)
+    check_text("the name of the folder", str(root.absolute()))
     with session(master) as spark:
         with _views(spark, root, question):
             found = _answer(spark, question)

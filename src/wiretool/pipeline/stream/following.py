@@ -138,8 +138,12 @@ class Following:
             try:
                 if known is not None:
                     known.damage = known.damage or _damage_of(known, path, stat)
-                elif path in self._others and path not in self._told:
-                    index_of(path, cache=False)
+                    is_empty = known.index.tail.number == 1 and not known.damage
+                else:
+                    is_other = path in self._others and path not in self._told
+                    is_empty = is_other and not index_of(path, cache=False).packets
+                if is_empty:
+                    self._tell(f"{path} is empty: no packets")
             except CaptureError as err:
                 self._leave_out(path, stat, err)
         self._tell_others()
@@ -153,7 +157,8 @@ class Following:
         """Whether the captures with these places are still what they were, as far as they are there."""
         captures = [self.captures[place] for place in places]
         return all(
-            each.copy or not self.path_of(each).exists() or _is_same(each, self.path_of(each)) for each in captures
+            each.copy or not os.path.exists(self.path_of(each)) or _is_same(each, self.path_of(each))
+            for each in captures
         )
 
     def reached_ns(self, silence_s: float) -> int | None:
@@ -219,6 +224,8 @@ class Following:
             copy.unlink(missing_ok=True)
             return
         plain = index_of(copy, every_bytes=JOINT_BYTES, cache=False)
+        if damage or plain.damage:
+            damage = index_of(path, cache=False).damage or damage
         here = replace(plain, size=index.size, mtime_ns=index.mtime_ns, inode=index.inode, damage=damage)
         known = self._recognised(copy, plain)
         may_be = known is not None and self._may_be(known, path)
@@ -260,16 +267,18 @@ class Following:
         return os.fsencode(path) == known.path or not self._is_there(known)
 
     def _is_there(self, known: Followed) -> bool:
-        """Whether a capture still is where it was, packed or not."""
+        """Whether a capture still is where it was, packed or not; in a folder that is closed to us it is not."""
         path = Path(os.fsdecode(known.path))
-        if known.copy:
-            return path.exists()
-        return path.exists() and _is_same(known, path)
+        return os.path.exists(path) and (bool(known.copy) or _is_same(known, path))
 
     def _has_all(self, known: Followed, plain: FileIndex) -> bool:
         """Whether a capture that is still there is as long as another one, which begins with what is known of it."""
-        size = known.index.end if known.copy else Path(os.fsdecode(known.path)).stat().st_size
-        return size >= plain.end
+        if known.copy:
+            return known.index.end >= plain.end
+        try:
+            return os.stat(known.path).st_size >= plain.end
+        except OSError:  # taken away just now
+            return False
 
     def _has_settled(self, path: Path, stat: os.stat_result) -> bool:
         stamp, since = self._others.get(path, (None, 0.0))

@@ -89,6 +89,12 @@ class Published:
         """Whether a batch is in place."""
         return self.batches == commit.batch + 1
 
+    def check(self, batches: int) -> None:
+        """UsageError where there are not so many batches in place: what is made next would be taken for another."""
+        if self.batches != batches:
+            has = f"{self._root} has {self.batches} batches of the stream, and the checkpoint {batches}"
+            raise UsageError(f"{has}: they do not belong together any more; {ANEW}")
+
     def publish(self, commit: Commit, inputs: Sequence[Input]) -> None:
         """Put a batch that is done in place, unless it is there. UsageError where the tables before it are missing.
 
@@ -98,8 +104,7 @@ class Published:
             return
         self._check_own()
         if self.batches != commit.batch:
-            has = f"{self._root} has {self.batches} batches of the stream, and the checkpoint"
-            raise UsageError(f"{has} {commit.batch + 1}: they do not belong together any more; {ANEW}")
+            self.check(commit.batch + 1)
         staging = self._root / commit.staging
         with refused(self._root):
             for name in commit.tables:

@@ -63,12 +63,15 @@ class StreamJob:
 
 
 class Made(NamedTuple):
-    """A batch: its number, what it took and came to, the latest turn that it took, and how long it was made."""
+    """A batch: its number, what it took and came to, the latest turn that it took, and how long it was made.
+
+    Records are frames, and what is said of gaps and problems between them.
+    """
 
     batch: int
     packets: int
     bytes: int
-    frames: int
+    records: int
     open: int
     newest_ns: int
     seconds: float
@@ -127,6 +130,7 @@ class _Run:
         if last.batch >= 0:
             self._published.publish(last, self._following.inputs)
             self._published.clear("")
+        self._published.check(last.batch + 1)
         checkpoint.clear()
         self._has_taps = last.has_taps
         #: Whether there is to be another look.
@@ -201,9 +205,9 @@ class _Run:
             self._published.publish(commit, following.inputs)
         for each in told:
             each.done.tell_notes(self._ears.note)
-        frames = sum(file.rows for file in commit.tables.get(FRAMES, ()))
+        records = sum(file.rows for file in commit.tables.get(FRAMES, ()))
         newest_ns = plan.turn_ns if plan.until else NO_TIME
-        self._ears.made(Made(commit.batch, packets, size, frames, commit.open, newest_ns, time.monotonic() - began))
+        self._ears.made(Made(commit.batch, packets, size, records, commit.open, newest_ns, time.monotonic() - began))
 
     @contextmanager
     def _staging(self, batch: int, token: str) -> Iterator[Path]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from wiretool.errors import CaptureError
 from wiretool.pipeline.carry import Carried
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import part_of, reason, refused
 
 #: A row for each flow: what is open of it, or null where it is over; and whether only late packets may come of it.
 SCHEMA = pa.schema(
@@ -104,7 +104,10 @@ def _opened(path: Path) -> tuple[pa.MemoryMappedFile, list[pa.RecordBatch]]:
         file = pa.ipc.open_file(source)
         return source, [file.get_batch(number) for number in range(file.num_record_batches)]
     except (OSError, pa.ArrowException) as err:
-        raise CaptureError(str(path), f"what was open of flows cannot be read: {err}", offset=0) from err
+        why = reason(err) if isinstance(err, OSError) else str(err)
+        raise CaptureError(
+            str(path), f"what was open of flows cannot be read: {why}; begin anew, with another checkpoint", offset=0
+        ) from err
 
 
 class StateWriter:
