@@ -30,6 +30,7 @@ from tests.helpers.captures import (
 
 from wiretool.capture import index as index_module
 from wiretool.capture import tables, window
+from wiretool.capture.cuts import cut_after
 from wiretool.capture.files import read_packets
 from wiretool.capture.index import (
     NO_TIME,
@@ -366,6 +367,23 @@ def test_what_is_no_capture(tmp_path: Path) -> None:
         index_of(Path(os.devnull))
     with pytest.raises(UsageError, match="a joint every 0 bytes"):
         index_of(tmp_path / "gone", every_bytes=0)
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody writes to it, and whoever opens one waits until somebody does; also in the place of an indexed file."""
+    path = written(tmp_path, pcap_bytes(packets_of([b"abc"] * 9)))
+    index = index_of(path)
+    path.unlink()
+    os.mkfifo(path)
+    for look in (
+        lambda: index_of(path),
+        lambda: extended(path, index),
+        lambda: is_continued(path, index),
+        lambda: list(read_range(path, index)),
+        lambda: cut_after(path, index, index.joints[0], index.last_ns - 1),
+    ):
+        with pytest.raises(CaptureError, match=f"{path.name}: byte 0: no file that can be read from any place"):
+            look()
 
 
 @settings(max_examples=30)

@@ -1,5 +1,6 @@
 """How captures are shared out between tasks: all of each, once, in order, whatever the size of a share."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,9 @@ def test_what_is_no_capture(tmp_path: Path, captures: list[Path]) -> None:
     assert [part.place for part in parts] == [1, 2, 3]
     with pytest.raises(CaptureError, match="gone: byte 0: cannot be opened: No such file"):
         planned([tmp_path / "gone"], 10**6)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CaptureError, match="pipe: byte 0: no file that can be read from any place"):
+        planned([tmp_path / "pipe"], 10**6)
 
 
 def test_the_place_holds_everywhere_and_the_name_is_as_it_was_given(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wiretool.capture.files import opened
+from wiretool.capture.files import opened_to_seek
 from wiretool.capture.joints import FileIndex, Joint
 from wiretool.capture.waiting import Waiting, rows_with_fragments
 from wiretool.capture.window import packet_at, tables_from
@@ -20,7 +20,7 @@ def cut_after(path: Path, index: FileIndex, since: Joint, turn_ns: int) -> Joint
     if joint == index.tail:
         return joint
     with ExitStack() as stack:
-        name, file = opened(path, stack)
+        name, file, _ = opened_to_seek(path, stack)
         _, tables = tables_from(name, file, index.kind, joint, index.end)
         waiting = Waiting()
         for place in joint.fragments:

@@ -1,11 +1,13 @@
 """Packets of capture files and streams: one in its own order, several merged by time."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from heapq import merge
 from operator import attrgetter
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO
 
 from wiretool.capture.packets import Packet
@@ -32,14 +34,32 @@ def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
         yield from recognised(open_source(name, stream))
 
 
-def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
-    """The name of a source and its stream, which `stack` closes if it was opened here."""
+def opened(
+    source: Path | BinaryIO, stack: ExitStack, *, opener: Callable[[str, int], int] | None = None
+) -> tuple[str, BinaryIO]:
+    """The name of a source and its stream, which `stack` closes if it was opened here; `opener` as that of `open`."""
     if not isinstance(source, Path):
         return str(getattr(source, "name", "a stream")), source
     try:
-        return str(source), stack.enter_context(source.open("rb", buffering=0))
+        return str(source), stack.enter_context(open(source, "rb", buffering=0, opener=opener))
     except OSError as err:
         raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
+
+
+def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat_result]:
+    """The name of a file that is read at any place, its stream, which `stack` closes, and what the system says of it.
+
+    CaptureError for what cannot be opened, and what is no such file: a named pipe is not waited for.
+    """
+    name, file = opened(path, stack, opener=_open_at_once)
+    stat = os.fstat(file.fileno())
+    if not S_ISREG(stat.st_mode):
+        raise CaptureError(name, "no file that can be read from any place: copy it into one", offset=0)
+    return name, file, stat
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def recognised(source: Source) -> Iterator[Packet]:

@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from stat import S_ISREG
 from typing import BinaryIO
 
-from wiretool.capture.files import opened, recognised
+from wiretool.capture.files import opened_to_seek, recognised
 from wiretool.capture.index_cache import cached, keep
 from wiretool.capture.joints import JOINT_BYTES, NO_TIME, FileIndex, Joint, Place, Span
 from wiretool.capture.pcap import VARIANTS, read_head
@@ -72,8 +71,7 @@ def index_of(path: Path, *, every_bytes: int = JOINT_BYTES, cache: bool = True, 
     if every_bytes < 1:
         raise UsageError(f"a joint every {every_bytes} bytes: wants 1 at least")
     with ExitStack() as stack:
-        name, file = opened(path, stack)
-        stat = _stat(name, file)
+        name, file, stat = opened_to_seek(path, stack)
         known = cached(path, stat, every_bytes) if cache else None
         is_usable = known is not None and not (is_growing and known.damage)  # it may be of an end that is awaited
         if known is not None and is_usable and known.head == _head(name, file):
@@ -90,8 +88,7 @@ def extended(path: Path, index: FileIndex, *, every_bytes: int = JOINT_BYTES, is
     Of a plain file only what is behind the last whole record is read. CaptureError where it is not `is_continued`.
     """
     with ExitStack() as stack:
-        name, file = opened(path, stack)
-        stat = _stat(name, file)
+        name, file, stat = opened_to_seek(path, stack)
         if not _is_continued(name, file, stat, index):
             raise CaptureError(name, "it has been written anew: it wants an index of its own", offset=0)
         if not index.kind or index.is_packed or index.tail.at == 0:
@@ -113,20 +110,13 @@ def extended(path: Path, index: FileIndex, *, every_bytes: int = JOINT_BYTES, is
 def is_continued(path: Path, index: FileIndex) -> bool:
     """Whether it is still the file that was indexed, as it was or with more behind it; CaptureError if it is gone."""
     with ExitStack() as stack:
-        name, file = opened(path, stack)
-        return _is_continued(name, file, _stat(name, file), index)
+        name, file, stat = opened_to_seek(path, stack)
+        return _is_continued(name, file, stat, index)
 
 
 def _is_continued(name: str, file: BinaryIO, stat: os.stat_result, index: FileIndex) -> bool:
     is_same = stat.st_ino == index.inode and stat.st_size >= index.size
     return is_same and _head(name, file).startswith(index.head)
-
-
-def _stat(name: str, file: BinaryIO) -> os.stat_result:
-    stat = os.fstat(file.fileno())
-    if not S_ISREG(stat.st_mode):
-        raise CaptureError(name, "no file that can be read from any place: copy it into one", offset=0)
-    return stat
 
 
 def _head(name: str, file: BinaryIO) -> bytes:

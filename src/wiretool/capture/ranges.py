@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from wiretool.capture.files import opened
+from wiretool.capture.files import opened_to_seek
 from wiretool.capture.fragments import Fragments
 from wiretool.capture.joints import FileIndex, Joint, Span
 from wiretool.capture.layers import PacketCounts, segment_of
@@ -51,7 +51,7 @@ def read_span(path: Path, span: Span) -> Iterator[FileSegments]:
     if span.next_number == span.since.number:
         return
     with ExitStack() as stack:
-        name, file = opened(path, stack)
+        name, file, _ = opened_to_seek(path, stack)
         fragments, turn_ns = _fragments_at(name, file, span.since), span.since.before_ns
         number = span.since.number
         for packets, base in _packed(path, span) if span.is_packed else _plain(name, file, span):
@@ -68,7 +68,7 @@ def read_span_packets(path: Path, span: Span) -> Iterator[PacketTable]:
     if span.next_number == span.since.number:
         return
     with ExitStack() as stack:
-        name, file = opened(path, stack)
+        name, file, _ = opened_to_seek(path, stack)
         number = span.since.number
         for packets, _ in _packed(path, span) if span.is_packed else _plain(name, file, span):
             number = packets.first_number + len(packets.starts)

@@ -64,8 +64,6 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 def _file(path: Path) -> Path:
     if not is_there(path):
         raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
-    if os.path.exists(path) and path.is_fifo():  # opening it would wait for somebody who writes to it
-        raise CaptureError(str(path), "no file that can be read from any place: copy it into one", offset=0)
     return path
 
 
