@@ -99,6 +99,19 @@ def test_there_are_commands() -> None:
     assert len(shell_lines()) > 10
 
 
+def target(line: str) -> str:
+    """What a command writes; "" for nothing."""
+    found = re.search(r" -o (\S+)", line)
+    return found.group(1) if found else ""
+
+
+def makers(line: str) -> list[str]:
+    """The commands that make what a command reads: those before it in its section that write something it names."""
+    lines = next(lines for heading, _ in blocks("sh") if line in (lines := lines_under(heading)))
+    read = set(shlex.split(line)) - {target(line)}
+    return [each for each in lines[: lines.index(line)] if target(each) in read]
+
+
 @pytest.mark.parametrize("line", shell_lines())
 def test_a_command_of_the_readme_runs(line: str, desk: Path) -> None:
     assert shutil.which("bash"), "no bash to run it with"
@@ -106,10 +119,13 @@ def test_a_command_of_the_readme_runs(line: str, desk: Path) -> None:
         return  # an interface takes a privilege; that the options exist is tested below
     if any(line in lines_under(heading) for heading in server_sections()):
         return  # below, with the servers
+    for each in makers(line):  # another process may have been given them
+        if not (desk / target(each)).exists():
+            made = run(["bash", "-euo", "pipefail", "-c", each], desk)
+            assert is_fine(each, made), made.stderr
     ended = run(["bash", "-euo", "pipefail", "-c", line], desk)
     assert is_fine(line, ended), ended.stderr
-    written = re.search(r" -o (\S+)", line)
-    assert ended.stdout or (written and (desk / written.group(1)).stat().st_size), line
+    assert ended.stdout or (target(line) and (desk / target(line)).stat().st_size), line
     assert "Traceback" not in ended.stderr
 
 

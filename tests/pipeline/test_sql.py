@@ -189,20 +189,38 @@ def test_of_a_stream_also_the_batch_can_be_asked(tmp_path: Path) -> None:
 
 
 def test_names_that_differ_in_capitals_alone(tmp_path: Path, tables: Path) -> None:
-    """SQL takes Unknown for UNKNOWN: the later of the two has a number."""
+    """SQL takes Unknown for UNKNOWN: neither is there by that name, each is by one of its own."""
     root = tmp_path / "tables"
     shutil.copytree(tables, root)
     manifest = read_manifest(root)
     more = {"sbp.Ping": manifest.tables["sbp.DESCRIBE_STREAM"]}
     write_manifest(root, msgspec.structs.replace(manifest, tables={**manifest.tables, **more}))
-    for name, view in (("sbp.PING", "sbp.ping"), ("sbp.DESCRIBE_STREAM", "sbp.ping_2")):
+    for name, view in (("sbp.PING", "sbp.ping_1"), ("sbp.DESCRIBE_STREAM", "sbp.ping_2")):
         assert rows(root, f"SELECT count(*) AS n FROM {view}") == [{"n": manifest.rows(name)}]
+    called = "sbp.PING is sbp.PING_1, sbp.Ping is sbp.Ping_2 here"
+    for view in ("sbp.PING", "sbp.Ping", '"sbp.Ping"', '"sbp"."PING"'):
+        with pytest.raises(UsageError, match=f"does not exist.*SHOW ALL TABLES names what there is.*: {called}"):
+            rows(root, f"SELECT count(*) AS n FROM {view}")
+    with pytest.raises(UsageError, match=r"name nope does not exist.*SHOW ALL TABLES names what there is\)$"):
+        rows(root, "SELECT * FROM nope")
+
+
+def test_real_names_that_differ_in_capitals_alone(tmp_path: Path) -> None:
+    """SBP has an operation UNKNOWN, and Unknown is what no operation has."""
+    manifest = run_local(Job([CAPTURES / "sbp"], tmp_path), lambda note: None, lambda step: None)
+    for name, view in (("sbp.UNKNOWN", "sbp.UNKNOWN_1"), ("sbp.Unknown", "sbp.Unknown_2")):
+        assert manifest.rows(name)
+        assert rows(tmp_path, f"SELECT count(*) AS n FROM {view}") == [{"n": manifest.rows(name)}]
+    assert manifest.rows("sbp.UNKNOWN") != manifest.rows("sbp.Unknown")
+    listed = {row["name"] for row in rows(tmp_path, "SHOW TABLES")}
+    assert {"sbp.UNKNOWN_1", "sbp.Unknown_2"} <= listed
+    assert not {"sbp.UNKNOWN", "sbp.Unknown"} & listed
 
 
 def test_endings_tell_names_apart() -> None:
     """Also where a name is taken already by another with its number; and in whatever order they come."""
     names = ["b", "a.X", "a.x", "a.X_2", "A.x"]
-    found = {"A.x": "", "a.X": "_2", "a.X_2": "_2", "a.x": "_3", "b": ""}
+    found = {"A.x": "_1", "a.X": "_3", "a.X_2": "", "a.x": "_4", "b": ""}
     assert endings(names) == endings(names[::-1]) == found
 
 

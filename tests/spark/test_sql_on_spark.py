@@ -66,7 +66,7 @@ def test_of_a_stream_also_the_batch_can_be_asked(spark: "SparkSession", tables: 
 
 
 def test_names_that_differ_in_capitals_alone(spark: "SparkSession", tables: Path, tmp_path: Path) -> None:
-    """Spark takes Append for APPEND: the later of the two has a number, the same as in DuckDB."""
+    """Spark takes Append for APPEND: each has a number, the same as in DuckDB, and neither is there without."""
     root = tmp_path / "tables"
     shutil.copytree(tables, root)
     manifest = read_manifest(root)
@@ -78,11 +78,13 @@ def test_names_that_differ_in_capitals_alone(spark: "SparkSession", tables: Path
     more = {"sbp.Append": files}
     write_manifest(root, msgspec.structs.replace(manifest, tables={**manifest.tables, **more}))
     assert manifest.rows("sbp.APPEND") != manifest.rows("sbp.CREATE_RANGE")
-    for name, view in (("sbp.APPEND", "sbp.append"), ("sbp.CREATE_RANGE", "sbp.append_2")):
+    for name, view in (("sbp.APPEND", "sbp.append_1"), ("sbp.CREATE_RANGE", "sbp.append_2")):
         question = f"SELECT count(*) AS n FROM {{}}{view}{{}}"
         assert rows(root, question.format("`", "`")) == [{"n": manifest.rows(name)}]
         with asked_here(root, question.format('"', '"')) as found:
             assert found.read_all().to_pylist() == [{"n": manifest.rows(name)}]
+    with pytest.raises(UsageError, match=r"NOT_FOUND.*: sbp.APPEND is sbp.APPEND_1, sbp.Append is sbp.Append_2 here"):
+        rows(root, "SELECT count(*) AS n FROM `sbp.append`")
 
 
 def kinds(root: Path, name: str) -> list[tuple[object, object]]:
@@ -175,6 +177,11 @@ def test_views_that_cannot_be_dropped_hide_no_error(
         ("WITH a AS (SELECT 1) INSERT INTO frames SELECT * FROM a", "only a SELECT"),
         ("SELECT nothing FROM frames", "UNRESOLVED_COLUMN"),
         ("SELECT 1 +", "PARSE_SYNTAX_ERROR"),
+        ("SELECT * FROM sbp.APPEND", "finds no table `sbp`.`APPEND`: tables of messages are named in backticks"),
+        (
+            "SELECT * FROM gold.minutes",
+            "finds no table `gold`.`minutes`: .* gold is there for DuckDB only; SHOW",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(spark: "SparkSession", tables: Path, question: str, why: str) -> None:

@@ -46,7 +46,8 @@ def sql(
     """Ask about the tables in SQL: frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and the others.
 
     SHOW ALL TABLES says what there is, DESCRIBE frames what is in one. Nothing is written but the answer. Spark has no
-    gold, and calls the tables of messages `pravega.AppendBlockEnd`, in backticks.
+    gold, calls the tables of messages `pravega.AppendBlockEnd`, in backticks, and lists them with SHOW TABLES. Names
+    that differ only in capitals have a number each: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
     from wiretool.pipeline.sql import asked, write_answer, write_parquet
     from wiretool.sinks.output import open_output

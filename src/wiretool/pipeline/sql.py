@@ -4,7 +4,7 @@ import csv
 import datetime
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from wiretool.codec.json_text import json_text
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import check_text, line_of, named_in, opened, quoted
+from wiretool.pipeline.views import check_text, line_of, named_in, opened, quoted, told_apart
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -32,6 +32,8 @@ ROWS_SHOWN = 1_000
 _WIDTH_MAX = 100_000
 #: Types that Arrow has none of: DuckDB would hand over bytes of its own, and times of day without their zone.
 _TOLD_AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
+#: How DuckDB says that a table is not there.
+_NO_TABLE = "Catalog Error: Table with name"
 
 
 def write_answer(found: pa.RecordBatchReader, output: Output, form: str = "text") -> None:
@@ -73,8 +75,15 @@ def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:
-            raise UsageError(line_of(err)) from err
+            raise UsageError(line_of(err) + _hint(err, tables.manifest.tables, question)) from err
         yield found
+
+
+def _hint(err: duckdb.Error, names: Collection[str], question: str) -> str:
+    """What helps where a table is not there."""
+    if not isinstance(err, duckdb.CatalogException) or not str(err).startswith(_NO_TABLE):
+        return ""
+    return f" (SHOW ALL TABLES names what there is{told_apart(names, question)})"
 
 
 def _for_arrow(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -1,5 +1,6 @@
 """The tables of a pipeline in DuckDB: a view for each, to be read and nothing else."""
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -64,8 +65,8 @@ def opened(
 ) -> Iterator[Tables]:
     """The tables in a folder, each a view of its name with the rows in those times.
 
-    A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; of names that differ only in capitals, which
-    SQL does not tell apart, later ones get a number; only those are there of which `messages` says so. Tables of a
+    A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; names that differ only in capitals, which
+    SQL does not tell apart, get a number each; only those are there of which `messages` says so. Tables of a
     stream have one more column, the batch that a row came in. `more` are statements that make further views. Then
     nothing can be written, and nothing read but the files of the tables. UsageError where these are none, or a file of
     theirs is gone or damaged.
@@ -147,18 +148,26 @@ def named_in(question: str) -> Callable[[str], bool]:
 def endings(names: Collection[str]) -> Mapping[str, str]:
     """What has to be behind each of the names, so that none is taken for another where capitals make no difference.
 
-    Mostly nothing; of names that differ only in capitals the first one has nothing, the next `_2`, and so on.
+    Mostly nothing; of names that differ only in capitals each one has a number, `_1`, `_2` and so on, so that a
+    question that does not say which of them is meant is about none.
     """
-    taken: set[str] = set()
-    found: dict[str, str] = {}
+    groups: dict[str, list[str]] = {}
     for name in sorted(names):
-        ending, count = "", 1
-        while (name + ending).lower() in taken:
-            count += 1
-            ending = f"_{count}"
+        groups.setdefault(name.lower(), []).append(name)
+    taken = set(groups)
+    found = {group[0]: "" for group in groups.values() if len(group) == 1}
+    for name in (name for group in groups.values() if len(group) > 1 for name in group):
+        ending = next(end for count in itertools.count(1) if (name + (end := f"_{count}")).lower() not in taken)
         taken.add((name + ending).lower())
         found[name] = ending
     return found
+
+
+def told_apart(names: Collection[str], question: str) -> str:
+    """What is to be said, behind an error, of tables that a question may mean and that have such an ending."""
+    may_mean = named_in(question)
+    called = [f"{name} is {name}{ending}" for name, ending in endings(names).items() if ending and may_mean(name)]
+    return f"; capitals make no difference in SQL: {', '.join(called)} here" if called else ""
 
 
 def folder_columns(*, has_batches: bool) -> pa.Schema:

@@ -3,7 +3,7 @@
 import logging
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import pyarrow as pa
 from wiretool.errors import UsageError
 from wiretool.pipeline.layout import File, read_manifest
 from wiretool.pipeline.spark.session import session
-from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in
+from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in, told_apart
 from wiretool.sinks.arrow.frames import readers
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _WRITES = re.compile(r"\b(insert|create|drop|alter|delete|update|merge|truncate|
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 #: What is no character of its own in the name of a file.
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
+#: What Spark calls it that a table is not there.
+_NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 #: Where PySpark prints an error as JSON when it makes one that has a place in a question, before it is raised.
 _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -33,8 +35,8 @@ _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[pa.RecordBatchReader]:
     """What a question gives, all of it at once; tables of messages are called `PROTOCOL.NAME`, in backticks.
 
-    Of names that differ only in capitals, which Spark does not tell apart, later ones get a number. Tables of a stream
-    have one more column, the batch that a row came in. The views are gone afterwards.
+    Names that differ only in capitals, which Spark does not tell apart, get a number each. Tables of a stream have one
+    more column, the batch that a row came in. The views are gone afterwards.
     UsageError where it is none, or one that writes, where Spark does not understand it, and where there are no tables,
     or a file of those that are asked is gone or damaged.
     """
@@ -43,23 +45,24 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
     check_text("the question", question)
     check_text("the name of the folder", str(root.absolute()))
     with session(master) as spark:
-        with _views(spark, root, question):
-            found = _answer(spark, question)
+        with _views(spark, root, question) as names:
+            found = _answer(spark, question, names)
         yield found
 
 
 @contextmanager
-def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[None]:
-    """A view for each table that a question may be about, as long as the block runs.
+def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[Collection[str]]:
+    """A view for each table that a question may be about, as long as the block runs; and the names of all tables.
 
     A session may outlive the question: what it left there would answer for a table that other tables have none of.
     """
     from py4j.protocol import Py4JError
 
     manifest = read_manifest(root)
+    names = {*manifest.tables, *EMPTY}
     is_named, made = named_in(question), list[str]()
     try:
-        for name, ending in endings({*manifest.tables, *EMPTY}).items():
+        for name, ending in endings(names).items():
             if "." in name and not is_named(name):
                 continue
             files = manifest.tables.get(name)
@@ -67,7 +70,7 @@ def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[None]:
                 rows = _rows(spark, root, name, files) if files else _empty(spark, name, bool(manifest.stream))
                 rows.createOrReplaceTempView(f"`{name}{ending}`")
             made.append(name + ending)
-        yield
+        yield names
     finally:
         with suppress(Py4JError, OSError):  # where Java is gone they are too, and the session says so
             for view in made:
@@ -87,9 +90,18 @@ def _empty(spark: "SparkSession", name: str, has_batches: bool) -> "DataFrame":
     return spark.createDataFrame([], from_arrow_schema(pa.schema(columns), prefer_timestamp_ntz=True))
 
 
-def _answer(spark: "SparkSession", question: str) -> pa.RecordBatchReader:
+def _answer(spark: "SparkSession", question: str, names: Collection[str]) -> pa.RecordBatchReader:
+    from pyspark.errors import AnalysisException
+
     with _in_a_line():
-        return spark.sql(question).toArrow().to_reader()
+        try:
+            return spark.sql(question).toArrow().to_reader()
+        except AnalysisException as err:
+            if err.getCondition() != _NO_TABLE:
+                raise
+            said = f"[{_NO_TABLE}] Spark finds no table {(err.getMessageParameters() or {}).get('relationName', '')}"
+            how = "tables of messages are named in backticks, as `sbp.APPEND`, and gold is there for DuckDB only"
+            raise UsageError(f"{said}: {how}; SHOW TABLES names what there is{told_apart(names, question)}") from err
 
 
 @contextmanager
