@@ -39,14 +39,14 @@ def test_it_is_told_as_it_was_when_it_was_indexed(tmp_path: Path, told: list[str
 
 def closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody open a file, nor root."""
-    whole = Path.open
+    whole = os.open
 
-    def refusing(self: Path, *args: object, **kwargs: object) -> object:
-        if self == path:
-            raise PermissionError(13, "Permission denied", str(path))
-        return whole(self, *args, **kwargs)  # type: ignore[call-overload]
+    def refusing(name: str, *args: int, dir_fd: int | None = None) -> int:
+        if Path(name) == path:
+            raise PermissionError(13, "Permission denied", name)
+        return whole(name, *args, dir_fd=dir_fd)
 
-    monkeypatch.setattr(Path, "open", refusing)
+    monkeypatch.setattr(os, "open", refusing)
 
 
 def test_a_file_that_cannot_be_opened_is_an_input_with_damage(
@@ -124,6 +124,13 @@ def test_a_damaged_packed_file_is_told_as_its_index_tells_it(keep: float, tmp_pa
     assert copy.damage == capture.index.damage
     assert copy.damage.startswith("byte ")
     assert copy.index.packets == capture.index.packets > 0
+
+
+def test_what_is_no_file_is_told(tmp_path: Path, told: list[str]) -> None:
+    shutil.copy(APPEND, tmp_path / "a.pcap")
+    os.mkfifo(tmp_path / "pipe.pcap")
+    assert captures_in([tmp_path], told.append) == [tmp_path / "a.pcap"]
+    assert told == [f"{tmp_path / 'pipe.pcap'} is no file, left out"]
 
 
 def test_tables_among_the_captures_are_left_out(tmp_path: Path, told: list[str]) -> None:

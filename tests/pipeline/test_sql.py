@@ -148,7 +148,7 @@ def test_tables_by_their_names(tables: Path) -> None:
     ]
     listed = {row["name"] for row in rows(tables, "SHOW ALL TABLES")}
     assert {"frames", "sbp.PING", "PING", "minutes"} <= listed
-    messages = {name for name in manifest.tables if "." in name}
+    messages = {name + ending for name, ending in endings(manifest.tables).items() if "." in name}
     assert {row["name"] for row in rows(tables, "SHOW TABLES")} == {*TABLES, *messages}
     assert rows(tables, "SELECT DISTINCT typeof(date) AS d, typeof(protocol) AS p FROM frames") == [
         {"d": "DATE", "p": "VARCHAR"}
@@ -199,10 +199,8 @@ def test_names_that_differ_in_capitals_alone(tmp_path: Path, tables: Path) -> No
         assert rows(root, f"SELECT count(*) AS n FROM {view}") == [{"n": manifest.rows(name)}]
     called = "sbp.PING is sbp.PING_1, sbp.Ping is sbp.Ping_2 here"
     for view in ("sbp.PING", "sbp.Ping", '"sbp.Ping"', '"sbp"."PING"'):
-        with pytest.raises(UsageError, match=f"does not exist.*SHOW ALL TABLES names what there is.*: {called}"):
+        with pytest.raises(UsageError, match=f"there is no table .*: {called}; SHOW ALL TABLES names all$"):
             rows(root, f"SELECT count(*) AS n FROM {view}")
-    with pytest.raises(UsageError, match=r"name nope does not exist.*SHOW ALL TABLES names what there is\)$"):
-        rows(root, "SELECT * FROM nope")
 
 
 def test_real_names_that_differ_in_capitals_alone(tmp_path: Path) -> None:
@@ -217,17 +215,32 @@ def test_real_names_that_differ_in_capitals_alone(tmp_path: Path) -> None:
     assert not {"sbp.UNKNOWN", "sbp.Unknown"} & listed
 
 
+def test_a_name_stays_what_it_is_whether_or_not_the_other_one_is_there(tmp_path: Path) -> None:
+    manifest = run_local(Job([CAPTURES / "sbp" / "pd_malformed.pcap"], tmp_path), lambda _: None, lambda _: None)
+    assert "sbp.UNKNOWN" not in manifest.tables
+    assert rows(tmp_path, "SELECT count(*) AS n FROM sbp.unknown_2") == [{"n": manifest.rows("sbp.Unknown")}]
+    for view in ("sbp.UNKNOWN", "sbp.Unknown"):
+        with pytest.raises(UsageError, match=r"there is no table .*: sbp\.Unknown is sbp\.Unknown_2 here"):
+            rows(tmp_path, f"SELECT count(*) AS n FROM {view}")
+
+
 def test_endings_tell_names_apart() -> None:
     """Also where a name is taken already by another with its number; and in whatever order they come."""
     names = ["b", "a.X", "a.x", "a.X_2", "A.x"]
     found = {"A.x": "_1", "a.X": "_3", "a.X_2": "", "a.x": "_4", "b": ""}
     assert endings(names) == endings(names[::-1]) == found
+    assert endings(["sbp.Unknown", "sbp.APPEND"]) == {"sbp.Unknown": "_2", "sbp.APPEND": ""}
 
 
 def test_named_in() -> None:
     said = named_in("SELECT * FROM sbp.ping")
     assert [said(name) for name in ("sbp.PING", "sbp.Ping", "sbp.APPEND")] == [True, True, False]
-    for question in ("SHOW TABLES", "SELECT * FROM query_table('a' || 'b')", "SELECT * FROM Identifier ('a' || 'b')"):
+    for question in (
+        "SHOW TABLES",
+        "FROM query_table('a' || 'b')",
+        "FROM Identifier ('a' || 'b')",
+        "FROM query('a' || b)",
+    ):
         assert named_in(question)("sbp.APPEND"), "it may be about any table"
 
 
@@ -248,8 +261,11 @@ def test_folders_whose_names_say_something(tmp_path: Path, tables: Path, folder:
     [
         ("SELEC 1", "syntax error"),
         ("SELECT nope FROM frames", 'Referenced column "nope" not found'),
-        ("SELECT * FROM nope", "Table with name nope does not exist"),
-        ("SELECT * FROM question", "Table with name question does not exist"),
+        ("SELECT * FROM nope", "^there is no table nope; SHOW ALL TABLES names all$"),
+        ("SELECT * FROM question", "there is no table question;"),
+        ("SELECT * FROM frame", r"^there is no table frame \(did you mean frames\?\); SHOW ALL"),
+        ("SELECT * FROM minutes", r"^there is no table minutes \(did you mean gold.minutes\?\)"),
+        ("SELECT * FROM sbp.PIN", r"^there is no table sbp.PIN \(did you mean sbp.ping\?\)"),
         ("SELECT * FROM '{root}/manifest.json'", "disabled by configuration"),
         ("SELECT error('boom') FROM frames", "boom"),
         ("", "only one SELECT"),

@@ -175,12 +175,12 @@ def test_views_that_cannot_be_dropped_hide_no_error(
     [
         ("DROP VIEW frames", "only a SELECT"),
         ("WITH a AS (SELECT 1) INSERT INTO frames SELECT * FROM a", "only a SELECT"),
-        ("SELECT nothing FROM frames", "UNRESOLVED_COLUMN"),
+        ("SELECT nothing FROM frames", "UNRESOLVED_COLUMN.* line 1 pos 7$"),
         ("SELECT 1 +", "PARSE_SYNTAX_ERROR"),
-        ("SELECT * FROM sbp.APPEND", "finds no table `sbp`.`APPEND`: tables of messages are named in backticks"),
+        ("SELECT * FROM sbp.APPEND", r"no table `sbp`.`APPEND` \(those of messages are named in backticks"),
         (
             "SELECT * FROM gold.minutes",
-            "finds no table `gold`.`minutes`: .* gold is there for DuckDB only; SHOW",
+            r"no table `gold`.`minutes` \(.* gold is there for DuckDB only\); SHOW",
         ),
     ],
 )

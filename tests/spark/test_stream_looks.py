@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,14 @@ def test_packed_captures_are_awaited(folder: Path, caplog: pytest.LogCaptureFixt
     appended(folder / "a.gz", raw)
     assert query.batch() == []
     assert caplog.messages[1:] == [f"{folder}/a.gz has grown since it was read: what came to it is not read"]
+
+
+def test_a_named_pipe_is_no_capture(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.mkfifo(folder / "pipe")
+    assert Query(folder).batch() == []
+    assert caplog.messages == []
+    with pytest.raises(CaptureError, match="pipe: byte 0: no file that can be read from any place"):
+        Query(folder / "pipe").batch()
 
 
 def test_others_in_a_folder_are_left_out(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

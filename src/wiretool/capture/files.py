@@ -16,6 +16,8 @@ from wiretool.capture.pcapng import SECTION, read_pcapng
 from wiretool.capture.source import Source, open_source
 from wiretool.errors import CaptureError
 
+#: Why a pipe or a device is not read where places in it are wanted.
+NO_FILE = "no file that can be read from any place: copy it into one"
 _packet = partial(tuple.__new__, Packet)
 
 
@@ -54,7 +56,7 @@ def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat
     name, file = opened(path, stack, opener=_open_at_once)
     stat = os.fstat(file.fileno())
     if not S_ISREG(stat.st_mode):
-        raise CaptureError(name, "no file that can be read from any place: copy it into one", offset=0)
+        raise CaptureError(name, NO_FILE, offset=0)
     return name, file, stat
 
 

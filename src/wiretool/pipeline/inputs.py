@@ -48,8 +48,9 @@ class Capture:
 def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path]:
     """The files, and those in folders however deep, each once, by path.
 
-    UsageError for what is not there. Of what is in a folder hidden files are left out, and empty ones and tables of
-    ours, of which it is told. What the system does not let us look at is among the files.
+    UsageError for what is not there. Of what is in a folder hidden files are left out, and empty ones, tables of ours
+    and what is no file (a named pipe, a device), of which it is told. What the system does not let us look at is among
+    the files.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -98,7 +99,9 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
         stat = path.stat()
     except OSError as err:  # who opens it tells why; links that lead to themselves were never captures
         return err.errno != errno.ELOOP
-    if S_ISREG(stat.st_mode) and not stat.st_size:
+    if not S_ISREG(stat.st_mode):
+        tell(f"{path} is no file, left out")
+    elif not stat.st_size:
         tell(f"{path} is empty, left out")
     return S_ISREG(stat.st_mode) and stat.st_size > 0
 

@@ -4,7 +4,8 @@ import csv
 import datetime
 import io
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
@@ -16,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wiretool.codec.json_text import json_text
+from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import check_text, line_of, named_in, opened, quoted, told_apart
+from wiretool.pipeline.views import EMPTY, Tables, check_text, endings, line_of, named_in, opened, quoted, told_apart
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -33,7 +35,7 @@ _WIDTH_MAX = 100_000
 #: Types that Arrow has none of: DuckDB would hand over bytes of its own, and times of day without their zone.
 _TOLD_AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
 #: How DuckDB says that a table is not there.
-_NO_TABLE = "Catalog Error: Table with name"
+_NO_TABLE = re.compile(r'Catalog Error: Table with name "?(.+?)"? does not exist')
 
 
 def write_answer(found: pa.RecordBatchReader, output: Output, form: str = "text") -> None:
@@ -75,15 +77,23 @@ def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:
-            raise UsageError(line_of(err) + _hint(err, tables.manifest.tables, question)) from err
+            raise UsageError(_why(err, tables, question)) from err
         yield found
 
 
-def _hint(err: duckdb.Error, names: Collection[str], question: str) -> str:
-    """What helps where a table is not there."""
-    if not isinstance(err, duckdb.CatalogException) or not str(err).startswith(_NO_TABLE):
-        return ""
-    return f" (SHOW ALL TABLES names what there is{told_apart(names, question)})"
+def _why(err: duckdb.Error, tables: Tables, question: str) -> str:
+    """What is wrong, in a line. Of a table that is not there DuckDB knows less: not all are shown to it."""
+    missing = _NO_TABLE.match(str(err))
+    if missing is None:
+        return line_of(err)
+    names = {*tables.manifest.tables, *EMPTY}
+    apart = told_apart(names, question)
+    gold = tables.database.execute("SELECT 'gold.' || view_name FROM duckdb_views() WHERE schema_name = 'gold'")
+    known = [
+        *(f"{name}{ending}".lower() for name, ending in endings(names).items()),
+        *(name for (name,) in gold.fetchall()),
+    ]
+    return f"there is no table {missing[1]}{apart or nearest(missing[1].lower(), known)}; SHOW ALL TABLES names all"
 
 
 def _for_arrow(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from stat import S_ISREG
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ import pyarrow as pa
 from wiretool.errors import UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.layout import Manifest, read_manifest
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.arrow.files import reason
 from wiretool.sinks.arrow.frames import readers
 
@@ -27,7 +29,7 @@ _CONFIG: Mapping[str, str | bool | int | float | list[str]] = {
 #: What is no character of its own in the name of a file.
 _PATTERN = re.compile(r"[\[*?]")
 #: What asks for the names of tables, or makes them up.
-_EVERY = re.compile(r"show|information_schema|duckdb_|pg_catalog|sqlite_master|query_table|identifier\s*\(")
+_EVERY = re.compile(r"show|information_schema|duckdb_|pg_catalog|sqlite_master|query|identifier\s*\(")
 #: The column that has the name of the file, where it is asked for; none of a message is called that.
 _FILE = "__wiretool_file"
 
@@ -149,10 +151,11 @@ def endings(names: Collection[str]) -> Mapping[str, str]:
     """What has to be behind each of the names, so that none is taken for another where capitals make no difference.
 
     Mostly nothing; of names that differ only in capitals each one has a number, `_1`, `_2` and so on, so that a
-    question that does not say which of them is meant is about none.
+    question that does not say which of them is meant is about none. A name is told apart from those of all messages
+    that we know, so that it stays what it is when the other one comes.
     """
     groups: dict[str, list[str]] = {}
-    for name in sorted(names):
+    for name in sorted({*names, *_names_known()}):
         groups.setdefault(name.lower(), []).append(name)
     taken = set(groups)
     found = {group[0]: "" for group in groups.values() if len(group) == 1}
@@ -160,7 +163,20 @@ def endings(names: Collection[str]) -> Mapping[str, str]:
         ending = next(end for count in itertools.count(1) if (name + (end := f"_{count}")).lower() not in taken)
         taken.add((name + ending).lower())
         found[name] = ending
-    return found
+    return {name: found[name] for name in sorted(names)}
+
+
+@cache
+def _names_known() -> frozenset[str]:
+    """The tables that messages may have: of those that are declared, and of operations that are known by name alone."""
+    return frozenset(
+        f"{protocol.name}.{name}"
+        for protocol in PROTOCOLS.values()
+        for name in (
+            *(cls.declaration.name for cls in protocol.messages),
+            *(name for name, _ in protocol.exchanges.asks | protocol.exchanges.may_ask),
+        )
+    )
 
 
 def told_apart(names: Collection[str], question: str) -> str:

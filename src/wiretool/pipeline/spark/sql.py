@@ -27,6 +27,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 _PATTERN = re.compile(r"[\[\]{}*?\\]")
 #: What Spark calls it that a table is not there.
 _NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
+_HOW_NAMED = " (those of messages are named in backticks, as `sbp.APPEND`; gold is there for DuckDB only)"
 #: Where PySpark prints an error as JSON when it makes one that has a place in a question, before it is raised.
 _ECHOES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -99,9 +100,9 @@ def _answer(spark: "SparkSession", question: str, names: Collection[str]) -> pa.
         except AnalysisException as err:
             if err.getCondition() != _NO_TABLE:
                 raise
-            said = f"[{_NO_TABLE}] Spark finds no table {(err.getMessageParameters() or {}).get('relationName', '')}"
-            how = "tables of messages are named in backticks, as `sbp.APPEND`, and gold is there for DuckDB only"
-            raise UsageError(f"{said}: {how}; SHOW TABLES names what there is{told_apart(names, question)}") from err
+            missing = (err.getMessageParameters() or {}).get("relationName", "")
+            why = f"there is no table {missing}{told_apart(names, question) or _HOW_NAMED}"
+            raise UsageError(f"[{_NO_TABLE}] {why}; SHOW TABLES names all") from err
 
 
 @contextmanager
@@ -114,7 +115,7 @@ def _in_a_line(before: str = "") -> Iterator[None]:
         with _no_echo():
             yield
     except PySparkException as err:
-        said = str(err).split("JVM stacktrace")[0].partition("\n\n")[0]
+        said = str(err).split("JVM stacktrace")[0].partition("\n\n")[0].partition(";\n")[0]  # what follows is a plan
         raise UsageError(before + said.replace("\n", " ").strip()) from err
     except Py4JJavaError as err:
         raise UsageError(before + _why(err.java_exception)) from err
