@@ -4,6 +4,7 @@ import gzip
 import os
 import pickle
 import random
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import pack
@@ -384,6 +385,20 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
     ):
         with pytest.raises(CaptureError, match=f"{path.name}: byte 0: no file that can be read from any place"):
             look()
+
+
+def test_who_writes_to_a_named_pipe_is_let_be(tmp_path: Path) -> None:
+    """It waits for a reader, and would be ended by one that goes away."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = subprocess.Popen(["sh", "-c", f"exec cat /dev/zero > '{tmp_path / 'pipe'}'"])
+    try:
+        with pytest.raises(CaptureError, match="no file that can be read"):
+            index_of(tmp_path / "pipe")
+        with pytest.raises(subprocess.TimeoutExpired):
+            writer.wait(0.5)
+    finally:
+        writer.kill()
+        writer.wait()
 
 
 @settings(max_examples=30)

@@ -39,14 +39,14 @@ def test_it_is_told_as_it_was_when_it_was_indexed(tmp_path: Path, told: list[str
 
 def closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody open a file, nor root."""
-    whole = os.open
+    whole = Path.open
 
-    def refusing(name: str, *args: int, dir_fd: int | None = None) -> int:
-        if Path(name) == path:
-            raise PermissionError(13, "Permission denied", name)
-        return whole(name, *args, dir_fd=dir_fd)
+    def refusing(self: Path, *args: object, **kwargs: object) -> object:
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(path))
+        return whole(self, *args, **kwargs)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(os, "open", refusing)
+    monkeypatch.setattr(Path, "open", refusing)
 
 
 def test_a_file_that_cannot_be_opened_is_an_input_with_damage(

@@ -85,6 +85,8 @@ def test_names_that_differ_in_capitals_alone(spark: "SparkSession", tables: Path
             assert found.read_all().to_pylist() == [{"n": manifest.rows(name)}]
     with pytest.raises(UsageError, match=r"NOT_FOUND.*: sbp.APPEND is sbp.APPEND_1, sbp.Append is sbp.Append_2 here"):
         rows(root, "SELECT count(*) AS n FROM `sbp.append`")
+    with pytest.raises(UsageError, match=r"no table `sbp`.`APPEND_1` \(those of messages are named in backticks"):
+        rows(root, "SELECT count(*) AS n FROM sbp.APPEND_1")
 
 
 def kinds(root: Path, name: str) -> list[tuple[object, object]]:

@@ -1,13 +1,13 @@
 """Packets of capture files and streams: one in its own order, several merged by time."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from heapq import merge
 from operator import attrgetter
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
 from wiretool.capture.packets import Packet
@@ -16,8 +16,6 @@ from wiretool.capture.pcapng import SECTION, read_pcapng
 from wiretool.capture.source import Source, open_source
 from wiretool.errors import CaptureError
 
-#: Why a pipe or a device is not read where places in it are wanted.
-NO_FILE = "no file that can be read from any place: copy it into one"
 _packet = partial(tuple.__new__, Packet)
 
 
@@ -36,14 +34,12 @@ def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
         yield from recognised(open_source(name, stream))
 
 
-def opened(
-    source: Path | BinaryIO, stack: ExitStack, *, opener: Callable[[str, int], int] | None = None
-) -> tuple[str, BinaryIO]:
-    """The name of a source and its stream, which `stack` closes if it was opened here; `opener` as that of `open`."""
+def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
+    """The name of a source and its stream, which `stack` closes if it was opened here."""
     if not isinstance(source, Path):
         return str(getattr(source, "name", "a stream")), source
     try:
-        return str(source), stack.enter_context(open(source, "rb", buffering=0, opener=opener))
+        return str(source), stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
         raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
 
@@ -51,17 +47,21 @@ def opened(
 def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat_result]:
     """The name of a file that is read at any place, its stream, which `stack` closes, and what the system says of it.
 
-    CaptureError for what cannot be opened, and what is no such file: a named pipe is not waited for.
+    CaptureError for what cannot be opened, and what `check_to_seek` refuses.
     """
-    name, file = opened(path, stack, opener=_open_at_once)
-    stat = os.fstat(file.fileno())
-    if not S_ISREG(stat.st_mode):
-        raise CaptureError(name, NO_FILE, offset=0)
-    return name, file, stat
+    check_to_seek(path)
+    name, file = opened(path, stack)
+    return name, file, os.fstat(file.fileno())
 
 
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def check_to_seek(path: Path) -> None:
+    """CaptureError for a named pipe or a device: who opens a pipe waits for its writer, and who leaves it ends that."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # who opens it tells why
+        return
+    if not S_ISREG(mode) and not S_ISDIR(mode):
+        raise CaptureError(str(path), "no file that can be read from any place: copy it into one", offset=0)
 
 
 def recognised(source: Source) -> Iterator[Packet]:

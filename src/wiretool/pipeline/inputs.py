@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 
-from wiretool.capture.files import opened
+from wiretool.capture.files import check_to_seek, opened
 from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
 from wiretool.capture.source import open_source
 from wiretool.errors import CaptureError, UsageError
@@ -48,9 +48,9 @@ class Capture:
 def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path]:
     """The files, and those in folders however deep, each once, by path.
 
-    UsageError for what is not there. Of what is in a folder hidden files are left out, and empty ones, tables of ours
-    and what is no file (a named pipe, a device), of which it is told. What the system does not let us look at is among
-    the files.
+    UsageError for what is not there, CaptureError for a named pipe or a device. Of what is in a folder hidden files
+    are left out, and empty ones, tables of ours and what is no file, of which it is told. What the system does not let
+    us look at is among the files.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -65,6 +65,7 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 def _file(path: Path) -> Path:
     if not is_there(path):
         raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
+    check_to_seek(path)
     return path
 
 

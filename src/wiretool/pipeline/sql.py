@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wiretool.codec.json_text import json_text
-from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import EMPTY, Tables, check_text, endings, line_of, named_in, opened, quoted, told_apart
+from wiretool.pipeline.views import Tables, check_text, endings, line_of, named_in, names_of, opened, quoted, told_apart
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -77,23 +77,31 @@ def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:
-            raise UsageError(_why(err, tables, question)) from err
+            raise UsageError(_why(err, tables)) from err
         yield found
 
 
-def _why(err: duckdb.Error, tables: Tables, question: str) -> str:
+def _why(err: duckdb.Error, tables: Tables) -> str:
     """What is wrong, in a line. Of a table that is not there DuckDB knows less: not all are shown to it."""
-    missing = _NO_TABLE.match(str(err))
-    if missing is None:
+    found = _NO_TABLE.match(str(err))
+    if found is None:
         return line_of(err)
-    names = {*tables.manifest.tables, *EMPTY}
-    apart = told_apart(names, question)
-    gold = tables.database.execute("SELECT 'gold.' || view_name FROM duckdb_views() WHERE schema_name = 'gold'")
-    known = [
-        *(f"{name}{ending}".lower() for name, ending in endings(names).items()),
-        *(name for (name,) in gold.fetchall()),
-    ]
-    return f"there is no table {missing[1]}{apart or nearest(missing[1].lower(), known)}; SHOW ALL TABLES names all"
+    missing = found[1]
+    hint = told_apart(names_of(tables.manifest), missing) or _near(missing, tables)
+    return f"there is no table {missing}{hint}; SHOW ALL TABLES names all"
+
+
+def _near(missing: str, tables: Tables) -> str:
+    """The table that is called nearly so, as it is to be written, if there is one."""
+    gold = tables.database.execute("SELECT view_name FROM duckdb_views() WHERE schema_name = 'gold'").fetchall()
+    every = [name + ending for name, ending in endings(names_of(tables.manifest)).items()]
+    known: dict[str, str] = {}
+    for name in (*every, *(f"gold.{name}" for (name,) in gold)):
+        schema, _, own = name.rpartition(".")
+        written = name if not schema or schema.isidentifier() else f"{quoted(schema)}.{own}"
+        known |= {own.lower(): written, name.lower(): written}
+    close = get_close_matches(missing.lower(), known, n=1)
+    return f" (did you mean {known[close[0]]}?)" if close else ""
 
 
 def _for_arrow(found: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -82,7 +82,7 @@ def opened(
             files = {name: [root / file.path for file in found] for name, found in manifest.tables.items()}
             _check(files)
             sources = _Sources(database, files, has_batches=bool(manifest.stream))
-            _make_views(database, sources, times, messages or (lambda _: True))
+            _make_views(database, sources, names_of(manifest), times, messages or (lambda _: True))
             for statement in more:
                 database.execute(statement)
             _lock(database, [path for paths in files.values() for path in paths])
@@ -119,10 +119,14 @@ def _is_file(path: Path) -> bool:
 
 
 def _make_views(
-    database: duckdb.DuckDBPyConnection, sources: "_Sources", times: Times, messages: Callable[[str], bool]
+    database: duckdb.DuckDBPyConnection,
+    sources: "_Sources",
+    names: Collection[str],
+    times: Times,
+    messages: Callable[[str], bool],
 ) -> None:
     schemas: set[str] = set()
-    for name, ending in endings(sources.names).items():
+    for name, ending in endings(names).items():
         if "." in name and not messages(name):
             continue
         select = f"SELECT * FROM {sources.of(name)}{times.condition(name)}"
@@ -144,7 +148,7 @@ def named_in(question: str) -> Callable[[str], bool]:
     said = question.lower()
     if _EVERY.search(said):
         return lambda _: True
-    return lambda name: name.rpartition(".")[2].lower() in said
+    return lambda name: message_of(name).lower() in said
 
 
 def endings(names: Collection[str]) -> Mapping[str, str]:
@@ -179,11 +183,28 @@ def _names_known() -> frozenset[str]:
     )
 
 
-def told_apart(names: Collection[str], question: str) -> str:
-    """What is to be said, behind an error, of tables that a question may mean and that have such an ending."""
-    may_mean = named_in(question)
-    called = [f"{name} is {name}{ending}" for name, ending in endings(names).items() if ending and may_mean(name)]
+def told_apart(names: Collection[str], missing: str) -> str:
+    """What is to be said, behind an error, of those that have such an ending and would have been meant without it.
+
+    `missing` is the name of a table that is not there, as DuckDB or Spark says it.
+    """
+    said = re.sub('["`]', "", missing).lower()
+    called = [
+        f"{name} is {name}{ending}"
+        for name, ending in endings(names).items()
+        if ending and said in (name.lower(), message_of(name).lower())
+    ]
     return f"; capitals make no difference in SQL: {', '.join(called)} here" if called else ""
+
+
+def names_of(manifest: Manifest) -> Collection[str]:
+    """Those of all tables, also of those without a row."""
+    return {*manifest.tables, *EMPTY}
+
+
+def message_of(name: str) -> str:
+    """What a table is called without its protocol."""
+    return name.rpartition(".")[2]
 
 
 def folder_columns(*, has_batches: bool) -> pa.Schema:
@@ -202,11 +223,6 @@ class _Sources:
         self._files = files
         #: The columns that folders say, in their order from the outside in, and their types.
         self._said = self._kinds(folder_columns(has_batches=has_batches))
-
-    @property
-    def names(self) -> Collection[str]:
-        """Those of all tables."""
-        return {*self._files, *EMPTY}
 
     def of(self, name: str) -> str:
         """SQL: the rows of a table."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from wiretool.errors import UsageError
 from wiretool.pipeline.layout import File, read_manifest
 from wiretool.pipeline.spark.session import session
-from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in, told_apart
+from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in, names_of, told_apart
 from wiretool.sinks.arrow.frames import readers
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[Collect
     from py4j.protocol import Py4JError
 
     manifest = read_manifest(root)
-    names = {*manifest.tables, *EMPTY}
+    names = names_of(manifest)
     is_named, made = named_in(question), list[str]()
     try:
         for name, ending in endings(names).items():
@@ -101,7 +101,7 @@ def _answer(spark: "SparkSession", question: str, names: Collection[str]) -> pa.
             if err.getCondition() != _NO_TABLE:
                 raise
             missing = (err.getMessageParameters() or {}).get("relationName", "")
-            why = f"there is no table {missing}{told_apart(names, question) or _HOW_NAMED}"
+            why = f"there is no table {missing}{told_apart(names, missing) or _HOW_NAMED}"
             raise UsageError(f"[{_NO_TABLE}] {why}; SHOW TABLES names all") from err
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
 
-from wiretool.capture.files import NO_FILE
+from wiretool.capture.files import check_to_seek
 from wiretool.capture.index import FileIndex, Joint, extended, index_of
 from wiretool.capture.seals import seal_of
 from wiretool.capture.source import PACKINGS
@@ -154,9 +154,9 @@ class Looks:
                 if err.errno == errno.ELOOP:  # which never was a capture
                     continue
                 raise CaptureError(path, f"cannot be looked at: {err.strerror}", offset=0) from err
-            if not S_ISREG(stat.st_mode):
-                raise CaptureError(path, NO_FILE, offset=0)
-            if not stat.st_size:
+            if path in self._named:
+                check_to_seek(Path(path))
+            if not S_ISREG(stat.st_mode) or not stat.st_size:
                 continue
             other = names.setdefault((stat.st_dev, stat.st_ino), path)
             if other != path and not os.path.islink(other):
