@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-HERE = Path(__file__).parent
-#: Beside the project where it is developed; the tests pass without it.
-SHARED = HERE.parent.parent / "shared"
+from tests.helpers.recorded import unpack_recordings
 
-# A shell that started us in the background ignores Ctrl-C, and so would each program that a test starts.
+HERE = Path(__file__).parent
+#: The folder whose `captures/` holds the recordings of real programs.
+SHARED = unpack_recordings()
+
+# A shell that started us in the background ignores Ctrl-C, nohup ignores SIGHUP: so would each program of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile(
     "project", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -31,20 +34,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def folders(config: pytest.Config, option: str, own: Path, shared: Path) -> list[Path]:
-    """The folders to check: our own, the one beside the project, and those that were asked for."""
+def folders(config: pytest.Config, option: str, *own: Path) -> list[Path]:
+    """Return the folders to check: our own, and those of the option."""
     given: list[Path] = config.getoption(option)
     for folder in given:
         if not folder.is_dir():
             raise pytest.UsageError(f"{option} {folder}: no such folder")
-    return [own, *([shared] if shared.is_dir() else []), *given]
+    return [*own, *given]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "vector" in metafunc.fixturenames:
         from tests.helpers.vectors import vectors_below
 
-        found = vectors_below(folders(metafunc.config, "--vectors", HERE / "vectors", SHARED / "vectors"))
+        found = vectors_below(folders(metafunc.config, "--vectors", HERE / "vectors"))
         metafunc.parametrize("vector", found, ids=[str(vector) for vector in found])
     own = HERE.parent / "captures"
     if "capture" in metafunc.fixturenames:

@@ -83,7 +83,7 @@ def test_help_that_the_disk_does_not_take_is_told_in_a_line(arguments: list[str]
     command = [sys.executable, "-m", "wiretool", *arguments]
     with open("/dev/full", "wb") as full:
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert ended.returncode == 2
+    assert ended.returncode == 74
     assert ended.stderr == "wiretool: cannot write stdout: No space left on device\n"
 
 

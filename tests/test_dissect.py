@@ -130,6 +130,14 @@ def test_ports_say_what_is_spoken(name: str) -> None:
     assert {record.protocol for record in told(packets)} == {name}
 
 
+def test_a_protocol_that_is_named_for_a_port_is_not_overruled_by_the_bytes() -> None:
+    packets = packets_with([*talk("pravega")], 12345)
+    notes: list[str] = []
+    assert {record.protocol for record in told(packets, notes=notes.append)} == {"pravega"}
+    assert {record.protocol for record in told(packets, ports={12345: "sbp"}, notes=notes.append)} == {"sbp"}
+    assert notes == []
+
+
 def test_a_protocol_can_be_forced() -> None:
     notes: list[str] = []
     packets = packets_with(talk("pravega"), 12345)

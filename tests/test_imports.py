@@ -10,8 +10,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "limits"),
-    ("codec",),
+    ("errors", "limits", "processes", "expectations"),
+    ("codec", "units"),
     ("capture", "protocols"),
     ("records", "ledger", "batches", "stretches"),
     ("where", "watch", "sessions", "sinks"),

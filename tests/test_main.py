@@ -9,7 +9,7 @@ import pytest
 
 import wiretool
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 def started(code: str) -> subprocess.CompletedProcess[str]:

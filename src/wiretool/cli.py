@@ -22,7 +22,7 @@ from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.tap import tap
-from wiretool.errors import Stopped, UsageError, WiretoolError
+from wiretool.errors import OutputError, Stopped, WiretoolError
 
 EXIT_DEFECT = 70
 EXIT_MISUSED = 2
@@ -45,7 +45,7 @@ class Guarded(TyperGroup):
             if not _is_of_help(err):
                 raise
             _forget_stdout()
-            sys.exit(_refused(UsageError(f"cannot write stdout: {err.strerror}")))
+            sys.exit(_refused(OutputError(f"cannot write stdout: {err.strerror}")))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -113,13 +113,14 @@ def _refused(err: WiretoolError) -> int:
 
 def _misused(err: Any, command: str) -> int:
     """What is wrong with the words of a command, in one line; the whole help where there are none."""
+    from wiretool.expectations import expectation
     from wiretool.sinks.printable import printable
 
     if type(err).__name__ == "NoArgsIsHelpError":
         err.show()
         return EXIT_MISUSED
     command = err.ctx.command_path.translate({ord("{"): "", ord("}"): ""}) if err.ctx is not None else command
-    why = " ".join(err.format_message().replace("Value error, ", "").split()).removesuffix(".")
+    why = expectation(" ".join(err.format_message().replace("Value error, ", "").split()).removesuffix("."))
     print(printable(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help"), file=sys.stderr)
     return EXIT_MISUSED
 

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from wiretool.capture.files import read_packets
 from wiretool.capture.flows import Recent
 from wiretool.capture.layers import Segment, read_segments
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 from wiretool.capture.streams import Connection, Data, End, Item, Streams
 from wiretool.codec.cursor import Span
@@ -134,6 +135,11 @@ class Connections:
         return self._count
 
     @property
+    def packets(self) -> PacketCounts:
+        """The counts of the packets that are read."""
+        return self._ledger.packets
+
+    @property
     def ports(self) -> frozenset[int]:
         """The ports on which a server is expected."""
         return server_ports() | self._ports.keys()
@@ -144,8 +150,8 @@ class Connections:
         self._opened(connection, account)
         watch = connection.reader = self._kind(
             connection,
-            forced=self.forced,
-            expected=self._expected(connection),
+            forced=self.forced or self._forced_by_port(connection),
+            expected=expected_on(connection.server_port),
             every=_EVERY,
             account=account,
             next_n=self._numbers,
@@ -168,11 +174,9 @@ class Connections:
         watch.note_duplicates(connection)
         connection.reader = watch.after()
 
-    def _expected(self, connection: Connection) -> tuple[Protocol, ...]:
-        for port in (connection.server_port, connection.client_port):
-            if port in self._ports:
-                return (self._ports[port],)
-        return expected_on(connection.server_port)
+    def _forced_by_port(self, connection: Connection) -> Protocol | None:
+        """Return the protocol that the caller named for the port of a connection."""
+        return self._ports.get(connection.server_port) or self._ports.get(connection.client_port)
 
 
 class Dissector:
@@ -191,7 +195,7 @@ class Dissector:
 
     def records(self, packets: Iterable[Packet]) -> Iterator[Record]:
         """The records of packets, as they come; CaptureError once all that came before the damage is told."""
-        return self.records_of(read_segments(packets))
+        return self.records_of(read_segments(packets, self._connections.packets))
 
     def records_of(self, segments: Iterable[Segment]) -> Iterator[Record]:
         """The records of TCP segments."""

@@ -86,6 +86,16 @@ class CaptureError(WiretoolError):
         return f"{self.name}: byte {self.offset}: {self.why}"
 
 
+class NothingReadError(CaptureError):
+    """A capture without a single packet that could be read."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name, why, offset=0)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
 class EncodeError(WiretoolError):
     """The caller asks for a message that cannot be put on the wire; `path` names the field."""
 
@@ -104,6 +114,12 @@ class UsageError(WiretoolError):
     """An option or argument that makes no sense."""
 
     exit_code = 2
+
+
+class OutputError(UsageError):
+    """Output that the system refuses to take any more, as a full disk does: no option would mend that."""
+
+    exit_code = 74
 
 
 class Unmet(WiretoolError):

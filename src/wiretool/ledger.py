@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 
+from wiretool.capture.packet_counts import PacketCounts
+
 
 @dataclass(slots=True)
 class Account:
@@ -41,9 +43,10 @@ class ConnectionAccount:
 
 @dataclass(slots=True)
 class Ledger:
-    """The accounts of every connection, in order of appearance."""
+    """The accounts of every connection, in order of appearance, and the counts of packets."""
 
     connections: list[ConnectionAccount] = field(default_factory=list)
+    packets: PacketCounts = field(default_factory=PacketCounts)
 
     def open(self, connection: int, client: str, server: str) -> ConnectionAccount:
         """A new account."""
@@ -60,8 +63,12 @@ class Ledger:
         return total
 
     def as_json(self) -> Mapping[str, object]:
-        """`{"total": {...}, "connections": [...]}`"""
-        return {"total": asdict(self.total), "connections": list(self.rows_as_json())}
+        """`{"total": {...}, "packets": {...}, "connections": [...]}`"""
+        return {**self.head_as_json(), "connections": list(self.rows_as_json())}
+
+    def head_as_json(self) -> dict[str, object]:
+        """Everything but the connections."""
+        return {"total": asdict(self.total), "packets": self.packets.as_json()}
 
     def rows_as_json(self) -> Iterator[Mapping[str, object]]:
         """The rows of `connections` in that, one by one: there may be very many."""

@@ -14,6 +14,10 @@ IP_DATAGRAMS_WAITING_MAX = 1_024
 JOINT_PLACES_MAX = 16_384
 #: Capture: the index of a capture that is kept beside it (at the usual distance of joints 10 GB take 40 KB).
 INDEX_CACHE_BYTES_MAX = 64 * 1024 * 1024
+#: Pipeline: bytes of the copy of a packed capture on disk: this many, or this many times the bytes of the file where
+#: that is more. Real captures pack to a half or a twentieth; gzip can pack nothing into a thousandth, zstd into less.
+UNPACKED_BYTES_FREE = 256 * 1024 * 1024
+UNPACKED_TIMES_MAX = 100
 #: Capture: connections tracked at once; the longest idle one is closed first.
 CONNECTIONS_MAX = 100_000
 #: Capture: out-of-order bytes held for one direction of one connection, and for all together.

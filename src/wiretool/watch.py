@@ -37,7 +37,7 @@ class Watch:
         self._began = connection.opened and not is_middle
         self._forced = forced
         self._expected = (forced,) if forced else expected
-        self._every = every
+        self._every = () if forced else every
         self._row = account
         self._account = account.account
         self._next_n = next_n

@@ -3,8 +3,8 @@
     python -m tests.bench.bulk [--quick] [--only NAME]
 
 Every tool reads the same capture as a whole process, start-up included, in turn; before that, all that can must find
-as many frames as were written. `--quick` only shows that nothing has collapsed, also on a machine that does other
-things: small captures, those peers that find frames, and seconds of the processor instead of the clock. The exit code
+as many frames as were written. `--quick` is for a machine that does other things too: 60 % of the marks, smaller
+captures, those peers that find frames, and seconds of the processor instead of the clock. The exit code
 is 1 if a ratio is below its mark or the frames are others, 2 if a tool is missing or fails.
 """
 
@@ -27,9 +27,9 @@ from tests.bench.pravega_appends import make_capture
 #: Runs of each tool; of those that take more than `SLOW_S` only one.
 ROUNDS = 3
 SLOW_S = 20
-#: Marks are for captures on which start-up does not count; of small ones a ratio this much lower will do. Of large
+#: Marks are for captures on which start-up does not count; of smaller ones a ratio this much lower will do. Of large
 #: events nothing but start-up would be left.
-QUICK_SHARE = 0.15
+QUICK_SHARE = 0.6
 
 SBP_LUA = LUA.with_name("sbp.lua")
 FIELDS = ("pravega.type", "pravega.length", "pravega.writer", "pravega.event_number")
@@ -147,17 +147,17 @@ def json_in_frames(mark: float) -> tuple[Peer, ...]:
 
 
 CASES = (
-    Case("small events, stats", (400_000, 50_000), small_events, wiretool("stats"), reading((25, 6, 3), (60, 30))),
+    Case("small events, stats", (400_000, 150_000), small_events, wiretool("stats"), reading((25, 6, 3), (60, 30))),
     Case(
         "small events, Parquet",
-        (400_000, 50_000),
+        (400_000, 150_000),
         small_events,
         wiretool("decode", "--format", "parquet", "-o", "OUT"),
         reading((12, 3, 1.5), (60, 30)),
     ),
     Case(
         "small events, ndjson",
-        (50_000, 10_000),
+        (50_000, 50_000),
         small_events,
         wiretool("decode", "--format", "ndjson", "-o", "OUT"),
         (Peer("tshark -T json with Lua", with_lua(LUA, "-T", "json"), 8, found=fields_with_lua(LUA, FIELDS[:1])),),
@@ -166,7 +166,7 @@ CASES = (
     Case("large events, stats", (50_000, 0), large_events, wiretool("stats"), reading((2, 1.5, 1.2), (60, 30))),
     Case(
         "sbp, stats",
-        (100_000, 25_000),
+        (100_000, 100_000),
         small_requests,
         wiretool("stats"),
         (
@@ -178,9 +178,13 @@ CASES = (
             ),
         ),
     ),
-    Case("offramp, stats", (250_000, 25_000), road, wiretool("stats"), json_in_frames(8)),
+    Case("offramp, stats", (250_000, 100_000), road, wiretool("stats"), json_in_frames(8)),
     Case(
-        "offramp with permessage-deflate, stats", (250_000, 25_000), deflated_road, wiretool("stats"), json_in_frames(3)
+        "offramp with permessage-deflate, stats",
+        (250_000, 100_000),
+        deflated_road,
+        wiretool("stats"),
+        json_in_frames(3),
     ),
 )
 

@@ -1,7 +1,10 @@
 """The index of a capture is kept beside it, and used as long as it is that of this very file."""
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,8 +13,9 @@ from tests.helpers.captures import packets_of, pcap_bytes
 
 from wiretool.capture import index as index_module
 from wiretool.capture import index_cache
-from wiretool.capture.index import JOINT_BYTES, FileIndex, index_of
+from wiretool.capture.index import JOINT_BYTES, FileIndex, index_of, read_range
 from wiretool.capture.index_cache import cache_path
+from wiretool.errors import CaptureError
 
 RAW = pcap_bytes(packets_made([Spoken("pravega")], frozenset(["fragments"]), 3, 300))
 LONG_AGO_NS = 1_700_000_000_123_456_789
@@ -97,10 +101,11 @@ def test_another_file_has_another_index(made: Path, how: str) -> None:
 def test_a_file_that_may_have_been_written_since_is_looked_at_again(made: Path) -> None:
     """In the same tick of the clock its size and time stay as they are."""
     index_of(made)
-    kept_ns = cache_path(made).stat().st_mtime_ns
+    kept_ns, changed_ns = cache_path(made).stat().st_mtime_ns, made.stat().st_ctime_ns
     os.utime(made, ns=(kept_ns, kept_ns))
     raw = cache_path(made).read_bytes()
     changed = raw.partition(b"\n")[2].replace(b"%d" % LONG_AGO_NS, b"%d" % kept_ns)
+    changed = changed.replace(b"%d" % changed_ns, b"%d" % made.stat().st_ctime_ns)
     cache_path(made).write_bytes(index_cache._line(changed) + b"\n" + changed)
     os.utime(cache_path(made), ns=(kept_ns, kept_ns))
     assert not is_kept(made)
@@ -135,7 +140,7 @@ def test_a_foreign_one_is_replaced(made: Path, monkeypatch: pytest.MonkeyPatch) 
     kept.rmdir()
     os.mkfifo(kept)
     assert index_of(made) == index
-    monkeypatch.setattr(index_cache, "VERSION", 2)
+    monkeypatch.setattr(index_cache, "VERSION", index_cache.VERSION + 1)
     assert not is_kept(renewed(made, RAW))
 
 
@@ -154,11 +159,126 @@ def test_a_folder_that_cannot_be_written(made: Path, monkeypatch: pytest.MonkeyP
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    for name in ("write_bytes", "replace"):
+    for place, name in ((os, "open"), (Path, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(Path, name, refused)
+            patch.setattr(place, name, refused)
             assert isinstance(index_of(made), FileIndex)
         assert [path.name for path in made.parent.iterdir()] == [made.name]
+
+
+# -- planted ones ------------------------------------------------------------------------------------------------------
+
+
+def planted(path: Path, change: Callable[[FileIndex], FileIndex], every_bytes: int = 500) -> FileIndex:
+    """The true index of a file, in whose place another one is put: bound to the file, with a checksum that is right."""
+    index = index_of(path, every_bytes=every_bytes)
+    kept = cache_path(path)
+    body = kept.read_bytes().partition(b"\n")[2]
+    lie = msgspec.json.decode(body, type=index_cache.Kept)
+    body = msgspec.json.encode(msgspec.structs.replace(lie, index=change(lie.index)))
+    kept.write_bytes(index_cache._line(body) + b"\n" + body)
+    return index
+
+
+def one_later(index: FileIndex) -> FileIndex:
+    first, *others = index.joints[1:]
+    return replace(index, joints=(replace(first, number=1), *others))
+
+
+LIES_AT_THE_ENDS: dict[str, Callable[[FileIndex], FileIndex]] = {
+    "begins later": lambda index: replace(index, joints=index.joints[1:]),
+    "begins later, and counts from 1": one_later,
+    "begins inside a packet": lambda index: replace(
+        index, joints=(replace(index.joints[0], at=index.joints[0].at + 1), *index.joints[1:])
+    ),
+    "ends earlier": lambda index: replace(index, joints=index.joints[:-2], tail=index.joints[-2]),
+    "ends inside a packet": lambda index: replace(index, tail=replace(index.tail, at=index.tail.at - 1)),
+    "has no packets": lambda index: replace(index, joints=(), tail=replace(index.joints[0], at=0)),
+    "is of no capture": lambda index: replace(index, kind="", joints=()),
+    "is packed": lambda index: replace(index, is_packed=True),
+    "is damaged": lambda index: replace(index, damage="byte 99: a record with nonsense in it"),
+    "has another form": lambda index: replace(index, kind="pcapng"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_AT_THE_ENDS.values(), ids=list(LIES_AT_THE_ENDS))
+def test_one_that_leaves_out_packets_is_not_taken(made: Path, lie: Callable[[FileIndex], FileIndex]) -> None:
+    true = planted(made, lie)
+    assert index_of(made, every_bytes=500) == true
+    assert is_kept(made, every_bytes=500)
+
+
+def in_the_middle(**values: Any) -> Callable[[FileIndex], FileIndex]:
+    def change(index: FileIndex) -> FileIndex:
+        joints = list(index.joints)
+        place = next(place for place in range(2, len(joints)) if joints[place].fragments)
+        joint = joints[place]
+        joints[place] = replace(joint, **{name: lie(getattr(joint, name)) for name, lie in values.items()})
+        return replace(index, joints=tuple(joints))
+
+    return change
+
+
+LIES_BETWEEN: dict[str, Callable[[FileIndex], FileIndex]] = {
+    "numbers": in_the_middle(number=lambda number: number + 1),
+    "places": in_the_middle(at=lambda at: at + 16),
+    "times": in_the_middle(before_ns=lambda before_ns: before_ns + 10**18),
+    "packet times": in_the_middle(packet_ns=lambda packet_ns: packet_ns + 1),
+    "blocks": in_the_middle(blocks=lambda blocks: (0,)),
+    "fragments": in_the_middle(fragments=lambda fragments: ()),
+}
+
+
+@pytest.mark.parametrize("lie", LIES_BETWEEN.values(), ids=list(LIES_BETWEEN))
+def test_ranges_that_do_not_meet(made: Path, lie: Callable[[FileIndex], FileIndex]) -> None:
+    planted(made, lie)
+    assert is_kept(made, every_bytes=500)
+    index = index_of(made, every_bytes=500)
+    with pytest.raises(CaptureError):
+        [list(read_range(made, index, first, first + 1)) for first in range(len(index.joints))]
+
+
+def test_one_that_others_may_write_to_is_not_taken(made: Path) -> None:
+    true = planted(made, lambda index: index)
+    for mode in (0o666, 0o660, 0o602):
+        cache_path(made).chmod(mode)
+        assert not is_kept(made, every_bytes=500)
+        assert index_of(made, every_bytes=500) == true
+        assert cache_path(made).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+def test_that_of_somebody_else_is_not_taken(made: Path) -> None:
+    true = planted(made, lambda index: index)
+    os.chown(cache_path(made), 12_345, -1)
+    assert not is_kept(made, every_bytes=500)
+    assert index_of(made, every_bytes=500) == true
+    assert cache_path(made).stat().st_uid == os.geteuid()
+
+
+def test_one_that_was_made_for_a_copy_is_not_taken(made: Path) -> None:
+    """A file may be given any time, but not that of its last change."""
+    planted(made, LIES_AT_THE_ENDS["ends earlier"])
+    raw, kept = made.read_bytes(), cache_path(made).read_bytes()
+    renewed(made, raw)
+    cache_path(made).write_bytes(kept)
+    assert not is_kept(made, every_bytes=500)
+
+
+def test_no_link_is_followed(made: Path) -> None:
+    victim = made.parent / "victim"
+    victim.write_bytes(b"precious")
+    part = cache_path(made).with_name(f"{cache_path(made).name}.{os.getpid()}")
+    part.symlink_to(victim)
+    cache_path(made).symlink_to(victim)
+    true = index_of(made, every_bytes=500)
+    part.unlink(missing_ok=True)
+    assert index_of(made, every_bytes=500) == true
+    assert victim.read_bytes() == b"precious"
+    assert not cache_path(made).is_symlink()
+    cache_path(made).rename(victim)
+    cache_path(made).symlink_to(victim)
+    assert not is_kept(made, every_bytes=500)
 
 
 def test_a_long_name(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers.captures import CLIENT, SERVER, ethernet, ip, packets_of, tcp, tcp_packets
 
-from wiretool.capture.layers import ACK, PacketCounts, Segment, read_segments
+from wiretool.capture.layers import ACK, Segment, read_segments
 from wiretool.capture.links import LINKS
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 
 CLIENT_6, SERVER_6 = ("::1", 40000), ("2001:db8::2", 8080)
@@ -117,7 +118,7 @@ def test_what_is_no_tcp_segment_is_counted(frame: bytes, why: str) -> None:
 
 
 def test_other_links_are_counted() -> None:
-    assert reasons(V4, link_type=147) == {"unknown link type 147": 1}
+    assert reasons(V4, link_type=147) == {"of unsupported link type 147": 1}
     assert reasons(b"\x09\0\0\0" + V4, link_type=0) == {"address family 9": 1}
 
 
@@ -227,7 +228,7 @@ def test_fragments_of_a_whole_datagram_are_counted() -> None:
 
 
 def test_fragments_without_the_rest_are_counted() -> None:
-    assert reasons(*fragments_4(64)[1:]) == {"IP fragment of a datagram that is not whole": 3}
+    assert reasons(*fragments_4(64)[1:]) == {"IP fragment of an incomplete datagram": 3}
 
 
 def test_a_fragment_that_the_snap_length_cut() -> None:

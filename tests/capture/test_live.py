@@ -1,6 +1,9 @@
 import os
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -139,3 +142,19 @@ def _talk(server: socket.socket, port: int) -> None:
 def _read(connection: socket.socket, size: int) -> None:
     while size > 0:
         size -= len(connection.recv(65536))
+
+
+@pytest.mark.parametrize("interface", ["lo", "no such interface"])
+def test_nothing_is_read_or_written_at_home(interface: str, tmp_path: Path) -> None:
+    """Scapy keeps caches in the home of the user, and cannot be imported where it may not look into them."""
+    hidden = tmp_path / ".cache" / "scapy"
+    hidden.mkdir(parents=True)
+    (hidden / "services.pickle").mkdir()  # reading it as a cache fails for anybody, root too
+    before = sorted(tmp_path.rglob("*"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    command = [sys.executable, "-m", "wiretool", "decode", "--live", interface, "--duration", "0.05"]
+    ended = subprocess.run(command, env={**environment, "HOME": str(tmp_path)}, capture_output=True, check=False)
+    assert ended.returncode in ((0, 2) if interface == "lo" else (2,))  # 2: no privilege
+    assert ended.stderr.count(b"\n") <= 1
+    assert b"Traceback" not in ended.stderr
+    assert sorted(tmp_path.rglob("*")) == before

@@ -13,6 +13,7 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.items import Side
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import FEW_FLOWS, VIEW_BYTES_MIN, SegmentTable, _few_of, read_segment_tables
 
 
@@ -58,3 +59,13 @@ def test_a_few_flows_are_told_apart(values: list[int]) -> None:
         assert found is not None
         assert [values[row] for row in found[0].tolist()] == known
         assert [known[index] for index in found[1].tolist()] == values
+
+
+@given(st.frozensets(st.sampled_from(HARMS)), st.booleans(), st.integers(0, 1000))
+def test_packets_are_counted_as_by_rows(harms: frozenset[str], ipv6: bool, seed: int) -> None:
+    raw = pcap_bytes(packets_made([Spoken("pravega"), Spoken("foreign", ipv6=ipv6)], harms, seed, 60))
+    of_rows, of_columns = PacketCounts(), PacketCounts()
+    list(read_segments(read_packets([BytesIO(raw)]), of_rows))
+    list(read_segment_tables(read_packet_tables([BytesIO(raw)]), of_columns))
+    assert of_columns == of_rows
+    assert of_rows.packets > 0

@@ -109,7 +109,7 @@ def test_a_run_of_nothing_gives_a_capture_of_nothing(tmp_path: Path) -> None:
             "--json and --keep-slow would both be written to same: give one a file of its own",
         ),
         (
-            ("--keep-slow", "new", "--pipeline", "100", "--event-size", "1M"),
+            ("--keep-slow", "new", "--pipeline", "100", "--event-size", "1MiB"),
             "--keep-slow: 64 appenders with 100 appends of up to 1,048,576 bytes on the way are 6,710,937,600 bytes "
             "to hold until they are answered; 1,073,741,824 are the most: make --pipeline, --batch or --event-size "
             "smaller",

@@ -66,4 +66,4 @@ def test_a_starved_generator_is_told_as_that(tmp_path: Path) -> None:
     found = report(path)
     assert not found["valid"]
     assert "waited for a processor" in " ".join(found["reasons"])
-    assert "INVALID: the generator could not measure" in ended.stdout
+    assert "INVALID: do not quote these figures" in ended.stdout

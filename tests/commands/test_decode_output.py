@@ -48,7 +48,7 @@ def test_a_full_disk_is_one_line(form: str, engine: Engine) -> None:
     with open("/dev/full", "wb", buffering=0) as full:
         both_ways = {"/dev/full": run(*words, "-o", "/dev/full"), "stdout": run(*words, stdout=full.fileno())}
     for name, ended in both_ways.items():
-        assert (ended.returncode, ended.stdout) == (2, b"")
+        assert (ended.returncode, ended.stdout) == (74, b"")
         *totals, last = ended.stderr.decode().splitlines()
         assert last == f"wiretool: cannot write {name}: No space left on device"
         assert len(totals) == (form == "text")
@@ -190,3 +190,16 @@ def test_a_bad_path_costs_nobody_the_ledger_of_the_last_run(tmp_path: Path) -> N
     with pytest.raises(UsageError, match="no such file"):
         decode([tmp_path / "gone.pcap"], ledger=book)
     assert book.read_text() == "older"
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "ndjson", "parquet", "arrow"])
+def test_the_ending_of_the_output_says_the_format(form: str, tmp_path: Path) -> None:
+    inferred, given = tmp_path / "one" / f"x.{form.upper()}", tmp_path / "two" / "x"
+    for path in (inferred, given):
+        path.parent.mkdir()
+    assert run("decode", WRITES, "-o", inferred).returncode == 0
+    assert run("decode", WRITES, "-o", given, "--format", form).returncode == 0
+    if inferred.is_dir():
+        assert sorted(path.name for path in inferred.iterdir()) == sorted(path.name for path in given.iterdir())
+    else:
+        assert inferred.read_bytes() == given.read_bytes()

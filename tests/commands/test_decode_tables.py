@@ -302,9 +302,11 @@ def test_a_ledger_does_not_go_among_the_tables(tmp_path: Path) -> None:
     assert not (tmp_path / "tables").exists()
 
 
-def test_a_capture_that_may_not_be_looked_at_is_left_to_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_that_may_not_be_looked_at_is_wrong_usage(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("wiretool.commands.options.os.stat", refuse)
-    assert options.sources_from([Path("no/write.pcap")]) == [Path("no/write.pcap")]
+    with monkeypatch.context() as patched:
+        patched.setattr("wiretool.commands.options.os.stat", refuse)
+        with pytest.raises(UsageError, match=r"no/write.pcap: permission denied"):
+            options.sources_from([Path("no/write.pcap")])

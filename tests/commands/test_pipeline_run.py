@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 from tests.bench.pravega_appends import make_capture
+from tests.helpers.captures import packets_of, pcap_bytes
 from tests.helpers.closed import LONG
 from tests.helpers.forked import run
 
@@ -98,8 +100,8 @@ def test_what_has_no_packets_is_told(tmp_path: Path) -> None:
     (tmp_path / "head.pcap").write_bytes(WRITE.read_bytes()[:24])
     (tmp_path / "none.pcap").touch()
     ended = run("pipeline", "run", tmp_path / "head.pcap", tmp_path / "none.pcap", "-o", tmp_path / "tables")
-    assert ended.returncode == 0
-    lines = ended.stderr.decode().splitlines()[:-1]
+    assert ended.returncode == 1
+    lines = ended.stderr.decode().splitlines()[:-2]
     assert lines == [f"wiretool: {tmp_path / name} is empty: no packets" for name in ("head.pcap", "none.pcap")]
 
 
@@ -166,7 +168,8 @@ def test_a_capture_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert why in ended.stderr.decode()
 
 
-def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGHUP, "SIGHUP")])
+def test_a_run_that_is_stopped_leaves_nothing_half_done(tmp_path: Path, number: int, name: str) -> None:
     capture, root = tmp_path / "large.pcap", tmp_path / "tables"
     make_capture(capture, packets=40_000, connections=400)
     command = [sys.executable, "-m", "wiretool", "pipeline", "run", str(capture), "-o", str(root)]
@@ -174,8 +177,82 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
     while not list(tmp_path.glob(f".tables.*/{NEW}/frames")):
         assert process.poll() is None
         os.sched_yield()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "wiretool: stopped by Ctrl-C: no tables were made"
+    assert process.returncode == 128 + number
+    assert stderr.splitlines()[-1] == f"wiretool: stopped by {name}: no tables were made"
     assert [path.name for path in tmp_path.iterdir()] == ["large.pcap"]
+
+
+def test_a_run_says_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    capture, root = tmp_path / "large.pcap", tmp_path / "tables"
+    make_capture(capture, packets=40_000, connections=400)
+    command = [sys.executable, "-m", "wiretool", "pipeline", "run", str(capture), "-o", str(root)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    while not (left := list(tmp_path.glob(f".tables.*/{NEW}/frames"))):
+        assert process.poll() is None
+        os.sched_yield()
+    process.kill()
+    process.wait(60)
+    shutil.copy(WRITE, capture)
+    ended = run("pipeline", "run", capture, "-o", root)
+    assert ended.returncode == 0
+    removed = f"wiretool: {left[0].parents[1]} removed: a run that was killed had left it"
+    assert ended.stderr.decode().splitlines()[0] == removed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large.pcap", "tables"]
+
+
+# -- runs that read nothing --------------------------------------------------------------------------------------------
+
+
+def udp(count: int) -> bytes:
+    """A capture of packets without TCP."""
+    head = bytes.fromhex("00000000000000000000000008004500001c00010000401100000a0000010a000002000100020008")
+    return pcap_bytes(packets_of([head + bytes(2)] * count))
+
+
+def test_captures_without_tcp(tmp_path: Path) -> None:
+    (tmp_path / "udp.pcap").write_bytes(udp(3))
+    ended = run("pipeline", "run", tmp_path / "udp.pcap", "-o", tmp_path / "t")
+    assert ended.returncode == 3
+    assert "nothing was read: 3 of 3 packets not read: 3 UDP; expected TCP over" in ended.stderr.decode()
+
+
+def test_packets_that_were_not_read_are_counted(tmp_path: Path) -> None:
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    (captures / "udp.pcap").write_bytes(udp(3))
+    shutil.copy(WRITE, captures)
+    ended = run("pipeline", "run", captures, "-o", tmp_path / "t")
+    assert ended.returncode == 0
+    assert re.search(r"wiretool: 3 of [0-9,]+ packets not read: 3 UDP\n", ended.stderr.decode())
+
+
+def test_nothing_to_read_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "empty.pcap").write_bytes(WRITE.read_bytes()[:24])
+    root = tmp_path / "t"
+    for words, says in (
+        (["run", tmp_path / "empty.pcap", "-o", root], "nothing was read: no packets"),
+        (["report", root], "nothing to report: the tables have no rows"),
+        (["sql", root, "SELECT count(*) FROM frames"], "the tables have no rows"),
+    ):
+        ended = run("pipeline", *map(str, words))
+        assert ended.returncode == 1
+        assert says in ended.stderr.decode()
+
+
+def test_a_report_of_a_time_in_which_there_was_nothing(tmp_path: Path) -> None:
+    assert run("pipeline", "run", WRITE, "-o", tmp_path / "t").returncode == 0
+    ended = run("pipeline", "report", tmp_path / "t", "--until", "2001-01-01T00:00")
+    assert ended.returncode == 1
+    assert "nothing to report: the tables have no rows in that time" in ended.stderr.decode()
+
+
+def test_an_empty_folder_is_awaited_and_yet_no_end(tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    words: list[str | Path] = ["pipeline", "stream", tmp_path / "captures", "-o", tmp_path / "t"]
+    words += ["--checkpoint", tmp_path / "c", "--once"]
+    awaited, ended = run(*words), run(*words, "--finish")
+    assert (awaited.returncode, ended.returncode) == (0, 1)
+    for each in (awaited, ended):
+        assert "nothing was read: no packets" in each.stderr.decode()

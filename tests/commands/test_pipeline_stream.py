@@ -132,8 +132,8 @@ def test_a_folder_that_is_taken_away_ends_it(words: list[str], tmp_path: Path) -
         (["--finish"], "--finish is for --once"),
         (["--strict"], "--strict is for --once"),
         (["--master", "local", "--engine", "local"], "--master is Spark's"),
-        (["--interval", "soon"], "--interval 'soon': wants a time above 0"),
-        (["--idle", "0"], "--idle '0': wants a time above 0"),
+        (["--interval", "soon"], "--interval 'soon': not a duration"),
+        (["--idle", "0"], "--idle '0': out of range; expected 1ms to 7d"),
         (["--protocol", "spb"], "spb"),
     ],
 )

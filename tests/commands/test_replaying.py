@@ -12,7 +12,7 @@ from tests.helpers.servers import wiretool
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"
 PLAIN = CAPTURES / "offramp" / "plain.pcap"
-STOPPING = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+STOPPING = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
 def replay(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -4,6 +4,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def greeted(address: tuple[str, int]) -> bytes:
         return client.recv(4096)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_says_where_it_is_serves_and_stops(tmp_path: Path, number: int) -> None:
     with started(tmp_path, "serve", "pravega", *PORTS) as server:
         assert set(server.doors) == {"store", "controller"}
@@ -43,6 +44,25 @@ def test_every_protocol_has_a_server(tmp_path: Path, protocol: str) -> None:
             with socket.create_connection(address, timeout=10):
                 pass
         assert server.stop() == 0, server.stderr
+
+
+def test_only_named_endpoints_are_open_where_the_first_is_named(tmp_path: Path) -> None:
+    with started(tmp_path, "serve", "pravega", *PORTS[:2]) as server:
+        assert set(server.doors) == {"store"}
+        assert server.stop() == 0
+
+
+def test_a_grpc_client_is_told_where_the_controller_is(tmp_path: Path) -> None:
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+    with started(tmp_path, "serve", "pravega", *PORTS) as server:
+        with socket.create_connection(server.doors["store"], timeout=10) as client:
+            client.sendall(preface)
+            with suppress(ConnectionResetError):
+                assert client.recv(4096) == b""
+        assert server.stop() == 0
+        host, port = server.doors["controller"]
+        assert "this is HTTP/2 (gRPC), expected the wire protocol of the segment store" in server.stderr
+        assert f"the controller listens at {host}:{port}" in server.stderr
 
 
 def test_what_was_said_is_recorded(tmp_path: Path) -> None:
@@ -114,7 +134,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         (["pravega", "--tls-cert", "none.pem"], "none.pem: no such file"),
         (["pravega", "--tls-key", "none.pem"], "--tls-key goes with --tls-cert"),
         (["pravega", "--control", "0.0.0.0:1"], "--control 0.0.0.0:1"),
-        (["pravega", "--retain", "2X"], "--retain '2X': wants a number of bytes"),
+        (["pravega", "--retain", "2X"], "--retain '2X': not a size; expected bytes"),
         (["offramp", "--feed", "none.json"], "none.json"),
     ],
 )

@@ -186,7 +186,9 @@ def test_a_reading_process_that_is_killed_is_told(
 
 
 @pytest.mark.parametrize("workers", [2, 3])
-@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+@pytest.mark.parametrize(
+    ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP")]
+)
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["to all", "to the first"])
 def test_a_signal_leaves_whole_tables_and_no_process(
     workers: int, is_terminal: bool, number: signal.Signals, name: str, many: Path, tmp_path: Path

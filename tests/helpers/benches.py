@@ -1,6 +1,7 @@
 """What `wiretool bench` leaves behind, as the tests of its command read it."""
 
 import json
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -36,3 +37,25 @@ def wait_for(path: Path, process: "subprocess.Popen[str]", words: str = "") -> N
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+#: What the reasons of an INVALID run say where only the machine was too busy (load/health.py).
+BUSY = ("waited for a processor", "replies lay unread", "the generator sent as much as", "seconds only: see why")
+
+
+def reasons_in(text: str) -> list[str]:
+    """Return the reasons that the last verdict of a printed report gives; none of a VALID one."""
+    _, _, after = text.rpartition("INVALID: do not quote these figures\n")
+    lines = after.splitlines() if "INVALID: " in text else []
+    return [line.strip() for line in lines if line.startswith("  ")]
+
+
+def is_busy(text: str) -> bool:
+    """Return whether a printed report is INVALID for no other reason than a busy machine."""
+    reasons = reasons_in(text)
+    return bool(reasons) and all(any(words in reason for words in BUSY) for reason in reasons)
+
+
+def is_progress(line: str) -> bool:
+    """Return whether a line on standard error says how far a load is."""
+    return re.match(r"wiretool: (warming up|reading the backlog|\d+ s of [\d.]+ s): ", line) is not None

@@ -1,11 +1,13 @@
 """Captures made up for tests: conversations as packets, and packets as pcap and pcapng files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from ipaddress import ip_address
 from struct import pack
 
+from wiretool.capture.fragments import Fragments
 from wiretool.capture.items import Side
-from wiretool.capture.layers import ACK, FIN, RST, SYN
+from wiretool.capture.layers import ACK, FIN, RST, SYN, segment_of
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 from wiretool.errors import CaptureError
 
@@ -123,6 +125,17 @@ class Talk:
 
 def other(side: Side) -> Side:
     return "server" if side == "client" else "client"
+
+
+def sent_by(side: Side, packets: Iterable[Packet], ports: Collection[int]) -> list[Packet]:
+    """Return the TCP packets of one side; servers have these ports."""
+    fragments, counts = Fragments(), PacketCounts()
+    found = []
+    for packet in packets:
+        segment = segment_of(packet, fragments, counts)
+        if segment is not None and ((segment.sport in ports) == (side == "server")):
+            found.append(packet)
+    return found
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

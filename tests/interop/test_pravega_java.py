@@ -3,9 +3,7 @@
 Everything was held against a real Pravega 0.13.0 first: `PRAVEGA_CONTROLLER=HOST:PORT pytest tests/interop`.
 """
 
-import fcntl
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import trustme
 from tests.interop.numbered import assert_exactly_once
 from tests.interop.pravega_server import IS_CI, Server, faulty_server, pravega_server
 from tests.interop.processes import report_of
+from tests.interop.real_pravega import build
 
 JAVA = Path(__file__).parent / "java"
 TARGET = JAVA / "target"
@@ -29,16 +28,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def driver() -> list[str]:
     """The command of the driver, built if its sources are newer than what was built before."""
-    classpath = TARGET / "classpath"
-    TARGET.mkdir(exist_ok=True)
-    with (TARGET / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        built = TARGET / "built"
-        sources = [JAVA / "pom.xml", *JAVA.glob("src/**/*.java")]
-        if not built.exists() or built.stat().st_mtime < max(source.stat().st_mtime for source in sources):
-            subprocess.run(["mvn", "-q", "-B", "compile"], cwd=JAVA, check=True, timeout=BUILD_S)
-            built.touch()
-    path = f"{TARGET / 'classes'}:{classpath.read_text()}"
+    path = build(JAVA, TARGET, BUILD_S)
     return ["java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", path, "wiretool.interop.Driver"]
 
 

@@ -242,5 +242,5 @@ def test_a_percentile_curve_ends_at_the_maximum() -> None:
 
 def test_a_page_of_a_run_that_was_cut_short_says_so_with_its_verdict() -> None:
     page = html_text(closed(2, cut_short="the server is <gone>"))
-    assert "target&#x27;s until it was cut short: the server is &lt;gone&gt;</div>" in page
+    assert "the target until it was cut short: the server is &lt;gone&gt;</div>" in page
     assert "cut short" not in html_text(closed(2))

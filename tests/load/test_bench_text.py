@@ -74,12 +74,12 @@ def test_a_closed_loop_has_one_row_of_times_for_each_operation() -> None:
     assert times[0].split() == ["operation", "time", "p50", "p90", "p99", "p99.9", "max"]
     assert times[1].startswith("append     service = response  ")
     assert times[2].startswith("fetch      service = response  ")
-    assert lines[-1] == "VALID: the generator kept up, these figures are the target's"
+    assert lines[-1] == "VALID: the generator kept up; these are figures of the target"
 
 
 def test_a_run_that_was_cut_short_is_not_called_valid_without_saying_so() -> None:
     result = closed(2, cut_short="the server is gone\x1b")
-    told = "the generator kept up, these figures are the target's until it was cut short: the server is gone"
+    told = "the generator kept up; these are figures of the target until it was cut short: the server is gone"
     last = result_text(result).splitlines()[-1]
     assert last.startswith(f"VALID: {told}")
     assert "\x1b" not in last
@@ -109,7 +109,7 @@ def test_invalid_is_the_first_and_the_last_thing_to_be_read() -> None:
     text = result_text(closed(2, valid=False, reasons=["the schedule was 52 ms late", EVIL]))
     lines = text.splitlines()
     alarm = [
-        "INVALID: the generator could not measure, do not quote these figures",
+        "INVALID: do not quote these figures",
         "  the schedule was 52 ms late",
         "  \\x1b[31m<script>alert(1)</script>&\\u202e]]>\\x00\"'",
     ]

@@ -190,7 +190,9 @@ def test_what_only_one_of_them_did() -> None:
 def test_nothing_against_nothing() -> None:
     comparison = compare(nothing(), nothing())
     assert comparison.figures == []
-    assert comparison_text(comparison).startswith("A and B have no operation in common\n")
+    assert comparison.invalid == ["A is INVALID: nothing was measured", "B is INVALID: nothing was measured"]
+    assert not comparison.has_judged
+    assert "\nA and B have no operation in common\n" in comparison_text(comparison)
 
 
 def test_what_else_was_not_the_same_is_said() -> None:
@@ -365,5 +367,7 @@ def test_tolerances(text: str, share: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "%", "five", "-5%", "1", "100%", "5", "5%%", "nan", "1e-3"])
 def test_what_is_no_tolerance(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--tolerance .*: wants a share from 0 to below 100 %"):
+    with pytest.raises(
+        UsageError, match=r"--tolerance .*: (not a share; expected a percentage|out of range; expected 0)"
+    ):
         tolerance_from(text)

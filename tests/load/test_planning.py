@@ -29,7 +29,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
     [
         ({"protocol": "pravegaa"}, "--protocol 'pravegaa' cannot be loaded.*pravega"),
         ({"event_size": "19"}, "--event-size '19': an event of 19 bytes is too small"),
-        ({"event_size": "1M", "batch": 17}, "--batch 17 of events of up to 1,048,576 bytes comes to more than"),
+        ({"event_size": "1MiB", "batch": 17}, "--batch 17 of events of up to 1,048,576 bytes comes to more than"),
         ({"segments": 65}, "--segments 65: only 64 appenders write"),
         ({"duration": "0"}, "--duration '0'"),
         ({"duration": "59m", "warmup": "2m"}, "--duration 3540: a run of 3,660 s; 3,600 s is the most"),
@@ -45,7 +45,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
         ({"segments": 2, "is_conditional": True}, "--segments 2: with --conditional each appender has a segment"),
         (OFFRAMP | {"appenders": 3}, "--appenders 3: clients of offramp only read; give --fetchers"),
         (
-            {"keep_slow": 100, "pipeline": 1_000, "event_size": "20K"},
+            {"keep_slow": 100, "pipeline": 1_000, "event_size": "20KiB"},
             "--keep-slow: 64 appenders with 1,000 appends of up to 20,480 bytes on the way are 1,311,232,000 bytes to",
         ),
         (OFFRAMP | {"fetchers": 0}, "--protocol offramp: its clients only read; give --fetchers N"),

@@ -77,29 +77,46 @@ def test_rates_are_exchanges_a_second(text: str, rate: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "-5", "5m", "5/", "5/d", "/s", "k", "1e3", "inf", "nan", "5 k", "9" * 19, "999M", "1.2.3", ".", "٥"],
+    ["", "0", "-5", "5m", "5/", "5/d", "/s", "k", "1e3", "inf", "nan", "9" * 41, "999G", "1.2.3", ".", "٥"],
 )
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--rate '.*': wants exchanges a second, as 5000 or 5k, or 300/m"):
+    with pytest.raises(
+        UsageError, match=r"^--rate '.*': (not a rate; expected a number|out of range; expected 0\.0001 to )"
+    ):
         rate_from(text, option="--rate")
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("10", 10), ("10s", 10), ("2m", 120), ("1h", 3_600), ("0.5", 0.5), ("1.5m", 90)]
+    ("text", "seconds"),
+    [
+        ("10", 10),
+        ("10s", 10),
+        ("2m", 120),
+        ("1h", 3_600),
+        ("0.5", 0.5),
+        ("1.5m", 90),
+        ("10ms", 0.01),
+        ("1d", 86_400),
+        ("10 s", 10),
+        ("1_000s", 1_000),
+    ],
 )
 def test_durations_are_seconds(text: str, seconds: float) -> None:
     assert duration_from(text, option="--duration") == seconds
 
 
-@pytest.mark.parametrize("text", ["", "0", "0s", "-1", "s", "10ms", "1d", "1h30m", "1e3", "inf", "nan", "10 s", "2M"])
+@pytest.mark.parametrize("text", ["", "0", "0s", "-1", "s", "1h30m", "1e3", "inf", "nan", "2M", "5sec"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--duration '.*': wants a time above 0, as 10 or 10s"):
+    with pytest.raises(
+        UsageError,
+        match=r"^--duration '.*': (not a duration; expected|out of range; expected 1ms to 7d)",
+    ):
         duration_from(text, option="--duration")
 
 
 def test_a_duration_has_an_end() -> None:
     assert duration_from("168h", option="--duration") == 604_800
-    with pytest.raises(UsageError, match=r"--duration '169h': more than a week \(168h\)"):
+    with pytest.raises(UsageError, match=r"--duration '169h': out of range; expected 1ms to 7d"):
         duration_from("169h", option="--duration")
 
 

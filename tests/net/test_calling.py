@@ -18,6 +18,7 @@ from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Act, Caller, Dial, Finish, Send
 from wiretool.net.calling import Called, Stage, call
 from wiretool.net.host import Host
+from wiretool.processes import STOP_SIGNALS
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import Hello
 from wiretool.servers.mock import Door, Link, Mock
@@ -33,7 +34,7 @@ DEADLINE_S = 20
 @pytest.fixture(autouse=True)
 def as_it_was() -> Iterator[None]:
     """A run is a process of its own elsewhere: here, what it changes of the process is put back."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     threshold = gc.get_threshold()
     yield
     for number, handler in handlers.items():
@@ -171,7 +172,7 @@ def test_addresses_and_mocks_stand_beside_each_other() -> None:
 # -- signals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_ends_it_before_its_end(number: signal.Signals) -> None:
     mock = Doors()
     assert called(Saying(("pravega", ""), stop=number), {"pravega": mock}) == Called(number, 1, "")

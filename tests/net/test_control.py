@@ -102,8 +102,10 @@ def test_refusals() -> None:
             await ask("POST", "/rules", {"rule": "mesage == 'Hello': drop"})
         with pytest.raises(UsageError, match="HTTP 404"):
             await ask("DELETE", "/rules/7")
-        with pytest.raises(UsageError, match="HTTP 422"):
+        with pytest.raises(UsageError, match=r": rule: missing; expected a value \(HTTP 422\)$"):
             await ask("POST", "/rules", {"rul": ""})
+        with pytest.raises(UsageError, match=r": count: expected 1 or more; timeout_s: expected a number \(HTTP"):
+            await ask("POST", "/rules/1/wait", count=0, timeout_s="soon")
         with pytest.raises(UsageError, match="HTTP 404"):
             await ask("GET", "/nothing")
         with pytest.raises(UsageError, match="HTTP 400"):
@@ -164,7 +166,8 @@ def test_another_host_name_is_not_served() -> None:
     run(story)
 
 
-def test_no_page_of_a_browser_is_served() -> None:
+@pytest.mark.parametrize("header", ["Origin: http://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site"])
+def test_no_page_of_a_browser_is_served(header: str) -> None:
     async def story() -> None:
         interceptor = Interceptor(seed=1)
         async with (
@@ -172,7 +175,7 @@ def test_no_page_of_a_browser_is_served() -> None:
             controlled(host, Address(LOOPBACK, 0), say=told.append) as control,
         ):
             reader, writer = await asyncio.open_connection(*control)
-            request = f"POST /restart HTTP/1.1\r\nHost: {control}\r\nOrigin: http://evil.example\r\n"
+            request = f"POST /restart HTTP/1.1\r\nHost: {control}\r\n{header}\r\n"
             writer.write(f"{request}Content-Length: 0\r\nConnection: close\r\n\r\n".encode())
             assert (await reader.read()).startswith(b"HTTP/1.1 403 ")
             assert isinstance(host.mock, EchoMock)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,10 @@ from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from wiretool.capture.index import index_of, read_range
 from wiretool.capture.layers import ACK
 from wiretool.errors import UsageError
+from wiretool.pipeline import carry, flows
 from wiretool.pipeline.carry import Carried, CarryReader
-from wiretool.pipeline.flows import COMPARED_BYTES_MAX, FlowBatch, FlowReader
-from wiretool.pipeline.freeze import thawed
+from wiretool.pipeline.flow_state import deserialize
+from wiretool.pipeline.flows import COMPARED_BYTES_MAX, Flow, FlowBatch, FlowReader
 from wiretool.pipeline.rows import ORDER, rows_of
 from wiretool.pipeline.tables import FlowTables
 
@@ -169,8 +171,43 @@ def test_what_is_carried_stays_small(tmp_path: Path) -> None:
     assert max(sizes) < 1.1 * sizes[3]
 
 
+def test_unfinished_frames_of_many_flows_are_not_held_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each flow holds the beginning of a frame of 15 MB that never ends; together they may hold what a pool may."""
+    begin = (2).to_bytes(4, "big") + (15_000_000).to_bytes(4, "big") + bytes(200_000)
+    frames: list[bytes] = []
+    talks: list[Talk] = []
+    for step in range(2):
+        for number in range(12):
+            talk = talks[number] if step else Talk(("10.0.0.1", 40_000 + number), ("10.0.0.2", 12_345))
+            done = len(talk.frames)
+            if not step:
+                talks.append(talk)
+                talk.open()
+            talk.say("client", begin if not step else bytes(10), mtu=60_000)
+            frames += talk.frames[done:]
+    rows = rows_in([written(tmp_path, frames)])
+    stream = Stream([tmp_path / "made.pcap"])
+    monkeypatch.setattr(flows, "POOL_BYTES", 1_000_000)
+    most = 0
+    whole = carry._Pool.take
+
+    def noting(self: carry._Pool, flow: Flow, *more: Any) -> int:
+        nonlocal most
+        base = whole(self, flow, *more)
+        most = max(most, len(self.waiting) + 1)
+        return base
+
+    monkeypatch.setattr(carry._Pool, "take", noting)
+    first = len(rows) - 12
+    stream.read(rows.slice(0, first))
+    most = 0
+    stream.read(rows.slice(first))
+    assert len(stream.carried) == 12
+    assert 1 < most <= 4  # of some 280 kB each
+
+
 def test_what_another_version_has_left_is_refused() -> None:
     with pytest.raises(
         UsageError, match=r"is of 'wiretool 0\.0\.1 flow 1', not of 'wiretool .*: go on with the version"
     ):
-        thawed(b"wiretool 0.0.1 flow 1\n\x80\x05N.", {})
+        deserialize(b"wiretool 0.0.1 flow 1\n\x80\x05N.", {})

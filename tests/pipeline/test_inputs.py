@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.closed import LONG, shut
+from wiretool import limits
 from wiretool.errors import CaptureError, UsageError
+from wiretool.pipeline import inputs
 from wiretool.pipeline.inputs import captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import read_manifest
 from wiretool.pipeline.local import run_local
+from wiretool.pipeline.stream import following
+from wiretool.pipeline.stream.local import read_here
+from wiretool.pipeline.stream.run import Ears, StreamJob, run_stream
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 WRITE = CAPTURES / "pravega" / "write.pcap"
@@ -152,3 +157,51 @@ def test_a_name_that_is_no_utf8(tmp_path: Path, told: list[str]) -> None:
     run_local(Job([tmp_path], tmp_path / "tables"), told.append, lambda step: None)
     inputs = read_manifest(tmp_path / "tables").inputs
     assert [each.path for each in inputs] == [rf"{tmp_path}/x\xff.pcap", rf"{tmp_path}/y\xff.gz"]
+
+
+def bomb(packets: int) -> bytes:
+    """A capture of zeros, which packs to a thousandth."""
+    record = (0).to_bytes(8, "little") + (60_000).to_bytes(4, "little") * 2 + bytes(60_000)
+    head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
+    return head + record * packets
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_what_unpacks_without_end(
+    tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch, is_stream: bool
+) -> None:
+    """Of a bomb no more than the limit is on the disk, and the rest is told as damage."""
+    monkeypatch.setattr(limits, "UNPACKED_BYTES_FREE", 1_000_000)
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    packed = folder / "bomb.pcap.gz"
+    packed.write_bytes(gzip.compress(bomb(100)))
+    (folder / "plain.pcap").write_bytes(WRITE.read_bytes())
+    assert packed.stat().st_size * limits.UNPACKED_TIMES_MAX < 1_000_000
+    sizes = []
+    whole = inputs.unpack
+
+    def noting(path: Path, copy: Path) -> str:
+        damage = whole(path, copy)
+        sizes.append(copy.stat().st_size)
+        return damage
+
+    monkeypatch.setattr(following if is_stream else inputs, "unpack", noting)
+    job = Job([folder], tmp_path / "tables")
+    if is_stream:
+        ears = Ears(told.append, told.append, lambda made: None)
+        wishes = StreamJob(job, tmp_path / "c", "local", is_once=True, is_finished=True)
+        manifest = run_stream(wishes, read_here, ears)
+    else:
+        manifest = run_local(job, told.append, lambda step: None)
+    assert sizes == [1_000_000]
+    damaged = next(each for each in manifest.inputs if each.path.endswith("bomb.pcap.gz"))
+    assert "byte 1000000: it unpacks to more than 1000000 bytes" in damaged.damage
+    assert 10 < damaged.packets < 20
+
+
+def test_what_packs_well_is_taken_whole(tmp_path: Path, told: list[str]) -> None:
+    packed = tmp_path / "zeros.pcap.gz"
+    packed.write_bytes(gzip.compress(bomb(100)))
+    assert inputs.unpack(packed, tmp_path / "copy") == ""
+    assert (tmp_path / "copy").stat().st_size == len(bomb(100))

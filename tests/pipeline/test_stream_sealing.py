@@ -104,7 +104,7 @@ class Ground:
             self.published = Published(Job([self.folder / "captures"], self.tables), self.checkpoint.stream, "local")
             self.stream = self.checkpoint.stream
             last = self.checkpoint.last
-            self.published.clear(last.staging)
+            self.published.clear(last.staging, print)
             if last.batch >= 0:
                 self.published.publish(last, [each.input for each in last.captures])
             self.checkpoint.clear()

@@ -173,3 +173,31 @@ def test_few_bytes_decide_nothing_until_the_end_or_the_bound() -> None:
     assert verdict([], 12345, final=True, chunks=few) is not None
     many = [Chunk("client", b"x" * (limits.RECOGNISE_UNEXPECTED_BYTES_MAX + 1))]
     assert verdict([], 4_242, final=False, chunks=many) is not None
+
+
+REQUEST = b"GET %s HTTP/1.1\r\nHost: api\r\n%s\r\n"
+RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize(("target", "header"), [(b"/health", b""), (b"/api/v2/roads", b"Accept: */*\r\n")])
+@pytest.mark.parametrize("final", [False, True])
+def test_other_http_on_the_port_of_offramp_is_no_offramp(target: bytes, header: bytes, final: bool) -> None:
+    found = verdict([Sent("client", REQUEST % (target, header)), Sent("server", RESPONSE)], 8080, final=final)
+    assert found is not None
+    assert (found.protocol, found.why) == (None, "HTTP of another service")
+
+
+@pytest.mark.parametrize(
+    ("target", "header"),
+    [
+        (b"/offramp/v2/roads/r/streams/s/messages", b""),
+        (b"/elsewhere", b"Connection: Upgrade\r\nUpgrade: WebSocket\r\n"),
+    ],
+)
+def test_a_path_of_offramp_or_an_upgrade_is_offramp(target: bytes, header: bytes) -> None:
+    found = verdict([Sent("client", REQUEST % (target, header)), Sent("server", RESPONSE)], 8080)
+    assert name_of(found) == "offramp"
+
+
+def test_a_head_that_is_not_whole_decides_nothing() -> None:
+    assert verdict([Sent("client", b"GET /health HTTP/1.1\r\nHost: a")], 8080, final=False) is None

@@ -14,13 +14,14 @@ Lie = Callable[[Message], Message | None]
 
 
 class Liar(PravegaMock):
-    """Lies once: in the reply `name` that comes after `skip` others like it."""
+    """Lies once, or ever after: in the reply `name` that comes after `skip` others like it."""
 
-    def __init__(self, name: str, lie: Lie, *, skip: int = 0, **options: Any) -> None:
+    def __init__(self, name: str, lie: Lie, *, skip: int = 0, is_steady: bool = False, **options: Any) -> None:
         super().__init__(**options)
         self._name = name
         self._lie = lie
         self._skip = skip
+        self._is_steady = is_steady
         self.has_lied = False
         #: Connections to the store: others speak another protocol.
         self._stores: set[int] = set()
@@ -35,16 +36,21 @@ class Liar(PravegaMock):
 
     def _told(self, actions: Iterable[Action]) -> Iterable[Action]:
         for action in actions:
-            if isinstance(action, Send) and action.connection in self._stores and not self.has_lied:
+            if isinstance(action, Send) and action.connection in self._stores and self._may_lie:
                 said = b"".join(map(self._frame, messages_in(action.data)))
                 yield Send(action.connection, said)
             else:
                 yield action
 
+    @property
+    def _may_lie(self) -> bool:
+        return self._is_steady or not self.has_lied
+
     def _frame(self, message: Message) -> bytes:
         told: Message | None = message
-        if message.declaration.name == self._name and not self.has_lied:
-            self.has_lied = self._skip == 0
+        if message.declaration.name == self._name and self._may_lie:
+            is_lie = self._skip <= 0
             self._skip -= 1
-            told = self._lie(message) if self.has_lied else message
+            self.has_lied = self.has_lied or is_lie
+            told = self._lie(message) if is_lie else message
         return b"" if told is None else encode(told, "server")

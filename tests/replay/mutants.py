@@ -1,18 +1,15 @@
 """A stage on which a server says one value of one reply otherwise: any value of any reply of any protocol."""
 
-import itertools
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tests.replay.stage import Stage
+from tests.replay.rewriting import RewritingStage
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
-from wiretool.faults.live import LiveWatch
 from wiretool.faults.places import Pattern
-from wiretool.net.caller import Act, Send
 from wiretool.records import Record
 from wiretool.replay.line import Line
 from wiretool.replay.manners import manners
@@ -20,8 +17,7 @@ from wiretool.replay.mocks import mocks_for
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.player import Player
 from wiretool.replay.script import script_of
-from wiretool.servers.mock import Action, Mock
-from wiretool.servers.mock import Send as MockSend
+from wiretool.servers.mock import Mock
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 
@@ -63,45 +59,15 @@ def mutated(recording: Recording, spot: Spot | None = None, nth: int = 0) -> Mut
     return stage.result
 
 
-class _Mutating(Stage):
-    """Reads what the servers say, as the player does."""
+class _Mutating(RewritingStage):
+    """Changes one value."""
 
     def __init__(self, player: Player, mocks: Mapping[str, Mock], spot: Spot | None, nth: int) -> None:
         super().__init__(player, mocks)
         self.result = Mutated([])
         self._spot, self._nth = spot, nth
-        self._watches: dict[int, LiveWatch] = {}
-        self._numbers = itertools.count(1)
 
-    def _carry_out(self, act: Act) -> None:
-        if isinstance(act, Send):
-            self._watch(act.connection).feed("client", act.data, self.now_ns)
-        super()._carry_out(act)
-
-    def _answer(self, mock: Mock, actions: Iterable[Action]) -> None:
-        super()._answer(mock, [self._told(action) for action in actions])
-
-    def _watch(self, connection: int) -> LiveWatch:
-        if connection not in self._watches:
-            protocol = self._line(connection).manner.protocol
-            self._watches[connection] = LiveWatch(
-                connection, protocol, "client", "server", self.now_ns, self._numbers.__next__
-            )
-        return self._watches[connection]
-
-    def _line(self, connection: int) -> Line:
-        return self.player._lines[connection]
-
-    def _told(self, action: Action) -> Action:
-        if not isinstance(action, MockSend):
-            return action
-        records = self._watch(action.connection).feed("server", action.data, self.now_ns)
-        line = self._line(action.connection)
-        if line.dialogue.number < 0 or line.is_talking or b"".join(each.raw for each in records) != action.data:
-            return action
-        return MockSend(action.connection, b"".join(self._frame(each, line) for each in records))
-
-    def _frame(self, record: Record, line: Line) -> bytes:
+    def rewrite(self, record: Record, line: Line) -> bytes:
         dialect = line.manner.dialect
         if record.kind != "frame" or dialect.why_fixed("server", record.raw):
             return record.raw
@@ -117,7 +83,7 @@ class _Mutating(Stage):
                         record,
                         dialect.changed(form, [Change(steps, other)]),
                         record.raw,
-                        self._watch(record.connection).conversation,
+                        self.watch(record.connection).conversation,
                         random.Random(1),
                     )
                 except EncodeError:

@@ -84,11 +84,22 @@ def ack(number: int, length: int, *, writer: str = WRITER, request_id: int) -> D
 
 
 def reading(
-    *, offset: int = 0, at_tail: bool = True, data: bytes = b"data", segment: str = SEGMENT, request_id: int = 3
+    *,
+    offset: int = 0,
+    at_tail: bool = True,
+    end_of_segment: bool = False,
+    data: bytes = b"data",
+    segment: str = SEGMENT,
+    request_id: int = 3,
 ) -> Says:
     asked = ReadSegment(segment=segment, offset=offset, suggested_length=100, request_id=request_id)
     answered = SegmentRead(
-        segment=segment, offset=offset, at_tail=at_tail, end_of_segment=False, data=data, request_id=request_id
+        segment=segment,
+        offset=offset,
+        at_tail=at_tail,
+        end_of_segment=end_of_segment,
+        data=data,
+        request_id=request_id,
     )
     return [client(asked), server(answered)]
 

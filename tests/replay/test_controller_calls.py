@@ -104,6 +104,10 @@ def set_to(**fields: Any) -> Change:
     return change
 
 
+def set_all(names: Any, others: list[str]) -> None:
+    names[:] = others
+
+
 LIES: list[tuple[str, str, int, Change | None, tuple[Any, ...]]] = [
     ("mgmt.pcap", "createStream", 3, set_to(status=1), ("status",)),
     ("mgmt.pcap", "createScope", 2, set_to(status=0), ("status",)),
@@ -113,6 +117,11 @@ LIES: list[tuple[str, str, int, Change | None, tuple[Any, ...]]] = [
     ("mgmt.pcap", "listStreamsInScope", 0, lambda said: said.streams.pop(0), ("streams",)),
     ("mgmt.pcap", "listStreamsInScope", 0, set_to(status=1), ("status",)),
     ("mgmt.pcap", "listScopes", 0, lambda said: said.scopes.remove("sc"), ("scopes", 0)),
+    ("mgmt.pcap", "listScopes", 0, lambda said: said.scopes.append("_system"), ("scopes",)),
+    ("mgmt.pcap", "listScopes", 0, lambda said: set_all(said.scopes, ["sc", "sc"]), ("scopes",)),
+    ("mgmt.pcap", "listStreamsInScope", 0, lambda said: set_to(scope="x")(said.streams[3]), ("streams",)),
+    ("mgmt.pcap", "listStreamsInScope", 1, lambda said: said.streams.add(scope="sc", stream="s0"), ("streams",)),
+    ("java_mtu1500.pcap.gz", "getDelegationToken", 0, set_to(delegationToken="00"), ("delegationToken",)),
     ("txn.pcap", "checkTransactionState", 2, set_to(state=5), ("state",)),
     ("txn.pcap", "commitTransaction", 1, set_to(status=1), ("status",)),
     ("txn.pcap", "createTransaction", 1, lambda said: said.activeSegments.pop(), ("activeSegments",)),

@@ -1,7 +1,9 @@
 """Of the manner of Pravega's controller: names, cuts, lists, copies, and what was there before."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.conftest import HERE
@@ -11,9 +13,11 @@ from wiretool.capture.files import read_packets
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.protocols.pravega_controller.messages import Headers
 from wiretool.protocols.registry import PROTOCOLS
+from wiretool.records import Record
 from wiretool.replay.copies import copy_of
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.controller import ControllerManner
+from wiretool.replay.manners.controller_lists import Lists
 from wiretool.replay.manners.controller_names import name_of, other_scope, stream_at, stream_of, transaction_suffix
 from wiretool.replay.manners.controller_prepare import Before
 from wiretool.replay.manners.manner import Identity
@@ -141,3 +145,21 @@ def test_calls_go_to_the_host_that_is_meant_and_want_no_compression() -> None:
     assert found["grpc-accept-encoding"] == "identity"
     assert found["content-type"] == "application/grpc"
     assert "authorization" not in found
+
+
+def test_a_page_in_another_order_is_no_finding_in_any_of_its_places() -> None:
+    recording = recorded("mgmt.pcap")
+    lists = Lists(recording, CONTROLLER)
+    exchange = next(each for each in recording.exchanges(CONTROLLER) if _streams_in(each.replies))
+    (reply,) = exchange.replies
+    assert isinstance(reply.fields, dict)
+    live = msgspec.structs.replace(reply, fields={**reply.fields, "streams": _streams_in(exchange.replies)[::-1]})
+    first = lists.excuse(reply, live, exchange.request)
+    assert first is not None
+    assert lists.excuse(reply, live, exchange.request) == first
+
+
+def _streams_in(replies: Sequence[Record]) -> list[Any]:
+    """Return the entries of the answer to listStreamsInScope; none of another."""
+    fields = replies[0].fields if replies else None
+    return list(fields["streams"]) if isinstance(fields, dict) and replies[0].message == "listStreamsInScope" else []

@@ -274,7 +274,8 @@ def test_a_broken_reply_beyond_those_recorded_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recorded", "live", "verdict", "why"), [(2, 1, Verdict.EXPLAINED, "it died"), (1, 2, Verdict.NOISE, "it talks")]
+    ("recorded", "live", "verdict", "why"),
+    [(2, 1, Verdict.EXPLAINED, "it died"), (1, 2, Verdict.EXPLAINED, "it talks")],
 )
 def test_excuses_for_their_number(recorded: int, live: int, verdict: Verdict, why: str) -> None:
     outcome = numbered(recorded, live, manner=Mild(PROTOCOLS["pravega"]), why="ended")

@@ -209,9 +209,8 @@ def test_options_that_were_given_stay() -> None:
 def test_of_a_capture_of_one_direction_nobody_knows_what_was_answered() -> None:
     said: list[tuple[Side, bytes]] = [("client", encode(message)) for message in EVERYTHING]
     replayed = played(recording_of(tcp_packets(said, server=STORE, end="")))
-    assert not replayed.findings
-    unknown = [each for each in replayed.outcomes if each.verdict is Verdict.UNKNOWN]
-    assert all(each.live for each in unknown)
-    assert {reason for each in unknown for reason in each.reasons} == {
-        "nothing that the server said on the connection is in the recording"
+    assert {each.verdict for each in replayed.outcomes} == {Verdict.UNKNOWN}
+    assert any(each.live for each in replayed.outcomes)
+    assert {reason for each in replayed.outcomes for reason in each.reasons} == {
+        "nothing that the server sent on the connection is in the recording"
     }

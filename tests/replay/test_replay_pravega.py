@@ -27,7 +27,7 @@ ELSEWHERE = ("pravega-rust-client", "pravega-server", "pravega-server/probes")
 #: Key-value tables and conditional appends by the Java client, and what its controller does meanwhile.
 JAVA = "java_conditional.pcap"
 #: Verdicts that say that there was nothing to say.
-WELL = {Verdict.SAME, Verdict.MAPPED, Verdict.NOISE}
+WELL = {Verdict.SAME, Verdict.MAPPED, Verdict.NOISE, Verdict.EXPLAINED}
 
 
 def captures() -> list[Path]:

@@ -62,7 +62,7 @@ def test_a_segment_was_as_long_as_an_ack_leaves_room_for() -> None:
 def test_old_contents_are_what_was_read() -> None:
     found = past(*read(3, b"3456"))
     assert found.before[SEGMENT].length == 7
-    assert found.contents.bytes_of(SEGMENT, 0, 7) == b"\0\0\x003456"
+    assert found.contents.fill(SEGMENT, 0, 7) == b"\0\0\x003456"
 
 
 def test_what_somebody_else_appended_comes_before_it_is_read() -> None:

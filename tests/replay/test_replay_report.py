@@ -49,10 +49,10 @@ def test_the_text_says_how_many_then_what() -> None:
     text = written(recording, outcomes, "text")
     head, missing, different, explained = text.split("\n\n")
     assert head.splitlines() == [
-        "5 exchanges on 1 connection: 2 findings",
+        "4 of 5 exchanges on 1 connection judged, 1 could not be: 2 findings",
         "  same       1  recorded and live alike",
-        "  explained  1  it differs for a reason that is known, below",
-        "  unknown    1  nobody can say, below",
+        "  explained  1  the protocol allows the difference, below",
+        "  unknown    1  could not be judged, below",
         "  missing    1  recorded only",
         "  different  1  recorded and live not alike",
     ]
@@ -76,7 +76,7 @@ def test_without_a_finding_it_is_short() -> None:
     recording = recorded(talk(reading()), talk(reading()))
     text = written(recording, compare(recording, recording, PLAIN), "text")
     assert text == "4 exchanges on 2 connections: no finding\n  same  4  recorded and live alike\n"
-    assert written(Recording(), [], "text") == "0 exchanges on 0 connections: no finding\n"
+    assert written(Recording(), [], "text") == "0 exchanges on 0 connections: nothing was compared\n"
 
 
 def test_connections_are_told_where_there_are_several_and_findings() -> None:
@@ -113,7 +113,7 @@ def test_more_findings_than_anybody_reads_are_counted() -> None:
     text = written(recording, outcomes, "text")
     assert text.count("\ndifferent  record") == FINDINGS_SHOWN
     assert "and 10 findings more; --format ndjson has all" in text
-    assert len(written(recording, outcomes, "ndjson").splitlines()) == 61
+    assert len(written(recording, outcomes, "ndjson").splitlines()) == 62
 
 
 def test_colour_is_paint_only() -> None:
@@ -125,7 +125,8 @@ def test_colour_is_paint_only() -> None:
 
 def test_an_object_for_each_outcome() -> None:
     recording, outcomes = story()
-    lines = [json.loads(line) for line in written(recording, outcomes, "ndjson").splitlines()]
+    *lines, summary = [json.loads(line) for line in written(recording, outcomes, "ndjson").splitlines()]
+    assert (summary["verdict"], summary["exchanges"], summary["judged"]) == ("summary", 5, 4)
     assert [line["verdict"] for line in lines] == ["explained", "unknown", "missing", "same", "different"]
     last = lines[-1]
     assert (last["n"], last["connection"], last["request"], last["packets"]) == (9, 0, "ReadSegment", [20, 20])
@@ -144,7 +145,7 @@ def test_what_only_the_live_side_has_is_marked() -> None:
     outcomes = compare(one, other, PLAIN)
     wording = Wording("wiretool diff", "A", "B")
     assert "of B\n" in written(one, outcomes, "text", wording=wording)
-    last = json.loads(written(one, outcomes, "ndjson").splitlines()[-1])
+    last = json.loads(written(one, outcomes, "ndjson").splitlines()[-2])
     assert (last["is_live"], last["verdict"]) == (True, "extra")
 
 
@@ -155,7 +156,8 @@ def test_junit_has_a_case_for_each_exchange() -> None:
     failures = suite.findall("testcase/failure")
     assert failures[0].get("type") == "missing"
     assert "SegmentRead.at_tail: recorded true, live false" in (failures[1].text or "")
-    assert (suite[4].get("classname"), suite[4].get("name")) == ("pravega.connection 0", "record 9 ReadSegment")
+    last = suite.findall("testcase")[4]
+    assert (last.get("classname"), last.get("name")) == ("pravega.connection 0", "record 9 ReadSegment")
     assert [each.get("message") for each in suite.findall("testcase/skipped")][1] == "unknown: not recorded"
 
 
@@ -164,7 +166,9 @@ def test_junit_has_a_case_for_each_connection_where_there_are_many_exchanges() -
     recording = recorded(talk(*many), talk(setting_up(), appending()))
     live = recorded(talk(*many[:-1], reading(request_id=CASES_MAX - 1, at_tail=False)), talk(setting_up(), appending()))
     suite = ElementTree.fromstring(written(recording, compare(recording, live, PLAIN), "junit"))[0]
-    assert [each.get("name") for each in suite] == [dialogue.name for dialogue in recording.dialogues]
+    assert [each.get("name") for each in suite.findall("testcase")] == [
+        dialogue.name for dialogue in recording.dialogues
+    ]
     (failure,) = suite.findall("testcase/failure")
     assert failure.get("message") == f"1 of {CASES_MAX + 1} exchanges"
 
@@ -234,7 +238,7 @@ def test_the_end_of_a_connection_is_told() -> None:
     text = written(recording, [outcome], "text")
     assert "different  connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345)\n  the server ended the connection\n" in text
     suite = ElementTree.fromstring(written(recording, [outcome], "junit"))[0]
-    assert suite[0].get("name") == "the end of the connection"
+    assert suite.findall("testcase")[0].get("name") == "the end of the connection"
 
 
 def test_a_reply_beyond_those_recorded_is_told_whole() -> None:

@@ -40,7 +40,7 @@ from wiretool.sessions.dialogues import Ended, Recording
 OWN = HERE.parent / "captures"
 #: Of the batch style, by how their names begin; all others are of the newest schema.
 BATCH_STYLE = ("pm_", "s1_")
-WELL = {Verdict.SAME, Verdict.MAPPED, Verdict.NOISE}
+WELL = {Verdict.SAME, Verdict.MAPPED, Verdict.NOISE, Verdict.EXPLAINED}
 
 
 def captures() -> list[Path]:

@@ -40,3 +40,11 @@ def test_no_records_leave_the_line_of_names() -> None:
     paper = Paper()
     CsvSink(paper).begin()
     assert paper.text == ",".join(NAMES) + "\n"
+
+
+def test_a_cell_is_no_formula_and_a_number_stays_one() -> None:
+    columns = [Column("fields.name", lambda record: record.message), Column("fields.offset", lambda record: -1)]
+    for text in ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)"):
+        assert rows(a_record(message=text), columns=columns) == [{"fields.name": f"'{text}", "fields.offset": "-1"}]
+    assert rows(a_record(message="\t=1"), columns=columns)[0]["fields.name"] == "\\x09=1"
+    assert rows(a_record(message="a=1"), columns=columns)[0]["fields.name"] == "a=1"

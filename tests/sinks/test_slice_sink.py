@@ -14,7 +14,8 @@ from wiretool.batches.rows import batch_of
 from wiretool.capture import tables
 from wiretool.capture.files import read_packets
 from wiretool.capture.fragments import Fragments
-from wiretool.capture.layers import PacketCounts, segment_of
+from wiretool.capture.layers import segment_of
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 from wiretool.capture.streams import Streams
 from wiretool.dissect import read

@@ -103,7 +103,7 @@ def test_the_data_source(spark: "SparkSession", place: Path, capsys: pytest.Capt
     names: dict[str, Any] = {"spark": own}
     exec(program("The package as an archive", "DefaultSource"), names)
     places = {"/mnt/captures": place / "captures", "2026-11-21 02:00:00": "2026-11-21 01:00:00"}
-    text = adapted(program("The data source by itself", "CREATE"), places)
+    text = adapted(program("The data source", "CREATE"), places)
     python, _, sql = text.partition("\n\nCREATE")
     exec(python, names)
     first, second = capsys.readouterr().out.split("request", 1)

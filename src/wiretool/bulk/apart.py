@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wiretool.errors import Killed, WiretoolError
+from wiretool.processes import STOP_SIGNALS, parent_death_hook
 
 T = TypeVar("T")
 
@@ -48,15 +49,17 @@ def apart(make: Callable[[], Iterator[T]], advice: str = "") -> Generator[T]:
 
     Killed, with that advice, where that process is, behind the items that came before.
 
-    The other process ends with this iterator, whichever way that ends. Items stay as they are after it.
+    The other process ends with this iterator, and with this process and the calling thread, however they end. Items
+    stay valid afterwards.
     """
     if not may_run_apart():
         yield from make()
         return
     blocks = [mmap(-1, BLOCK_BYTES) for _ in range(BLOCKS)]
     (items, sent), (freed, free) = Pipe(duplex=False), Pipe(duplex=False)
-    process = ForkContext().Process(target=_run, args=(make, (items, free), _Sender(sent, freed, blocks)))
-    with _no_interrupts():  # it is born deaf to them
+    arguments = make, (items, free), _Sender(sent, freed, blocks), parent_death_hook()
+    process = ForkContext().Process(target=_run, args=arguments)
+    with _no_interrupts():  # the child changes their handlers first
         process.start()
     sent.close()
     freed.close()
@@ -75,8 +78,8 @@ def apart(make: Callable[[], Iterator[T]], advice: str = "") -> Generator[T]:
 
 @contextmanager
 def _no_interrupts() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the end of the block."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Defer stop signals to the end of the block."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         yield
     finally:
@@ -186,17 +189,24 @@ def _loaded(block: mmap, arrays: Sequence[bytearray | memoryview]) -> Any:
 # -- the other process -------------------------------------------------------------------------------------------------
 
 
-def _run(make: Callable[[], Iterator[Any]], others: Iterable[Connection], sender: "_Sender") -> None:
-    """Send the items; whoever takes them decides when it is enough, so Ctrl-C is theirs to heed."""
+def _run(
+    make: Callable[[], Iterator[Any]],
+    others: Iterable[Connection],
+    sender: "_Sender",
+    tie_to_parent: Callable[[], None],
+) -> None:
+    """Send the items. A terminal sends Ctrl-C and SIGHUP to the parent too, which decides what they mean."""
+    tie_to_parent()
     for other in others:
         other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     is_over = False
     # Nobody takes them any more. What is suppressed lets go of iterators that it passed: with one of them a process of
     # its own ends, which is waited for before this one ends.
     with suppress(BrokenPipeError, EOFError, _Ended):
         signal.signal(signal.SIGTERM, _end)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
             for item in make():
                 sender.send(_ITEM, item)

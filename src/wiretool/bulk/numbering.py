@@ -31,7 +31,7 @@ class Numbers:
         #: The same of packets at which more will be told than was, once others have been.
         self._left: dict[int, int] = {}
         self._count = 0
-        self._settled: list[_Settled] = []
+        self._settled: list[Settled] = []
         self._firsts: list[int] = []
 
     @property
@@ -87,7 +87,7 @@ class Numbers:
         self._count += len(provisional)
         if len(provisional):
             self._firsts.append(int(provisional[0]))
-            self._settled.append(_Settled(provisional, first))
+            self._settled.append(Settled(provisional, first))
             for old in self._settled[-BATCHES_OPEN - 1 : -BATCHES_OPEN]:
                 old.pack()
         return first, numbers
@@ -104,7 +104,7 @@ class Numbers:
         kept, numbers = (np.concatenate(column) for column in zip(*found, strict=True))
         self._firsts, self._settled = [], []
         if len(kept):
-            self._firsts, self._settled = [int(kept[0])], [_Settled.of(kept, numbers)]
+            self._firsts, self._settled = [int(kept[0])], [Settled.of(kept, numbers)]
 
     def final(self, provisional: Integers) -> Integers:
         """The final numbers of frames that were settled."""
@@ -121,7 +121,7 @@ class Numbers:
         return out
 
 
-class _Settled:
+class Settled:
     """The numbers of one batch: per packet its first, and single ones where they do not just count up."""
 
     def __init__(self, provisional: Integers, first: int) -> None:
@@ -136,7 +136,7 @@ class _Settled:
         self._packed: Sequence[bytes] = ()
 
     @classmethod
-    def of(cls, provisional: Integers, numbers: Integers) -> "_Settled":
+    def of(cls, provisional: Integers, numbers: Integers) -> "Settled":
         """Single frames, in order, with their final numbers."""
         settled = cls(_NONE, 0)
         packets = np.unique(provisional >> PACKET_SHIFT)

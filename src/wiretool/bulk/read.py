@@ -47,7 +47,8 @@ def read_batches(
 
     CaptureError where a file is no capture or is damaged, after all that is before the damage.
     """
-    tables = read_segment_tables(read_packet_tables(paths_of(captures)))
+    ledger = Ledger() if ledger is None else ledger
+    tables = read_segment_tables(read_packet_tables(paths_of(captures)), ledger.packets)
     yield from BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).batches(tables)
 
 

@@ -10,6 +10,7 @@ from wiretool.batches.batch import Batch
 from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.bulk.read import BulkDissector, read_batches
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
@@ -36,8 +37,9 @@ def read_batches_by(
     if workers < 2 or not may_run_apart():
         yield from read_batches(captures, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
     elif workers < FRAMES_WORKERS:
+        ledger = Ledger() if ledger is None else ledger
         dissector = BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes)
-        with closing(_tables_apart(captures)) as tables:
+        with closing(_tables_apart(captures, ledger.packets)) as tables:
             yield from dissector.batches(tables)
     else:
         yield from _batches_apart(captures, ledger, notes, protocol=protocol, ports=ports)
@@ -46,9 +48,28 @@ def read_batches_by(
 # -- packets -----------------------------------------------------------------------------------------------------------
 
 
-def _tables_apart(captures: Source | Sequence[Source]) -> Generator[SegmentTable]:
-    """The segments of captures, read in a process of their own."""
-    return apart(lambda: read_segment_tables(read_packet_tables(paths_of(captures))))
+def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts) -> Generator[SegmentTable]:
+    """Yield the segments of captures, read in a process of their own; `counts` is kept up with them."""
+    with closing(apart(lambda: _counted_tables(captures))) as steps:
+        for table, now in steps:
+            counts.replace_with(now)
+            if table is not None:
+                yield table
+            del table  # what it holds is in memory that the other process waits for
+
+
+def _counted_tables(captures: Source | Sequence[Source]) -> Iterator[tuple[SegmentTable | None, PacketCounts]]:
+    """Yield the segments of captures with the counts up to them, and the counts at the end."""
+    counts, failure = PacketCounts(), None
+    try:
+        for table in read_segment_tables(read_packet_tables(paths_of(captures)), counts):
+            yield table, counts
+            del table
+    except CaptureError as err:
+        failure = err
+    yield None, counts
+    if failure is not None:
+        raise failure
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------
@@ -64,6 +85,7 @@ class _Step:
     batch: Batch | None
     notes: Sequence[str]
     accounts: Sequence[ConnectionAccount]
+    packets: PacketCounts
     error: CaptureError | None = None
 
 
@@ -78,6 +100,7 @@ def _batches_apart(
         for account in step.accounts:
             place = rows.setdefault(account.connection, len(book.connections))
             book.connections[place : place + 1] = [account]
+        book.packets = step.packets
         for note in step.notes:
             tell(note)
         if step.batch is not None:
@@ -94,13 +117,13 @@ def _steps(captures: Source | Sequence[Source], **options: Any) -> Iterator[_Ste
     dissector = BulkDissector(**options, ledger=changes.ledger, notes=notes.append)
     failure = None
     try:
-        with closing(_tables_apart(captures)) as tables:
+        with closing(_tables_apart(captures, changes.ledger.packets)) as tables:
             for batch in dissector.batches(tables):
                 said, notes[:] = tuple(notes), ()
-                yield _Step(batch, said, changes.take())
+                yield _Step(batch, said, changes.take(), changes.ledger.packets)
     except CaptureError as err:
         failure = err
-    yield _Step(None, tuple(notes), changes.take(), failure)
+    yield _Step(None, tuple(notes), changes.take(), changes.ledger.packets, failure)
 
 
 class _Changes:

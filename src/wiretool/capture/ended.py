@@ -9,6 +9,8 @@ from wiretool.capture.pieces import Ranges
 #: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`.
 _FLOW = Struct("<?qqq")
 _NO_SYN = -1
+#: Bytes of both.
+PACKED_BYTES = 2 * _FLOW.size
 _SIDES: tuple[Side, Side] = ("client", "server")
 
 

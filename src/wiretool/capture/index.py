@@ -72,14 +72,57 @@ def index_of(path: Path, *, every_bytes: int = JOINT_BYTES, cache: bool = True, 
         raise UsageError(f"a joint every {every_bytes} bytes: wants 1 at least")
     with ExitStack() as stack:
         name, file, stat = opened_to_seek(path, stack)
-        known = cached(path, stat, every_bytes) if cache else None
+        known = cached(path, file, stat, every_bytes) if cache else None
         is_usable = known is not None and not (is_growing and known.damage)  # it may be of an end that is awaited
-        if known is not None and is_usable and known.head == _head(name, file):
+        if known is not None and is_usable and _is_of(name, file, known):
             return known
         index, is_short = _indexed(name, file, stat, every_bytes, is_growing)
-    if cache and not is_short:
-        keep(path, index, every_bytes)
+        if cache and not is_short:
+            keep(path, file, stat, index, every_bytes)
     return index
+
+
+def _is_of(name: str, file: BinaryIO, index: FileIndex) -> bool:
+    """Whether an index that was kept has all of a file: nothing before its first joint, and nothing after its last.
+
+    Whether its ranges meet shows when they are read.
+    """
+    head = _head(name, file)
+    is_packed = any(head.startswith(magic) for magic, _, _ in PACKINGS)
+    if index.head != head or index.is_packed != is_packed:
+        return False
+    if is_packed:  # it has one range, which is read as a whole
+        return [joint.number for joint in index.joints] == [1] * bool(index.packets)
+    if index.kind != _kind(window_of(name, file, 0, index.size), is_growing=False):
+        return False
+    first = index.joints[0] if index.joints else index.tail
+    has_first = not index.joints or (first.number == 1 and _is_bare(name, file, index, _START, first))
+    return has_first and _is_end(name, file, index)
+
+
+def _is_bare(name: str, file: BinaryIO, index: FileIndex, since: Joint, until: Joint) -> bool:
+    """Whether no packets are between two joints, and what is known at the second one is true."""
+    try:
+        _, tables = tables_from(name, file, index.kind, since, until.at)
+        is_empty = next(iter(tables), None) is None
+    except CaptureError:
+        return False
+    expected = replace(since, at=until.at, number=since.number, blocks=tables.blocks(since.number))
+    return is_empty and expected == until
+
+
+def _is_end(name: str, file: BinaryIO, index: FileIndex) -> bool:
+    """Whether no more packets follow the last one, and what is wrong there is that."""
+    if not index.kind:
+        return index.size == 0
+    since = index.tail if index.joints else _START
+    try:
+        _, tables = tables_from(name, file, index.kind, since, index.size)
+        if next(iter(tables), None) is not None:
+            return False
+    except CaptureError as err:
+        return _said(err) == index.damage
+    return not index.damage and tables.end == index.tail.at
 
 
 def extended(path: Path, index: FileIndex, *, every_bytes: int = JOINT_BYTES, is_growing: bool = True) -> FileIndex:

@@ -79,7 +79,7 @@ class FileIndex:
 
     def between(self, since: Joint, until: Joint) -> "Span":
         """What is between two joints, of which either may be the tail of this index or of an earlier one."""
-        return Span(self.kind, self.is_packed, since, until.at, until.number)
+        return Span(self.kind, self.is_packed, since, until.at, until.number, until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +92,5 @@ class Span:
     #: Where it ends, and the number of the packet that would be next.
     end: int
     next_number: int
+    #: What is to be known there once all before it was read; None where that is not known before.
+    until: Joint | None = None

@@ -1,6 +1,5 @@
 """From packets to TCP segments, and the counts of what is not TCP."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from struct import Struct, error
@@ -8,6 +7,8 @@ from typing import NamedTuple
 
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.links import LINKS, NotTcp
+from wiretool.capture.packet_counts import FRAGMENT as IP_FRAGMENT
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
@@ -50,15 +51,6 @@ class Segment(NamedTuple):
         return int.from_bytes(self.flow[-2:], "big")
 
 
-class PacketCounts:
-    """How many packets were read, how many TCP segments they gave, and what the others were."""
-
-    def __init__(self) -> None:
-        self.packets = 0
-        self.tcp = 0
-        self.others: Counter[str] = Counter()
-
-
 _segment = partial(tuple.__new__, Segment)
 #: IPv4 without options, and TCP: total length, fragment, protocol, flow, seq, ack, header length, flags.
 _ipv4_tcp = Struct(">2xHxxHxBxx12sIIBB").unpack_from
@@ -75,15 +67,15 @@ _tcp = Struct(">4sIIBB").unpack_from
 
 def read_segments(packets: Iterable[Packet], counts: PacketCounts | None = None) -> Iterator[Segment]:
     """The TCP segments among the packets; `counts` tells of the others."""
-    counts = counts or PacketCounts()
+    counts = PacketCounts() if counts is None else counts
     fragments = Fragments()
-    for packet in packets:
-        segment = segment_of(packet, fragments, counts)
-        if segment is not None:
-            yield segment
-    if fragments.lost:
-        counts.others["IP fragment"] -= fragments.lost
-        counts.others["IP fragment of a datagram that is not whole"] += fragments.lost
+    try:
+        for packet in packets:
+            segment = segment_of(packet, fragments, counts)
+            if segment is not None:
+                yield segment
+    finally:
+        counts.count_lost_fragments(fragments.lost)
 
 
 def segment_of(packet: Packet, fragments: Fragments, counts: PacketCounts) -> Segment | None:
@@ -106,7 +98,7 @@ def _segment_of(packet: Packet, fragments: Fragments) -> Segment:
     number, time_ns, link_type, data, _ = packet
     link = LINKS.get(link_type)
     if link is None:
-        raise NotTcp(f"unknown link type {link_type}")
+        raise NotTcp(f"of unsupported link type {link_type}")
     at = link(data)
     first = data[at]
     if first == 0x45 and len(data) >= at + IPV4_TCP_BYTES:
@@ -190,7 +182,7 @@ def _joined(fragment: Fragment, cut: int, fragments: Fragments) -> tuple[int, by
         raise NotTcp("IP fragment cut short")
     whole = fragments.add(fragment)
     if whole is None:
-        raise NotTcp("IP fragment")
+        raise NotTcp(IP_FRAGMENT)
     return whole
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -22,6 +23,8 @@ FORCE_BUFFER = 1, 33
 #: The link type, by Scapy's name of the layer.
 LINK_TYPES = {"Ether": 1, "CookedLinux": 113, "CookedLinuxV2": 276, "Loopback": 0, "IP": 101, "IPv6": 101}
 ETHERNET, RAW = 1, 101
+#: Below these Scapy keeps its configuration and caches.
+SCAPY_FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 #: Linux's hardware types of devices without link layer, as tunnels are: ARPHRD_NONE, ARPHRD_RAWIP, ARPHRD_PPP.
 HARDWARE_OF_IP = frozenset((65534, 519, 512))
 
@@ -38,10 +41,11 @@ def sniff(interface: str, *, bpf: str = "", count: int = 0, duration_s: float = 
 
 def _listen(interface: str, bpf: str) -> Any:
     """A Scapy socket that gets every packet of the interface once."""
-    from scapy.config import conf
-    from scapy.error import Scapy_Exception
-    from scapy.interfaces import get_if_list
-    from scapy.layers import l2
+    with _without_home_files():
+        from scapy.config import conf
+        from scapy.error import Scapy_Exception
+        from scapy.interfaces import get_if_list
+        from scapy.layers import l2
 
     assert l2.Ether  # importing it is what tells Scapy of link layers and interfaces
     known = get_if_list()
@@ -58,6 +62,24 @@ def _listen(interface: str, bpf: str) -> Any:
         raise UsageError(f"capturing on {interface}: {err}") from err
     _widen(listener)
     return listener
+
+
+@contextmanager
+def _without_home_files() -> Iterator[None]:
+    """Keep Scapy from reading and writing files of its own, as it does while it is imported.
+
+    It makes folders in the home of the user and fails where it may not look into them. A path below the null device
+    neither exists nor can be made.
+    """
+    before = {name: os.environ.get(name) for name in SCAPY_FOLDERS}
+    os.environ.update(dict.fromkeys(SCAPY_FOLDERS, os.devnull))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _widen(listener: Any) -> None:

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from wiretool.capture.files import opened_to_seek
 from wiretool.capture.fragments import Fragments
 from wiretool.capture.joints import FileIndex, Joint, Span
-from wiretool.capture.layers import PacketCounts, segment_of
+from wiretool.capture.layers import segment_of
 from wiretool.capture.marks import header_bytes, marks_of, tcp_start
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.passed import Passed
 from wiretool.capture.segments import SegmentTable, segments_of
 from wiretool.capture.tables import PacketTable
 from wiretool.capture.window import changed, packet_at, tables_from
@@ -27,7 +29,8 @@ class FileSegments:
     """TCP segments of one file: a payload with `starts < plain` stands in the file at `base + starts`.
 
     The others are put together of several packets. `base` is -1 where the file is packed. `turns` are the greatest
-    times in the file up to each packet, in ns; `marks` what two copies of a packet have in common.
+    times in the file up to each packet, in ns; `marks` what two copies of a packet have in common; `counts` count the
+    packets of this table by what they are.
     """
 
     table: SegmentTable
@@ -35,6 +38,7 @@ class FileSegments:
     plain: int
     turns: Integers
     marks: NDArray[np.uint64]
+    counts: PacketCounts
 
 
 def read_range(path: Path, index: FileIndex, first: int = 0, stop: int | None = None) -> Iterator[FileSegments]:
@@ -53,14 +57,10 @@ def read_span(path: Path, span: Span) -> Iterator[FileSegments]:
     with ExitStack() as stack:
         name, file, _ = opened_to_seek(path, stack)
         fragments, turn_ns = _fragments_at(name, file, span.since), span.since.before_ns
-        number = span.since.number
-        for packets, base in _packed(path, span) if span.is_packed else _plain(name, file, span):
-            number = packets.first_number + len(packets.starts)
+        for packets, base in _tables(name, file, path, span):
             turns = np.maximum.accumulate(np.maximum(packets.times, turn_ns))
             turn_ns = int(turns[-1])
             yield _segments(packets, base, turns, fragments)
-        if number != span.next_number:
-            raise changed(name, span.end)
 
 
 def read_span_packets(path: Path, span: Span) -> Iterator[PacketTable]:
@@ -69,12 +69,13 @@ def read_span_packets(path: Path, span: Span) -> Iterator[PacketTable]:
         return
     with ExitStack() as stack:
         name, file, _ = opened_to_seek(path, stack)
-        number = span.since.number
-        for packets, _ in _packed(path, span) if span.is_packed else _plain(name, file, span):
-            number = packets.first_number + len(packets.starts)
+        for packets, _ in _tables(name, file, path, span):
             yield packets
-        if number != span.next_number:
-            raise changed(name, span.end)
+
+
+def _tables(name: str, file: BinaryIO, path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
+    """The packets of a span, and where in the file the data of each table stands; CaptureError as `read_range`."""
+    return _packed(name, path, span) if span.is_packed else _plain(name, file, span)
 
 
 def _fragments_at(name: str, file: BinaryIO, joint: Joint) -> Fragments:
@@ -86,13 +87,15 @@ def _fragments_at(name: str, file: BinaryIO, joint: Joint) -> Fragments:
 
 
 def _plain(name: str, file: BinaryIO, span: Span) -> Iterator[tuple[PacketTable, int]]:
-    """The packets of a span, and where in the file the data of each table stands."""
     _, tables = tables_from(name, file, span.kind, span.since, span.end)
+    passed = Passed(name, file, span.since)
     for placed in tables:
+        passed.take(placed)
         yield placed.table, placed.base
+    passed.check(span, tables)
 
 
-def _packed(path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
+def _packed(name: str, path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
     """The packets of a packed file, all of them, up to its damage."""
     number = span.since.number
     try:
@@ -102,14 +105,17 @@ def _packed(path: Path, span: Span) -> Iterator[tuple[PacketTable, int]]:
     except CaptureError:
         if number != span.next_number:
             raise
+    if number != span.next_number:
+        raise changed(name, span.end)
 
 
 def _segments(packets: PacketTable, base: int, turns: Integers, fragments: Fragments) -> FileSegments:
-    table = segments_of(packets, fragments, PacketCounts())
+    counts = PacketCounts()
+    table = segments_of(packets, fragments, counts)
     rows = table.numbers - packets.first_number
     if base >= 0:
         table = _found(table, packets, rows)
-    return FileSegments(table, base, len(packets.data), turns[rows], marks_of(packets, table))
+    return FileSegments(table, base, len(packets.data), turns[rows], marks_of(packets, table), counts)
 
 
 def _found(table: SegmentTable, packets: PacketTable, rows: Integers) -> SegmentTable:

@@ -1,10 +1,9 @@
 """What was given out last, by items and by runs, for a late segment to be held against."""
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from wiretool.capture.flows import NEVER_BYTES, RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
+from wiretool.codec.columns import Integers
 
 _SIDES: tuple[Side, Side] = ("client", "server")
 #: What tables before the last one may hold beside payloads that count, before items are made of the sparsest.
@@ -216,23 +216,25 @@ class RecentRuns:
             if own.size:
                 yield side, own.offset + own.size - self.bytes_max
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        """What `keep` has left, in little: nobody asks when an item came."""
+    def split(self) -> tuple[int, int, list[tuple[Connection, Side]], Integers, bytes]:
+        """Return what `keep` has left as values, in little: nobody asks when an item came."""
         items = [(place, item) for place, item in self._entries if isinstance(item, Data)]
         assert len(items) == len(self._entries), "items were made of all"
         streams = {(item.connection, item.side): None for _, item in items}
         codes = {stream: code for code, stream in enumerate(streams)}
-        numbers = array("q")
-        for place, item in items:
-            numbers.extend((place, codes[item.connection, item.side], item.offset, len(item.data)))
+        rows = [(place, codes[item.connection, item.side], item.offset, len(item.data)) for place, item in items]
         data = b"".join([item.data for _, item in items])
-        return self.bytes_max, self._next, list(streams), numbers.tobytes(), data
+        return self.bytes_max, self._next, list(streams), np.array(rows, np.int64).ravel(), data
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.bytes_max, self._next, streams, packed, data = state
-        numbers = array("q", packed)
+    def restore(
+        self, bytes_max: int, next_place: int, streams: list[tuple[Connection, Side]], rows: Integers, data: bytes
+    ) -> None:
+        """Take over the values of another one. ValueError where they do not fit one another."""
+        self.bytes_max, self._next = bytes_max, next_place
         self._entries, self._places, at = [], None, 0
-        for place, code, offset, size in zip(*(numbers[first::4] for first in range(4)), strict=True):
+        for place, code, offset, size in rows.reshape(-1, 4).tolist():
+            if not 0 <= code < len(streams) or not 0 <= size <= len(data) - at:
+                raise ValueError("bytes that were given out last are not there")
             connection, side = streams[code]
             self._entries.append((place, Data(connection, side, offset, data[at : at + size], 0, 0)))
             at += size

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiretool.capture.fragments import Fragments
-from wiretool.capture.layers import TCP, PacketCounts, Segment, segment_of
+from wiretool.capture.layers import TCP, Segment, segment_of
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.tables import PacketTable
 from wiretool.codec.columns import Bytes, Integers, begins_of, gathered
 
@@ -113,11 +114,17 @@ class SegmentTable:
         return every[starts].view(np.uint8).data
 
 
-def read_segment_tables(tables: Iterable[PacketTable]) -> Iterator[SegmentTable]:
-    """The TCP segments of packets, a table for each; empty where none of its packets has any."""
-    fragments, counts = Fragments(), PacketCounts()
-    for table in tables:
-        yield segments_of(table, fragments, counts)
+def read_segment_tables(tables: Iterable[PacketTable], counts: PacketCounts | None = None) -> Iterator[SegmentTable]:
+    """The TCP segments of packets, a table for each; empty where none of its packets has any.
+
+    `counts` counts the packets by what they are.
+    """
+    fragments, counts = Fragments(), PacketCounts() if counts is None else counts
+    try:
+        for table in tables:
+            yield segments_of(table, fragments, counts)
+    finally:
+        counts.count_lost_fragments(fragments.lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,8 @@ def segments_of(table: PacketTable, fragments: Fragments, counts: PacketCounts) 
     is_plain = np.zeros(len(table.starts), np.bool_)
     for part in parts:
         is_plain[part.rows] = True
+        counts.packets += len(part.rows)
+        counts.tcp += len(part.rows)
     odd, extra = _odd_part(table, np.flatnonzero(~is_plain), fragments, counts)
     return _joined(table, [*parts, odd], extra)
 

@@ -95,12 +95,14 @@ def open_source(name: str, stream: BinaryIO) -> Source:
 
 def _read_chunks(name: str, stream: BinaryIO) -> Iterator[bytes]:
     """What the stream has, as soon as it has it."""
-    read = getattr(stream, "read1", stream.read)
+    read = getattr(stream, "read1", None) or stream.read
     done = 0
     try:
         while chunk := read(CHUNK_BYTES):
             done += len(chunk)
             yield chunk
+    except BrokenPipeError:  # of an output that is written before a pipe is awaited
+        raise
     except OSError as err:
         raise CaptureError(name, f"cannot be read: {err.strerror}", offset=done) from err
 

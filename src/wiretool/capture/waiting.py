@@ -6,7 +6,8 @@ import numpy as np
 
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.joints import Place
-from wiretool.capture.layers import EXTENSIONS, TCP, PacketCounts, segment_of
+from wiretool.capture.layers import EXTENSIONS, TCP, segment_of
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
 from wiretool.capture.segments import ip_starts
 from wiretool.capture.tables import PacketTable

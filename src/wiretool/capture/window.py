@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from wiretool.capture.index_cache import cache_path
 from wiretool.capture.joints import Joint, Place
 from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import FILE_HEADER_BYTES, VARIANTS, Variant, read_head
@@ -72,8 +74,10 @@ def packet_at(name: str, file: BinaryIO, place: Place) -> Packet:
 
 
 def changed(name: str, at: int) -> CaptureError:
-    """The file is not what its index says."""
-    return CaptureError(name, "the file is not the one that was indexed any more: run it again", offset=at)
+    """Return the error for a file that is not what its index says."""
+    kept = cache_path(Path(name)).name
+    why = f"the file is not the one that was indexed any more: run it again, after removing {kept} if that is there"
+    return CaptureError(name, why, offset=at)
 
 
 class Placed(NamedTuple):

@@ -32,7 +32,21 @@ def fields_from_json(cls: type[T], fields: Any, path: str = "") -> T:
     return cls(**values)
 
 
+#: How alike a name and its suggestion are at least, as difflib measures that.
+CLOSE = 0.7
+
+
 def nearest(name: str, known: Any) -> str:
     """` (did you mean X?)` when something known is close to `name`, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    other_case = [found for found in known if found.casefold() == name.casefold()]
+    close = other_case or [
+        found for found in difflib.get_close_matches(name, list(known), n=1) if is_close(name, found)
+    ]
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def is_close(name: str, found: str) -> bool:
+    """Return whether a suggestion helps: a similar name, one character changed, or the same name within a path."""
+    if found.rpartition(".")[2] == name or difflib.SequenceMatcher(None, found, name).ratio() >= CLOSE:
+        return True
+    return len(found) == len(name) and sum(one != other for one, other in zip(found, name, strict=True)) == 1

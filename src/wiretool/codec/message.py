@@ -52,12 +52,15 @@ class Issued:
     """The server makes the value up: what a client says of it, a server has told before.
 
     Values stand for each other only within a `kind`, and there within what the field `within` names, if any. Those in
-    `besides` are nobody's: they say that there is none, or any will do.
+    `besides` are nobody's: they say that there is none, or any will do. Unique values stay different from each other;
+    others may coincide in another run. Opaque ones may have any form.
     """
 
     kind: str
     within: str = ""
     besides: tuple[Any, ...] = ()
+    is_unique: bool = True
+    is_opaque: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,9 @@ def bench(
     verify: Annotated[
         bool | None, typer.Option("--verify/--no-verify", help="read back what was written; on for the mock")
     ] = None,
+    max_errors: Annotated[
+        str, typer.Option(metavar="SHARE", help="the run is INVALID if more of an operation fails: 1% or 0.01")
+    ] = "1%",
     seed: Seed = 0,
     fault: FaultRules = None,
     sample_pid: Annotated[
@@ -139,6 +142,7 @@ def bench(
         segments=segments,
         is_conditional=conditional,
         has_backlog=backlog,
+        max_errors=max_errors,
         road=road,
         seed=seed,
         keep_slow=0 if keep_slow is None else limits.BENCH_SLOW_MAX,

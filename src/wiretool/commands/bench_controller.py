@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from math import ceil
 from typing import TYPE_CHECKING
 
-from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
 from wiretool.commands.replay_wishes import headers_from
 from wiretool.errors import UsageError
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Whose servers have a controller.
 PROTOCOL = "pravega"
-#: What is imported meanwhile, which a signal must not cut in two.
-_NEEDED = ("wiretool.load.streams", "wiretool.load.bench", "wiretool.load.report")
 
 
 def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, RunStream]":
@@ -39,7 +36,6 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     if target is not None:
         check_allowed(target, wishes.allowed, f"--target {target}")
     stream = RunStream(address, plan.run, headers_from((), wishes.user))
-    stack.enter_context(stoppable(*_NEEDED))
     stack.callback(_tell_left, stream)
     places, token = stream.make(plan.segments)
     check_lifetime(plan, token)

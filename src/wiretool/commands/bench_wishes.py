@@ -202,7 +202,14 @@ def planned(wishes: Wishes, stack: ExitStack) -> Aim:
         Link(plan.host, plan.port).close()
         return Aim(plan, wishes.sample_pid)
     mock = stack.enter_context(
-        mock_server(plan.protocol, seed=plan.seed, faults=wishes.faults, run_s=plan.whole_s, feed_per_s=plan.feed_per_s)
+        mock_server(
+            plan.protocol,
+            seed=plan.seed,
+            faults=wishes.faults,
+            run_s=plan.whole_s,
+            feed_per_s=plan.feed_per_s,
+            tell=tell,
+        )
     )
     return Aim(plan.on(*mock.address), mock.pid)
 
@@ -220,7 +227,9 @@ def options_of(wishes: Wishes, plan: "Plan") -> dict[str, object]:
     """All options with what they came to, for the report."""
     import msgspec
 
-    target = wishes.target or (plan.target if wishes.controller else "a mock")
+    from wiretool.load.figures import MOCK
+
+    target = wishes.target or (plan.target if wishes.controller else MOCK)
     told = {"target": target, "controller": wishes.controller, "fault": list(wishes.faults)}
     told |= msgspec.to_builtins(plan)
     if wishes.from_capture is not None:

@@ -20,7 +20,7 @@ from wiretool.commands.bench_wishes import (
     orders_for,
     planned,
 )
-from wiretool.commands.interrupts import handled_by
+from wiretool.commands.interrupts import handled_by, stoppable
 from wiretool.commands.options import tell
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.sinks.printable import printable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wiretool.load.bench import Bench
     from wiretool.load.findings import Outcome as Checked
     from wiretool.load.plan import Plan
-    from wiretool.load.result import Result
+    from wiretool.load.result import Result, Second
     from wiretool.load.streams import RunStream
     from wiretool.load.thresholds import Outcome, Threshold
     from wiretool.load.totals import Totals
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 FOUND, UNREACHED, DEFECT = 1, 4, 70
 #: How long a worker waits for its master, and how often it looks.
 MASTER_S, LOOK_S = 10.0, 0.1
+#: Modules that a run imports while a stop signal must end its processes.
+_NEEDED = ("wiretool.load.bench", "wiretool.load.children", "wiretool.load.planning", "wiretool.load.report")
 
 
 def run_bench(wishes: Wishes, reports: Reports) -> int:
@@ -50,7 +52,7 @@ def run_bench(wishes: Wishes, reports: Reports) -> int:
     thresholds = [threshold_from(text) for text in reports.thresholds]
     check_wishes(wishes)
     wishes = fitted(wishes)
-    with ExitStack() as stack:
+    with stoppable(*_NEEDED), ExitStack() as stack:
         outputs = opened(reports, stack, inputs=[wishes.from_capture] if wishes.from_capture else ())
         with ExitStack() as running:
             plan, pid, stream = planned(wishes, running)
@@ -151,24 +153,36 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
     from wiretool.sinks.output import open_output
 
     host, port = spread.address()
-    wait_for_master(host, port)
     bench: Bench | None = None
-    with ExitStack() as stack:
+    stopped_by: list[int] = []
+    with stoppable(*_NEEDED), ExitStack() as stack:
+        wait_for_master(host, port)
         log = None if hdr_log is None else stack.enter_context(open_output(hdr_log, at_once=True))
         load = stack.enter_context(load_process())
         load.order(Orders(role="worker", host=host, port=port))
+        stack.enter_context(handled_by(lambda number, _: _leave(stopped_by, load.stop, number)))
         while (said := load.next()) is not None:
             assert not isinstance(said, Listening)
             if isinstance(said, Ready):
-                bench = Bench(said.plan, log=None if log is None else HdrLog(log.write, said.plan.end_s))
+                bench = Bench(said.plan, log=None if log is None else HdrLog(log.write, said.plan.end_s), is_part=True)
             if bench is not None:
                 bench.hear(said)
+        if stopped_by and bench is None:
+            raise Stopped(stopped_by[0])
         if bench is None:
             raise PeerError(f"--worker: no load came from a master at {host}:{port}")
         result = bench.result({"worker of": f"{host}:{port}"}, None)
         with open_output(None) as output:
             write_report(result, output)
-    return exit_code(bench, result, ())
+    return Stopped(stopped_by[0]).exit_code if stopped_by else exit_code(bench, result, ())
+
+
+def _leave(stopped_by: list[int], stop: Callable[[], None], number: int) -> None:
+    """End this worker's part of the run early on a signal; asked for a second time, end at once."""
+    if stopped_by:
+        raise Stopped(number)
+    stopped_by.append(number)
+    stop()
 
 
 def wait_for_master(host: str, port: int) -> None:
@@ -202,11 +216,24 @@ def bench_for(plan: "Plan", pid: int | None, log: "Output | None", stack: ExitSt
     )
 
 
+def progress_line(second: "Second", duration_s: float) -> str:
+    """Return how far the load is, and what each operation did in its last second."""
+    from wiretool.sinks.text.figures import rate_text, time_text
+
+    at_s = second.second + 1
+    phase = "reading the backlog" if second.is_drain else f"{at_s} s of {duration_s:g} s"
+    done = [
+        f"{name} {rate_text(moment.count)}/s, p99 {time_text(moment.response_us.p99)}, {moment.errors:,} errors"
+        for name, moment in second.operations.items()
+    ]
+    return f"{phase if at_s > 0 else 'warming up'}: {'; '.join(done) or 'nothing was answered'}"
+
+
 @contextmanager
 def watching(plan: "Plan") -> "Iterator[Callable[[Totals], None]]":
-    """What draws a live table on a terminal; nothing elsewhere."""
+    """Draw a live table on a terminal, and print a line a second elsewhere."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda totals: None
+        yield lambda totals: tell(progress_line(totals.seconds[-1], plan.duration_s))
         return
     from rich.console import Console
     from rich.live import Live
@@ -261,4 +288,4 @@ def run_compare(a: Path, b: Path, tolerance: str, seed: int, output: Path | None
         if other is not None:
             other.write(comparison_json(comparison))
         text.write(comparison_text(comparison, colour=is_coloured(text), width=width_of(text)))
-    return FOUND if comparison.worse or comparison.invalid else 0
+    return FOUND if comparison.worse or comparison.invalid or not comparison.has_judged else 0

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from wiretool.commands.options import duration_parser
+
 RuleId = Annotated[int, typer.Argument(metavar="ID", show_default=False, help="of the rule, as `rules` shows it")]
 
 control = typer.Typer(
@@ -69,7 +71,9 @@ def wait(
     ctx: typer.Context,
     rule: RuleId,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="so many hits")] = 1,
-    timeout: Annotated[float, typer.Option(min=0.001, max=600, metavar="S", help="how long at most")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(parser=duration_parser("--timeout", most=600), metavar="TIME", help="how long at most")
+    ] = 10.0,
 ) -> None:
     """Wait until a fault rule was hit."""
     show(ctx.obj.ask("POST", f"/rules/{rule}/wait", count=count, timeout_s=timeout, patience_s=timeout))
@@ -110,8 +114,8 @@ def operate(
 
     try:
         told = json.loads(arguments)
-    except ValueError as err:
-        raise UsageError(f"{arguments!r} is no JSON: {err}") from err
+    except (ValueError, RecursionError) as err:
+        raise UsageError(f"{arguments[:100]!r} is no JSON: {err}") from err
     show(ctx.obj.ask("POST", f"/operations/{name}", told))
 
 

@@ -11,8 +11,10 @@ from wiretool.commands.options import (
     Engine,
     PortNames,
     ProtocolName,
+    ServingSeconds,
     SideName,
     Workers,
+    format_from,
     path_from,
     ports_from,
 )
@@ -34,7 +36,10 @@ def decode(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[DecodeFormat, typer.Option("--format", help="form of the output")] = DecodeFormat.TEXT,
+    format_: Annotated[
+        DecodeFormat | None,
+        typer.Option("--format", show_default="by the ending of -o, else text", help="form of the output"),
+    ] = None,
     tree: Annotated[bool, typer.Option("-v", "--verbose", help="every field: offset, length, meaning")] = False,
     dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="the bytes, coloured by field")] = False,
     where: Annotated[str, typer.Option(metavar="EXPR", help="show only records for which this is true")] = "",
@@ -55,7 +60,7 @@ def decode(
     side: Annotated[SideName | None, typer.Option(help="who sent the hex bytes")] = None,
     live: Annotated[str, typer.Option(metavar="IFACE", help="capture from an interface instead")] = "",
     bpf: Annotated[str, typer.Option("--filter", metavar="BPF", help="which packets to capture")] = "",
-    duration: Annotated[float | None, typer.Option(min=0.001, metavar="S", help="stop capturing then")] = None,
+    duration: ServingSeconds = None,
 ) -> None:
     """Print every message in captures, one line each; or write tables of them into a folder."""
     from wiretool.commands.decoding import decode_all
@@ -63,5 +68,5 @@ def decode(
 
     given = Given(captures or (), hex_, side, live, bpf, duration)
     how = How(protocol, ports_from(port), strict, engine, workers)
-    what = What(format_, tree, dump, where, fields, connection, count, events)
+    what = What(format_ or format_from(output), tree, dump, where, fields, connection, count, events)
     decode_all(given, how, what, output=output, ledger=ledger)

@@ -19,7 +19,7 @@ from wiretool.commands.engines import (
     takes_columns,
 )
 from wiretool.commands.interrupts import stoppable, told_when_stopped
-from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, sources_from, tell
+from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
 from wiretool.sinks.ledger import kept, no_connection
@@ -30,9 +30,25 @@ if TYPE_CHECKING:
     from wiretool.records import Record
     from wiretool.sinks.arrow.filter import BatchFilter
     from wiretool.sinks.choose import Pairs
+    from wiretool.sinks.output import Output
+    from wiretool.sinks.sink import Sink
     from wiretool.sinks.tally import Tally
 
 T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Display:
+    """Where records are written, to be brought up to date while a pipe has no more of them."""
+
+    sink: "Sink | None" = None
+    output: "Output | None" = None
+
+    def flush(self) -> None:
+        """Write out all records that were given to the sink."""
+        if self.sink is not None and self.output is not None:
+            self.sink.flush()
+            self.output.flush()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +61,7 @@ class Job:
     output: Path | None
     tally: "Tally"
     written: Written = field(default_factory=Written)
+    display: Display = field(default_factory=Display)
 
     @property
     def may_wait(self) -> bool:
@@ -80,6 +97,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         output=output,
         only_rows=given.only_rows,
         is_for_people=bool(what.is_annotated or how.strict or what.count),
+        workers=how.workers,
     )
     check_workers(how.workers, is_bulk=is_bulk)
     sources = [] if given.only_rows else sources_from(given.captures)
@@ -92,6 +110,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         told_when_stopped(job.so_far),
     ):
         (from_columns if is_bulk else from_rows)(job, sources)
+        report_unread(job.tally.shown.packets, given.captures)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             tell(nothing)
 
@@ -132,10 +151,12 @@ def from_columns(job: Job, sources: "Sequence[Path | BinaryIO]") -> None:
 
 
 def of_captures(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Generator[Record]":
-    """The records of files."""
+    """The records of files, or of pipes as they grow: whoever watches sees all of them before more are awaited."""
+    from wiretool.commands.growing import open_growing
     from wiretool.dissect import read
 
-    yield from read(sources, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
+    with open_growing(sources, job.display.flush) as opened:
+        yield from read(opened, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
 
 
 def of_hex(job: Job, side: SideName) -> "Generator[Record]":
@@ -195,6 +216,7 @@ def write_records(job: Job, records: "Iterator[Record]") -> None:
     keep, columns = chosen_by(Selection, job)
     with open_output(job.output, at_once=bool(job.given.interface), inputs=job.given.paths) as out:
         sink = sink_for(what.form, out, columns=columns, annotate=annotate, tree=what.tree, dump=what.dump)
+        job.display.sink, job.display.output = sink, out
         pump(job.tally.records(records), sink, keep=keep, count=what.count, written=job.written)
 
 

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import OutputFile, PortNames, ProtocolName, ReportFormat, path_from
+from wiretool.commands.options import (
+    MinJudged,
+    OutputFile,
+    PortNames,
+    ProtocolName,
+    ReportFormat,
+    path_from,
+    share_from,
+)
 
 
 def diff(
@@ -27,12 +35,17 @@ def diff(
         Path | None,
         typer.Option(metavar="FILE", show_default=False, parser=path_from, help="differences to accept, TOML"),
     ] = None,
+    min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     format_: Annotated[ReportFormat, typer.Option("--format", help="form of the output")] = ReportFormat.TEXT,
     output: OutputFile = None,
 ) -> None:
-    """Compare two captures message by message, whatever ids their servers made up; exit 1 when they differ."""
+    """Compare two captures message by message, whatever ids their servers made up.
+
+    Exit code 1 when they differ or too little could be judged, 3 when a capture is damaged.
+    """
     from wiretool.commands.diffing import Wishes, compared
 
-    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, format_, output))
+    share = share_from(min_judged, "--min-judged")
+    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, format_, output, share))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-import typer
-
 from wiretool.commands.options import ReportFormat, lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.replay_result import check_success, damage_remarks
+from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ class Wishes:
     ports: Sequence[str] | None
     form: ReportFormat
     output: Path | None
+    min_judged: float
 
 
 def compared(one: Path, other: Path, wishes: Wishes) -> None:
-    """Read, compare, report. `typer.Exit` of 1 where they differ."""
+    """Read, compare, report. `typer.Exit` of 1 where they differ; CaptureError where one is damaged."""
     from wiretool.replay.report import write_report
     from wiretool.replay.report.data import Wording
     from wiretool.replay.script import Script
@@ -46,12 +47,20 @@ def compared(one: Path, other: Path, wishes: Wishes) -> None:
     recordings = [recorded(path, source, wishes) for path, source in zip(paths, sources, strict=True)]
     outcomes = outcomes_of(*recordings)
     ignore(outcomes, spots)
-    remarks = [f"A is {one}, B is {other}", *expected.apply(outcomes)]
+    remarks = [f"A is {one}, B is {other}", *damage_remarks(recordings), *expected.apply(outcomes)]
     wording = Wording("wiretool diff", "A", "B")
     with open_output(wishes.output, inputs=[*paths, *([wishes.expect] if wishes.expect else [])]) as out:
-        write_report(recordings[0], Script(), outcomes, out, wishes.form.value, wording=wording, remarks=remarks)
-    if any(outcome.verdict.is_finding for outcome in outcomes):
-        raise typer.Exit(1)
+        report = write_report(
+            recordings[0],
+            Script(),
+            outcomes,
+            out,
+            wishes.form.value,
+            wording=wording,
+            remarks=remarks,
+            min_judged=wishes.min_judged,
+        )
+    check_success(recordings, is_success=report.is_success)
 
 
 def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | None" = None) -> "list[Outcome]":
@@ -63,9 +72,11 @@ def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | Non
     from wiretool.replay.manners.manner import Manner
 
     every = {name: Manner(protocol) for name, protocol in PROTOCOLS.items()}
-    outcomes = compare(one, other, every | dict(manners()))
-    if like_one is not None:
-        without_varying(outcomes, compare(one, like_one, every | dict(manners()), ("A", "C")))
+    with StepProgress("comparing", "frames") as progress:
+        outcomes = compare(one, other, every | dict(manners()), report=progress.update)
+        if like_one is not None:
+            like = compare(one, like_one, every | dict(manners()), ("A", "C"), progress.update)
+            without_varying(outcomes, like)
     return outcomes
 
 
@@ -74,9 +85,8 @@ def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording"
     from wiretool.capture.files import read_packets
     from wiretool.replay.recording import recording_of
 
-    recording = recording_of(
-        read_packets([source]), protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell
-    )
+    packets = with_progress(read_packets([source]), f"reading {path}", "packets")
+    recording = recording_of(packets, protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell)
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         count = len(recording.dialogues)
         why = f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others"

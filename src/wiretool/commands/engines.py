@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wiretool.commands.interrupts import for_each, held_interrupts
 from wiretool.commands.options import DecodeFormat, Engine, is_stdout
 from wiretool.commands.progress import is_file
-from wiretool.errors import DecodeError, UsageError, WiretoolError
+from wiretool.errors import CaptureError, DecodeError, UsageError, WiretoolError
 
 if TYPE_CHECKING:
     from wiretool.batches.batch import Batch
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from wiretool.sinks.batch_sink import BatchSink
     from wiretool.sinks.pump import Written
 
+#: Flows, each a direction of a connection, of which columns are the faster way however large their segments are; and
+#: segments of each in a table of packets from which on they are where there are more.
+FLOWS_FEW, SEGMENTS_PER_FLOW_MIN = 8, 512
 #: Records that make up a batch where they are read one by one.
 BATCH_RECORDS = 8_192
 
@@ -28,6 +31,7 @@ def takes_columns(
     output: Path | None,
     only_rows: str = "",
     is_for_people: bool = False,
+    workers: int = 1,
 ) -> bool:
     """Whether captures are read as columns.
 
@@ -41,7 +45,26 @@ def takes_columns(
         return engine is Engine.COLUMNS
     if only_rows or is_for_people or not all(map(is_file, captures or ())):
         return False
-    return form.is_tables or (output is not None and not is_stdout(output) and _is_for_a_file(output))
+    is_written = form.is_tables or (output is not None and not is_stdout(output) and _is_for_a_file(output))
+    return is_written and (workers > 1 or suits_columns(captures or ()))
+
+
+def suits_columns(captures: Sequence[Path]) -> bool:
+    """Whether the first table of packets has few connections, or many segments of each.
+
+    Columns are made for each connection of a table, which takes longer than to read its few messages one by one
+    (tests/bench/engines.py measures it). What cannot be read has its reader to say so.
+    """
+    from wiretool.capture.merging import read_packet_tables
+    from wiretool.capture.segments import read_segment_tables
+
+    try:
+        table = next(read_segment_tables(read_packet_tables(list(captures))), None)
+    except CaptureError:
+        return True
+    if table is None or len(table.keys) <= FLOWS_FEW:
+        return True
+    return len(table) >= SEGMENTS_PER_FLOW_MIN * len(table.keys)
 
 
 def _is_for_a_file(output: Path) -> bool:

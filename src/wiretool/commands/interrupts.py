@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: heeded where they cut nothing in two, and told in one line."""
+"""Ctrl-C, SIGTERM and SIGHUP: handled between two steps, and reported in one line."""
 
 import signal
 import sys
@@ -11,11 +11,9 @@ from typing import Any, NoReturn, TypeVar
 
 from wiretool.commands.options import tell
 from wiretool.errors import Stopped
+from wiretool.processes import STOP_SIGNALS, signal_name
 
 T = TypeVar("T")
-
-#: What asks a command to stop.
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def for_each(steps: Iterator[T], take: Callable[[T], None], *, may_wait: bool) -> None:
@@ -36,20 +34,20 @@ def for_each(steps: Iterator[T], take: Callable[[T], None], *, may_wait: bool) -
 
 @contextmanager
 def told_when_stopped(so_far: Callable[[], str]) -> Iterator[None]:
-    """Say so where Ctrl-C or SIGTERM ends the block, and how far it had come then."""
+    """Report the signal that ends the block, and how far the work had come."""
     try:
         yield
     except KeyboardInterrupt as err:
         number = err.number if isinstance(err, Stopped) else signal.SIGINT
-        tell(f"stopped by {'SIGTERM' if number == signal.SIGTERM else 'Ctrl-C'}: {so_far()}")
+        tell(f"stopped by {signal_name(number)}: {so_far()}")
         raise Stopped(number, is_told=True) from err
 
 
 @contextmanager
 def stoppable(*needed: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise Stopped in the block, for what has begun there to be finished.
+    """Raise Stopped in the block for a stop signal, so that its context managers end what they began.
 
-    The modules that are `needed` in it are loaded before: an exception that comes while one is may get lost.
+    Import the `needed` modules first: an exception that is raised during an import may get lost.
     """
     for name in needed:
         import_module(name)
@@ -66,10 +64,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Ctrl-C once is heeded at the end of the block, however it ends; a second one at once, or at an inner end.
-
-    So is SIGTERM.
-    """
+    """Defer a stop signal to the end of the block; handle a second one at once, or at the end of an inner block."""
     noted: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -88,10 +83,10 @@ def held_interrupts() -> Iterator[None]:
 
 @contextmanager
 def handled_by(handle: Callable[[int, FrameType | None], Any]) -> Iterator[Mapping[int, Any]]:
-    """The signals that ask to stop go there, save those that are ignored; gives where they went before."""
+    """Send the stop signals to `handle`, except those that are ignored; give the handlers of before."""
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in SIGNALS}
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     try:
         for number in taken:

@@ -1,8 +1,9 @@
 """The options that commands share."""
 
+import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from wiretool import limits
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, NothingReadError, UsageError
+from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
+    from wiretool.capture.packet_counts import PacketCounts
     from wiretool.protocols.conversation import Protocol
 
 
@@ -41,6 +44,12 @@ class DecodeFormat(StrEnum):
     def is_tables(self) -> bool:
         """Whether it is many files."""
         return self in (DecodeFormat.PARQUET, DecodeFormat.ARROW)
+
+
+def format_from(output: Path | None) -> DecodeFormat:
+    """Return the format that the ending of a file's name says, as in `x.csv`; text where it says none."""
+    ending = "" if output is None else output.suffix.removeprefix(".").lower()
+    return DecodeFormat(ending) if ending in set(DecodeFormat) else DecodeFormat.TEXT
 
 
 class ReportFormat(StrEnum):
@@ -77,6 +86,12 @@ class SideName(StrEnum):
     SERVER = "server"
 
 
+MinJudged = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE", help="fail, with exit code 1, when less of the exchanges could be judged, such as 50% or 0.5"
+    ),
+]
 CaptureFiles = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -123,7 +138,17 @@ ReadyFile = Annotated[
     Path | None, typer.Option(parser=path_from, metavar="FILE", help="write the addresses there, JSON, when ready")
 ]
 ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="connections at once")]
-ServingSeconds = Annotated[float | None, typer.Option(min=0.001, metavar="S", help="stop then")]
+
+
+def duration_parser(option: str, *, least: float = 0.001, most: float = math.inf) -> Callable[[object], float]:
+    """Return what parses a duration for Typer, whose defaults are seconds already."""
+    return lambda text: DURATION.parse(str(text), option, least=least, most=most)
+
+
+ServingSeconds = Annotated[
+    float | None,
+    typer.Option(parser=duration_parser("--duration"), metavar="TIME", help="stop after this time: 90, 90s or 2m"),
+]
 
 
 def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
@@ -167,6 +192,27 @@ def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -
     return sources
 
 
+def report_unread(counts: "PacketCounts", captures: Sequence[Path]) -> None:
+    """Report the packets that were not read; otherwise as `check_any_read`."""
+    check_any_read(counts, captures)
+    if summary := counts.summarize():
+        tell(summary)
+
+
+def check_any_read(counts: "PacketCounts", captures: Sequence[Path]) -> None:
+    """Raise NothingReadError where captures have packets and none of them was read."""
+    from wiretool.capture.packet_counts import READABLE
+
+    if captures and counts.is_nothing_read:
+        names = ", ".join("stdin" if str(path) == "-" else str(path) for path in captures)
+        raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
+
+
+def share_from(text: str, option: str) -> float:
+    """Return a share from 0 to 1, given as `50%` or `0.5`; UsageError for anything else."""
+    return SHARE.parse(text, option, most=1.0)
+
+
 def is_stdout(path: Path | None) -> bool:
     """Whether this is where output goes if nothing is said, or `-`."""
     return path is None or str(path) == "-"
@@ -203,9 +249,13 @@ def tell(text: str) -> None:
 def _refusal(path: Path) -> str:
     """Why a path is no capture; empty where it may be one, or where only opening it says why not."""
     try:
-        return "is a folder" if S_ISDIR(os.stat(path).st_mode) else ""
+        if S_ISDIR(os.stat(path).st_mode):
+            return "is a folder"
+        return "" if os.access(path, os.R_OK) else "permission denied"
     except (FileNotFoundError, NotADirectoryError):
         return "no such file"
+    except PermissionError:
+        return "permission denied"
     except OSError:
         return ""
 

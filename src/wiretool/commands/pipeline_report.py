@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wiretool.commands.options import path_from
+from wiretool.commands.options import path_from, tell
 from wiretool.commands.pipeline_sql import TablesArgument
+from wiretool.commands.pipelining import NOTHING
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def report(
     is_asked = str(html) != "-" != str(json)
     for form, path in (("html", html), ("json", json), ("text", Path("-") if is_asked else None)):
         write(found, form, path)
+    if found.first_ns is None:
+        tell(f"{tables}: nothing to report: the tables have no rows{' in that time' if since or until else ''}")
+        raise typer.Exit(NOTHING)
 
 
 def write(found: "Report", form: str, path: Path | None) -> None:

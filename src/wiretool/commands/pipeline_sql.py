@@ -1,13 +1,19 @@
 """`wiretool pipeline sql TABLES "SELECT ..."`: questions about tables."""
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
-from wiretool.commands.options import OutputFile, path_from
+from wiretool.commands.options import OutputFile, path_from, tell
+from wiretool.commands.pipelining import NOTHING
+from wiretool.commands.progress import waiting_told
 from wiretool.errors import UsageError
+
+T = TypeVar("T")
 
 
 class SqlFormat(StrEnum):
@@ -49,6 +55,7 @@ def sql(
     gold, calls the tables of messages `pravega.AppendBlockEnd`, in backticks, and lists them with SHOW TABLES. Names
     that differ only in capitals have a number each: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
+    from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet
     from wiretool.sinks.output import open_output
 
@@ -58,15 +65,28 @@ def sql(
     if engine is SqlEngine.SPARK:
         from wiretool.pipeline.spark.sql import asked as asked_spark
 
-        asking = asked_spark(tables, select, master=master or None)
+        asking = _told_of_waiting(asked_spark(tables, select, master=master or None))
     else:
         asking = asked(tables, select)
     with asking as found:
         if path is not None:
             write_parquet(found, path)
-            return
-        with open_output(output) as out:
-            write_answer(found, out, format_.value)
+        else:
+            with open_output(output) as out:
+                write_answer(found, out, format_.value)
+    head = read_head(tables)
+    if not (head.tables or head.sealed):
+        tell(f"{tables}: the tables have no rows: nothing was read when they were made")
+        raise typer.Exit(NOTHING)
+
+
+@contextmanager
+def _told_of_waiting(asking: "AbstractContextManager[T]") -> Iterator[T]:
+    """Report that Spark is starting, and then answers, until there is an answer."""
+    with ExitStack() as stack:
+        with waiting_told("Spark is at work"):
+            found = stack.enter_context(asking)
+        yield found
 
 
 def parquet_from(output: Path | None) -> Path:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
-from wiretool.commands.progress import QUICK_S, is_watched
+from wiretool.commands.progress import QUICK_S, is_watched, waiting_told
 
 if TYPE_CHECKING:
     from wiretool.pipeline.job import Job, Step
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NOTES_MAX = 5
 #: Exit code of what is not what it claims to be.
 UNSOUND = 3
+#: Exit code of a run that had nothing to read.
+NOTHING = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = Notes()
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
-    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), _bar() as watch:
+    waiting = waiting_told("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
+    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), waiting, _bar() as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=wishes.is_strict)
@@ -90,7 +93,22 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
         elif each.damage:
             tell(f"{each.path} is damaged, what is sound before is in the tables: {each.damage}")
     tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
-    return unsound(manifest) if is_strict else 0
+    return (unsound(manifest) if is_strict else 0) or read_nothing(manifest)
+
+
+def read_nothing(manifest: "Manifest") -> int:
+    """Report that there was nothing to read, and return the exit code for that; 0 where there was something."""
+    from wiretool.capture.packet_counts import READABLE
+    from wiretool.pipeline.inputs import packet_counts
+
+    if manifest.connections or manifest.open:
+        return 0
+    if not sum(each.packets for each in manifest.inputs):
+        tell("nothing was read: no packets; expected captures with packets")
+        return NOTHING
+    counts = packet_counts([Path(each.path) for each in manifest.inputs])
+    tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
+    return UNSOUND
 
 
 def unsound(manifest: "Manifest") -> int:

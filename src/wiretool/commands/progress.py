@@ -3,17 +3,22 @@
 import io
 import os
 import sys
+import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO, TypeGuard, TypeVar, cast
 
+from wiretool.commands.options import tell
+
 T = TypeVar("T")
 
 #: Seconds in which most files are read: nothing is shown before.
 QUICK_S = 0.5
+#: How often it is reported that something is under way of which nobody knows how far it is.
+WAITING_S = 1.0
 
 
 @contextmanager
@@ -55,6 +60,38 @@ def is_file(path: Path) -> bool:
 def is_watched() -> bool:
     """Whether somebody sees what is written to stderr."""
     return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def waiting_told(name: str) -> Iterator[Callable[[], None]]:
+    """Report every second on stderr that something is under way, until the block ends or what is given is called.
+
+    On a terminal that is one line that is written anew and goes in the end.
+    """
+    done, begun = threading.Event(), time.monotonic()
+
+    def report() -> None:
+        while not done.wait(WAITING_S):
+            text = f"{name} ({time.monotonic() - begun:.0f} s)"
+            if is_watched():
+                print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            else:
+                tell(text)
+
+    thread = threading.Thread(target=report, daemon=True)
+
+    def end() -> None:
+        if not done.is_set():
+            done.set()
+            thread.join()
+            if is_watched():
+                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    thread.start()
+    try:
+        yield end
+    finally:
+        end()
 
 
 def shown(steps: Iterable[T], files: Sequence[io.FileIO], name: str = "reading") -> Generator[T]:

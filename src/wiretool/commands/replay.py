@@ -9,12 +9,14 @@ from wiretool.commands.options import (
     CaptureFiles,
     FaultFile,
     FaultRules,
+    MinJudged,
     OutputFile,
     PortNames,
     ProtocolName,
     RecordFile,
     ReportFormat,
     Seed,
+    duration_parser,
 )
 
 
@@ -60,7 +62,12 @@ def replay(
         bool, typer.Option("--causal", help="go on when what was waited for has come, whatever the clock: --speed max")
     ] = False,
     timeout: Annotated[
-        float, typer.Option(min=0.001, max=3600, metavar="S", help="how much longer than recorded an answer may take")
+        float,
+        typer.Option(
+            parser=duration_parser("--timeout", most=3600),
+            metavar="TIME",
+            help="how much longer than recorded an answer may take",
+        ),
     ] = 5.0,
     connections: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="play so many copies at once, each with other names")
@@ -87,11 +94,22 @@ def replay(
     ] = "",
     where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
     from_: Annotated[
-        float, typer.Option("--from", min=0, max=1e9, metavar="S", help="begin so long after the first packet")
+        float,
+        typer.Option(
+            "--from",
+            parser=duration_parser("--from", least=0, most=1e9),
+            metavar="TIME",
+            help="begin so long after the first packet",
+        ),
     ] = 0,
     to: Annotated[
         float | None,
-        typer.Option(min=0, max=1e9, metavar="S", show_default=False, help="end so long after the first packet"),
+        typer.Option(
+            parser=duration_parser("--to", least=0, most=1e9),
+            metavar="TIME",
+            show_default=False,
+            help="end so long after the first packet",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="only tell what would be said, prepared, exchanged and left out")
@@ -102,6 +120,7 @@ def replay(
     learn_noise: Annotated[
         bool, typer.Option("--learn-noise", help="play it twice: what is another in each run is no difference")
     ] = False,
+    min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     format_: Annotated[ReportFormat, typer.Option("--format", help="form of the report")] = ReportFormat.TEXT,
@@ -115,8 +134,10 @@ def replay(
 ) -> None:
     """Speak the clients of a recording to a server again, and judge what it answers.
 
-    Exit code 1 where the server answers otherwise, leaves an answer out or says more; 4 where it cannot be reached.
+    Exit code 1 when an answer differs, is missing or is unsolicited, or when too little could be judged; 3 when a
+    capture is damaged; 4 when the server cannot be reached.
     """
+    from wiretool.commands.options import share_from
     from wiretool.commands.replay_wishes import (
         Judging,
         Playing,
@@ -128,6 +149,7 @@ def replay(
         token_from,
     )
     from wiretool.commands.replaying import replayed
+    from wiretool.commands.serving import told_unapplied
 
     reading = Reading(captures, protocol, port, where, from_, to)
     playing = Playing(
@@ -147,4 +169,7 @@ def replay(
         token_from(token),
         headers_from(header, user),
     )
-    replayed(reading, playing, Judging(format_, output, junit, html, expect), is_dry=dry_run)
+    share = share_from(min_judged, "--min-judged")
+    judging = Judging(format_, output, junit, html, expect, share)
+    with told_unapplied(playing.applied):
+        replayed(reading, playing, judging, is_dry=dry_run)

@@ -12,10 +12,18 @@ from wiretool.commands.options import ReportFormat
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
+    from wiretool.faults import AppliedRules
     from wiretool.net.addresses import Address
 
 #: The name under which `--controller` is a target.
 CONTROLLER = "pravega-controller"
+
+
+def no_rules() -> "AppliedRules":
+    """Return what fault rules did in a run that has not begun."""
+    from wiretool.faults import AppliedRules
+
+    return AppliedRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,8 @@ class Playing:
     #: As whom clients speak.
     token: str | None = None
     headers: Sequence[tuple[str, str]] = ()
+    #: What the fault rules did in all runs.
+    applied: "AppliedRules" = field(default_factory=no_rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,7 @@ class Judging:
     junit: Path | None
     html: Path | None
     expect: Path | None
+    min_judged: float
 
 
 def speed_from(text: str) -> float:

@@ -4,11 +4,10 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING
 
 from wiretool.commands.options import lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.replay_result import Played, report_comparison, report_replay
 from wiretool.commands.replay_wishes import (
     CONTROLLER,
     Judging,
@@ -18,7 +17,8 @@ from wiretool.commands.replay_wishes import (
     check_servers,
     check_span,
 )
-from wiretool.errors import CaptureError, PeerError, Stopped, UsageError, WiretoolError
+from wiretool.commands.step_progress import StepProgress, with_progress
+from wiretool.errors import CaptureError, PeerError, UsageError
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
@@ -32,26 +32,10 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
-CUT_SHORT = "stopped before its end: what was not said by then is missing here"
-
-
-class Played(NamedTuple):
-    """What came of a replay, and the signal that stopped it before its end."""
-
-    outcomes: "list[Outcome]"
-    stopped_by: int | None
-    remarks: Sequence[str] = ()
-    #: Why what was recorded of it ends early.
-    unrecorded: WiretoolError | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it was played to its end."""
-        return self.stopped_by is None
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
-    """Read, play, judge, report. `typer.Exit` of 1 where there are findings; Stopped where somebody stopped it."""
+    """Read, play, judge, report; ends as `replay_result` says."""
     from wiretool.replay.copies import copy_of
     from wiretool.replay.manners import manners
 
@@ -60,7 +44,9 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     check_files(reading, playing, judging, is_dry=is_dry)
     recording = recorded(reading)
     known = spoken(recording, manners(), playing)
+    damage = recording.damage
     recording = copy_of(recording, known, playing.copy)
+    recording.damage = damage
     script = script_for(recording, known, reading)
     check_said(script, reading)
     expectations = expectations_for(judging, known)
@@ -75,9 +61,10 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
         played = Played(without_noise_of(played, again), again.stopped_by, remarks, played.unrecorded)
     if playing.against and is_whole:
         beside = replace(playing, targets=playing.against, record=None)
-        compared(played, play_on(recording, *afresh(recording, known, reading), reading, beside), playing, judging)
+        other = play_on(recording, *afresh(recording, known, reading), reading, beside)
+        report_comparison(recording, played, other, playing, judging)
         return
-    reported(recording, script, played, judging, expectations)
+    report_replay(recording, script, played, judging, expectations)
 
 
 # -- what was recorded -------------------------------------------------------------------------------------------------
@@ -89,9 +76,8 @@ def recorded(reading: Reading) -> "Recording":
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(reading.captures, tells_empty=len(reading.captures or ()) > 1)
-    recording = recording_of(
-        read_packets(sources), protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell
-    )
+    packets = with_progress(read_packets(sources), "reading", "packets")
+    recording = recording_of(packets, protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell)
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)
@@ -202,6 +188,7 @@ def play_on(
     from wiretool.net.calling import call
     from wiretool.replay.chorus import Chorus
     from wiretool.replay.copies import copy_of
+    from wiretool.replay.watched import WatchedCaller
 
     numbers = itertools.count(1)
     copies = [copy_of(recording, known, number) for number in range(1, playing.connections * playing.repeats)]
@@ -210,7 +197,8 @@ def play_on(
     rounds = [players[at : at + playing.connections] for at in range(0, len(players), playing.connections)]
     with ExitStack() as stack:
         stage = stage_for(recording, copies, known, playing, stack)
-        called = call(Chorus(rounds), stage)
+        progress = stack.enter_context(StepProgress("replaying", "steps"))
+        called = call(WatchedCaller(Chorus(rounds), progress.update), stage)
         if not called.reached and called.why_unreached:
             raise PeerError(called.why_unreached)
         if stage.record is not None and called.unrecorded is None:
@@ -280,7 +268,8 @@ def stage_for(
         mocks = mocks_for(recording, known, MockOptions(seed=playing.seed), copies)
         protocols = [door.protocol for mock in mocks.values() for door in mock.doors]
         rules = rules_for(protocols, playing.rules, playing.rules_file)
-        stage = Stage(mocks=mocks, rules=rules, seed=playing.seed, tell=tell)
+        playing.applied.expect(rules)
+        stage = Stage(mocks=mocks, rules=rules, applied=playing.applied, seed=playing.seed, tell=tell)
     if playing.record is None:
         return stage
     return replace(stage, record=Pcapng(stack.enter_context(open_output(playing.record))))
@@ -340,57 +329,3 @@ def without_noise_of(first: Played, second: Played) -> "list[Outcome]":
     from wiretool.replay.noise import without_noise
 
     return without_noise(first.outcomes, second.outcomes)
-
-
-def reported(
-    recording: "Recording", script: "Script", played: Played, judging: Judging, expectations: "Expectations"
-) -> None:
-    """Write the report. `typer.Exit` of 1 where there are findings; Stopped where it was not played to its end."""
-    from wiretool.replay.report import write_report
-    from wiretool.sinks.output import open_output
-
-    remarks = [*played.remarks, *expectations.apply(played.outcomes)]
-    if not played.is_whole:
-        remarks.append(CUT_SHORT)
-    files = [("junit", judging.junit), ("html", judging.html), (judging.form.value, judging.output)]
-    for form, path in files:
-        if path is not None or form == judging.form.value:
-            with open_output(path) as out:
-                write_report(recording, script, played.outcomes, out, form, remarks=remarks)
-    check_whole(played)
-    if any(outcome.verdict.is_finding for outcome in played.outcomes):
-        raise typer.Exit(1)
-
-
-def compared(one: Played, other: Played, playing: Playing, judging: Judging) -> None:
-    """Write what two servers answer differently. `typer.Exit` of 1 where that is anything; Stopped as in `reported`.
-
-    PeerError where neither answers anything: silence is no answer that two could have alike.
-    """
-    from wiretool.replay.grid import grid, grid_lines, is_mute
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.printable import printable
-
-    rows = list(grid(one.outcomes, other.outcomes))
-    names = [", ".join(map(str, targets.values())) or "mock" for targets in (playing.targets, playing.against)]
-    if other.is_whole and is_mute([*one.outcomes, *other.outcomes]):
-        raise PeerError(f"neither {names[0]} nor {names[1]} answers anything: there is nothing to compare")
-    with open_output(judging.output) as out:
-        for line in grid_lines(rows, *names):
-            out.write(printable(line) + "\n")
-        for remark in [*dict.fromkeys((*one.remarks, *other.remarks)), *([] if other.is_whole else [CUT_SHORT])]:
-            out.write(printable(remark) + "\n")
-    check_whole(other._replace(unrecorded=one.unrecorded))
-    if rows:
-        raise typer.Exit(1)
-
-
-def check_whole(played: Played) -> None:
-    """Stopped where it was not played to its end; UsageError where what was recorded of it ends early."""
-    why = f"{played.unrecorded}: the recording ends there, the report does not"
-    if played.stopped_by is not None:
-        if played.unrecorded is not None:
-            tell(why)
-        raise Stopped(played.stopped_by)
-    if played.unrecorded is not None:
-        raise UsageError(why)

@@ -1,4 +1,4 @@
-"""`wiretool serve PROTOCOL`: a mock server that clients cannot tell from the real one."""
+"""`wiretool serve PROTOCOL`: a mock server for real clients."""
 
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +36,7 @@ def serve(
     rate: Annotated[float, typer.Option(min=0, max=1e6, metavar="N", help="Offramp: messages a second, road")] = 0.0,
     retain: Annotated[str, typer.Option(metavar="SIZE", help="data to keep, as 512M; the oldest goes first")] = "2G",
     like_real: Annotated[bool, typer.Option("--like-real", help="hang and close where the real server does")] = False,
+    leases: Annotated[bool, typer.Option(help="Pravega: abort transactions whose lease is over")] = True,
     seed: Seed = 0,
     fault: FaultRules = None,
     faults: FaultFile = None,
@@ -55,6 +56,8 @@ def serve(
         seed=seed,
         retain_bytes=size_from(retain, option="--retain"),
         like_real=like_real,
+        leases=leases,
+        is_paced=True,
         wire_version=wire_version,
         has_admin=bool(admin),
         advertise=advertised(advertise),

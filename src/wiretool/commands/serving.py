@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.options import lines_of, tell
 from wiretool.errors import UsageError
+from wiretool.units import SIZE
 
 if TYPE_CHECKING:
-    from wiretool.faults import Rule
+    from wiretool.faults import AppliedRules, Interceptor, Rule
     from wiretool.net.addresses import Address
     from wiretool.net.control import Subject
     from wiretool.net.host import Host
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from wiretool.servers.offramp.feed import FeedMessage
     from wiretool.sinks.pcapng import Recording
     from wiretool.sinks.text.counters import Snapshot
-
-SIZES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,8 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
     from wiretool.faults import Interceptor
     from wiretool.net.host import Host
 
+    interceptor: Interceptor | None = None
+
     check_files(wishes)
     protocols = [door.protocol for door in mock.doors]
     rules = rules_for(protocols, wishes.rules, wishes.rules_file)
@@ -59,10 +60,32 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
         host = Host(mock, tell, connections_max=connections_for(wishes, files_each=1))
         if rules or wishes.control:
             note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
-            host.interceptor = Interceptor(rules, seed=wishes.seed, on_note=note, is_watching=bool(wishes.control))
+            interceptor = host.interceptor = Interceptor(
+                rules, seed=wishes.seed, on_note=note, is_watching=bool(wishes.control)
+            )
         host.recording = recording_for(wishes, stack)
         host.tell, look = counters_for(host.snapshot, stack)
         yield host, plan_for(host, listens, wishes, look)
+    if interceptor is not None:
+        tell_in_force(interceptor)
+
+
+def tell_in_force(interceptor: "Interceptor") -> None:
+    """Report the rules in force that never acted."""
+    from wiretool.faults import AppliedRules
+
+    with told_unapplied(AppliedRules()) as applied:
+        applied.note(interceptor.standings.values())
+
+
+@contextmanager
+def told_unapplied(applied: "AppliedRules") -> "Iterator[AppliedRules]":
+    """Report the rules that never acted when the block ends, however it does."""
+    try:
+        yield applied
+    finally:
+        for line in applied.reports():
+            tell(line)
 
 
 def connections_for(wishes: Wishes, *, files_each: int) -> int:
@@ -177,7 +200,10 @@ def rules_for(protocols: Sequence[str], texts: Sequence[str], path: Path | None)
 
 
 def listens_for(mock: "Mock", wanted: Mapping[str, str]) -> "dict[str, Address]":
-    """Where each door is to listen: `wanted` has options and their text in the order of the doors."""
+    """Where each door is to listen: `wanted` has options and their text in the order of the doors.
+
+    Where the address of the first is given, only those that are named as well are open.
+    """
     from wiretool.net.addresses import LOOPBACK, Address, address_from
 
     given = list(wanted.items())
@@ -185,7 +211,10 @@ def listens_for(mock: "Mock", wanted: Mapping[str, str]) -> "dict[str, Address]"
         if text:
             raise UsageError(f"{option}: {mock.doors[0].protocol} has no such address")
     listens: dict[str, Address] = {}
-    for door, (option, text) in zip(mock.doors, given, strict=False):
+    are_chosen = bool(given[0][1])
+    for number, (door, (option, text)) in enumerate(zip(mock.doors, given, strict=False)):
+        if number and are_chosen and not text:
+            continue
         usual = Address(LOOPBACK, door.port)
         listens[door.name] = address_from(text, option=option, port=door.port) if text else usual
     return listens
@@ -225,8 +254,5 @@ def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
 
 
 def size_from(text: str, *, option: str) -> int:
-    """Bytes in `512M`; K, M and G are powers of 1,024. UsageError for what is none."""
-    number, unit = (text[:-1], text[-1].upper()) if text and not text[-1].isdigit() else (text, "")
-    if not (number.isascii() and number.isdigit() and unit in SIZES and int(number) > 0):
-        raise UsageError(f"{option} {text!r}: wants a number of bytes, as 1048576, 512M or 2G")
-    return int(number) * SIZES[unit]
+    """Return the bytes of `512M`, at least one; UsageError for anything else."""
+    return round(SIZE.parse(text, option, least=1))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from wiretool.commands.engines import batches_of
+from wiretool.commands.engines import batches_of, suits_columns
 from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
-from wiretool.commands.options import Engine, is_stdout, protocols_like, tell
+from wiretool.commands.options import Engine, check_any_read, is_stdout, protocols_like, report_unread, tell
 from wiretool.commands.progress import counted, is_watched, shown
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
@@ -55,11 +55,14 @@ def slice_into(path: Path, wanted: Slicing) -> None:
         packets, chosen = Packets(out), Chosen(whole_connections=wanted.whole_connections)
         with told_when_stopped(lambda: so_far(path, packets)):
             damage = find(wanted, keep, chosen)
+            if damage is None:
+                check_any_read(wanted.ledger.packets, wanted.captures)
             damage = cut_out(wanted, chosen, packets) or damage
         if packets.has_begun:
             tell_found(wanted, chosen.records, packets.count)
         if damage is not None:
             raise damage
+        report_unread(wanted.ledger.packets, wanted.captures)
 
 
 @contextmanager
@@ -114,7 +117,7 @@ def batches_from(files: "Sequence[Path | BinaryIO]", wanted: Slicing) -> "Iterat
     from wiretool.bulk.read import read_batches
     from wiretool.dissect import read
 
-    if wanted.engine is Engine.ROWS:
+    if wanted.engine is Engine.ROWS or (wanted.engine is Engine.AUTO and not suits_columns(wanted.captures)):
         records = read(files, protocol=wanted.protocol, ports=wanted.ports, ledger=wanted.ledger, notes=tell)
         return batches_of(records)
     return read_batches(files, protocol=wanted.protocol, ports=wanted.ports, ledger=wanted.ledger, notes=tell)

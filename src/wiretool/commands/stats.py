@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from wiretool.commands.engines import check_workers
+from wiretool.commands.engines import check_workers, suits_columns
 from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
 from wiretool.commands.options import (
     CaptureFiles,
@@ -18,6 +18,7 @@ from wiretool.commands.options import (
     ProtocolName,
     Workers,
     ports_from,
+    report_unread,
     sources_from,
     tell,
 )
@@ -48,12 +49,15 @@ def stats(
     workers: Workers = 1,
 ) -> None:
     """Count messages and bytes, and how long replies took: per message, connection, segment, stream and road."""
+    from wiretool.ledger import Ledger
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
 
-    sources, how = sources_from(captures), {"protocol": protocol, "ports": ports_from(port), "notes": tell}
+    sources, ledger = sources_from(captures), Ledger()
+    how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger}
     are_files = all(map(is_file, captures or ()))
-    is_bulk = engine is Engine.COLUMNS or (engine is Engine.AUTO and are_files)
+    is_chosen = engine is Engine.AUTO and are_files and (workers > 1 or suits_columns(captures or ()))
+    is_bulk = engine is Engine.COLUMNS or is_chosen
     check_workers(workers, is_bulk=is_bulk)
     numbers = Stats()
     with (
@@ -66,6 +70,7 @@ def stats(
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
+        report_unread(ledger.packets, captures or ())
 
 
 @contextmanager

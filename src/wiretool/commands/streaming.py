@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.pipelining import Notes, told_of, unsound
+from wiretool.commands.progress import waiting_told
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
         over = f"{manifest.connections:,} connections are over, and more may come of {manifest.open:,}"
         tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}: {over}")
         return unsound(manifest) if wishes.is_strict else 0
-    return told_of(manifest, wishes.output, is_strict=wishes.is_strict)
+    code = told_of(manifest, wishes.output, is_strict=wishes.is_strict)
+    if wishes.is_finished:
+        return code
+    return unsound(manifest) if wishes.is_strict else 0  # where nothing was read more may come
 
 
 def _job(wishes: Wishes, engine: str) -> "StreamJob":
@@ -90,7 +94,9 @@ def _engine(name: str, master: str) -> "Iterator[Engine]":
     if name == "spark":
         from wiretool.pipeline.spark.stream import spark_engine
 
-        with spark_engine(master or None) as engine:
+        with ExitStack() as stack:
+            with waiting_told("starting Spark"):
+                engine = stack.enter_context(spark_engine(master or None))
             yield engine
     else:
         from wiretool.pipeline.stream.local import read_here

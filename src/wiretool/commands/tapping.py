@@ -17,6 +17,7 @@ from wiretool.commands.serving import (
     plan_for,
     recording_for,
     rules_for,
+    tell_in_force,
 )
 from wiretool.errors import UsageError
 
@@ -82,6 +83,7 @@ def tapping(
         tap.recording = recording_for(wishes, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
         yield tap, plan_for(tap, listens, wishes, look)
+    tell_in_force(tap.interceptor)
 
 
 def ways_for(

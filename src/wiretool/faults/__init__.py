@@ -6,6 +6,7 @@ interceptor.opened(0, protocol, "10.0.0.1:40000", "10.0.0.2:12345", now_ns)
 for effect in interceptor.feed(0, "client", data, now_ns): ...
 """
 
+from wiretool.faults.applied import AppliedRules as AppliedRules
 from wiretool.faults.effects import Cut as Cut
 from wiretool.faults.effects import Deliver as Deliver
 from wiretool.faults.effects import Effect as Effect

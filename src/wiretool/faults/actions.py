@@ -6,12 +6,15 @@ from typing import Any, Literal
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
+from wiretool.units import DURATION
 from wiretool.where.names import spelt
 
 #: How long a frame waits for the next one to overtake it, unless the rule says.
 REORDER_WITHIN_NS = 100_000_000
 
+#: Units in which durations are shown.
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000, "h": 3_600_000_000_000}
+NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +223,6 @@ def duration_text(duration_ns: int) -> str:
     return f"{duration_ns // _UNITS_NS[unit]}{unit}"
 
 
-def duration_ns(number: str, unit: str) -> int:
-    """The nanoseconds of `0.2` `s`, rounded; UsageError for a unit that is none."""
-    if unit not in _UNITS_NS:
-        raise UsageError(f"{number}{unit} is no duration: a number and one of {', '.join(_UNITS_NS)}")
-    whole, _, fraction = number.partition(".")
-    scale = _UNITS_NS[unit]
-    return int(whole) * scale + int(fraction or "0") * scale // int(10 ** len(fraction))
+def duration_ns(text: str, name: str = "duration") -> int:
+    """Return the nanoseconds of `0.2s`; UsageError for anything else, and without a unit."""
+    return round(DURATION.parse(text, name, needs_unit=True) * NS_PER_S)

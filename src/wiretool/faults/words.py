@@ -21,7 +21,7 @@ _PART = re.compile(
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+(?![\w.])", re.ASCII)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]*)(?![\w.])", re.ASCII)
+_DURATION = re.compile(r"\d+(?:\.\d+)?[A-Za-zµμ]*(?![\w.])")
 _PATH = re.compile(r"""[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d{1,9}\]|\["(?:[^"\\]|\\.)*"\])*""", re.ASCII)
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+(?!\w)", re.ASCII)
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -114,7 +114,7 @@ class Words:
         if found is None or len(found.group()) > NUMBER_CHARACTERS_MAX:
             raise wrong(self.at, f"{self._shown()}, where a duration like 200ms is wanted")
         try:
-            duration = duration_ns(found[1], found[2])
+            duration = duration_ns(found.group())
         except UsageError as err:
             raise wrong(self.at, str(err)) from err
         self._advance(found.end())

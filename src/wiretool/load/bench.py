@@ -13,13 +13,14 @@ from wiretool.load.children import Load
 from wiretool.load.closing import read_back
 from wiretool.load.findings import Outcome, distinct, verification_of
 from wiretool.load.hdr_log import HdrLog
-from wiretool.load.health import reasons_from, remarks_from
+from wiretool.load.health import phases_of, reasons_from, remarks_from
 from wiretool.load.intervals import Drained, Ended, Interval, Listening, Orders, Ready, Written
 from wiretool.load.plan import Plan
-from wiretool.load.result import Operation, Result, Verification
+from wiretool.load.result import Operation, Result, Verification, unfinished_operation
 from wiretool.load.sampling import Sampler
 from wiretool.load.slow import Slow, SlowOnes
 from wiretool.load.totals import Gathering, MergedSecond, Totals
+from wiretool.load.verdict import doubts, expected_operations
 
 #: What a run may be shorter than planned by, with nobody having stopped it.
 SHORT_S = 0.1
@@ -47,6 +48,8 @@ class Bench:
     renew: Callable[[Plan], Plan] = lambda plan: plan
     #: The exchanges that took longest, where they are kept.
     slow: SlowOnes = field(init=False)
+    #: Whether this is one worker's part of a run, whose users may do only some of what is expected of all.
+    is_part: bool = False
     #: What else is to be remarked.
     remarks: list[str] = field(default_factory=list)
 
@@ -134,7 +137,9 @@ class Bench:
         measured_s = max(self.whole_s - self.absent_s, 0.0)
         drained = drained_in([ended.drained for ended in self.ended if ended.drained is not None])
         operations = self._operations(measured_s, 0.0 if drained is None else drained.lasted_s)
-        reasons = reasons_from(seconds, plan)
+        expected = [] if self.is_part else expected_operations(plan, is_drained=drained is not None)
+        measured = phases_of(seconds, plan)[0]
+        reasons = [*doubts(operations, expected, measured, plan), *reasons_from(seconds, plan)]
         return Result(
             valid=not reasons,
             reasons=reasons,
@@ -163,9 +168,9 @@ class Bench:
         operations = self.totals.operations(measured_s, drain_s)
         for ended in self.ended:
             for name, (count, since_us) in ended.unfinished.items():
-                if name in operations:
-                    operations[name].unfinished += count
-                    operations[name].unfinished_us = max(operations[name].unfinished_us, since_us)
+                operation = operations.setdefault(name, unfinished_operation())
+                operation.unfinished += count
+                operation.unfinished_us = max(operation.unfinished_us, since_us)
         return operations
 
     def _remarks(self, drained: Drained | None) -> list[str]:

@@ -1,10 +1,13 @@
-"""The processes of a run: the mock that is loaded where no target is named, and those that make the load."""
+"""The processes of a run: the mock server where no target is named, and the load processes.
+
+None of them outlives this process.
+"""
 
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,8 +16,10 @@ from typing import IO, NamedTuple
 import msgspec
 
 from wiretool.errors import PeerError
+from wiretool.faults.applied import NEVER_APPLIED
 from wiretool.load.intervals import Orders, Said
 from wiretool.net.addresses import Address, address_from
+from wiretool.processes import parent_death_hook
 
 #: How long a mock may take to be ready, and a process of ours to end once it was asked to.
 READY_S = 30.0
@@ -24,6 +29,8 @@ LOOK_S = 0.02
 ALONE_S = 120.0
 
 _SAID = msgspec.json.Decoder(Said)
+#: What stands before each line of the log.
+_PREFIX = "wiretool: "
 _WIRETOOL = (sys.executable, "-m", "wiretool")
 
 
@@ -36,9 +43,18 @@ class Mock(NamedTuple):
 
 @contextmanager
 def mock_server(
-    protocol: str, *, seed: int, faults: Sequence[str], run_s: float, feed_per_s: float = 0.0
+    protocol: str,
+    *,
+    seed: int,
+    faults: Sequence[str],
+    run_s: float,
+    feed_per_s: float = 0.0,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Mock]:
-    """`wiretool serve` on ports that are free, until the block ends. PeerError where it does not get ready."""
+    """Run `wiretool serve` on free ports until the block ends; then `tell` which fault rules never applied.
+
+    PeerError where it does not get ready.
+    """
     with tempfile.TemporaryDirectory(prefix="wiretool-bench-") as folder:
         ready, log = Path(folder) / "ready.json", Path(folder) / "log"
         command = [*_WIRETOOL, "serve", protocol, "--listen", "127.0.0.1:0", "--seed", str(seed)]
@@ -49,6 +65,9 @@ def mock_server(
         with log.open("wb") as errors, _child(command, stderr=errors) as child:
             doors = _ready(child, ready, log)
             yield Mock(address_from(next(iter(doors.values())), option="--listen"), child.pid)
+        for line in log.read_text(errors="replace").splitlines():
+            if NEVER_APPLIED in line:
+                tell(line.removeprefix(_PREFIX))
 
 
 def _ready(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> dict[str, str]:
@@ -103,8 +122,17 @@ def _child(
     stdout: int = subprocess.DEVNULL,
     stderr: IO[bytes] | None = None,
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process until the block ends. Ctrl-C in a terminal is not for it: who began it passes on what is meant."""
-    child = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+    """Run a process until the block ends, or this process does. It has a session of its own: Ctrl-C and the end of a
+    terminal reach this process alone, which passes on what the child has to know.
+    """
+    child = subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=None if sys.platform == "win32" else parent_death_hook(),
+    )
     try:
         yield child
     finally:

@@ -18,7 +18,6 @@ them shows. `STARTS_SPREAD` and `GAIN` are assumptions.
 """
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
@@ -27,10 +26,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from wiretool.errors import UsageError
 from wiretool.load.courses import EDGES, SOURCES, Courses, courses_of
 from wiretool.load.figures import error_rate, share_text
 from wiretool.load.result import Operation, Quantiles, Result
+from wiretool.units import SHARE
 
 #: Share of comparisons in which every interval is meant to hold; above is what came of it.
 CONFIDENCE = 0.95
@@ -52,8 +51,11 @@ STARTS_SPREAD = 0.02
 #: noise without a memory, 0 one of long waves alone. Assumed, in the middle: machines are disturbed by both.
 GAIN = 0.5
 #: Options that say where reports go, not what is measured.
-_ASIDE = frozenset({"json", "csv", "html", "junit", "hdr_log", "keep_slow", "seed", "run", "threshold", "thresholds"})
-_TOLERANCE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(%?)\s*")
+_ASIDE = frozenset(
+    {"json", "csv", "html", "junit", "hdr_log", "keep_slow", "seed", "run", "threshold", "thresholds", "max_errors"}
+)
+#: B may not be as much worse as one can be.
+TOLERANCE_MAX = 0.99
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,6 +100,11 @@ class Comparison(msgspec.Struct, kw_only=True, frozen=True):
         """The figures that are better beyond the tolerance."""
         return [figure for figure in self.figures if figure.verdict == "better"]
 
+    @property
+    def has_judged(self) -> bool:
+        """Whether any figure was judged at all."""
+        return any(figure.low is not None for figure in self.figures) or bool(self.worse)
+
 
 class Drawn(NamedTuple):
     """Logarithms of figures, a column each: of the run itself, and of each draw of its stretches."""
@@ -117,12 +124,8 @@ class _Figure(NamedTuple):
 
 
 def tolerance_from(text: str) -> float:
-    """`5%` or `0.05` as a share; UsageError for anything that is none."""
-    found = _TOLERANCE.fullmatch(text)
-    value = float(found[1]) / (100 if found[2] else 1) if found else math.nan
-    if not 0 <= value < 1:
-        raise UsageError(f"--tolerance {text!r}: wants a share from 0 to below 100 %, as 5% or 0.05")
-    return value
+    """Return `5%` or `0.05` as a share; UsageError for anything else."""
+    return SHARE.parse(text, "--tolerance", most=TOLERANCE_MAX)
 
 
 def compare(a: Result, b: Result, tolerance: float = 0.05, seed: int = 0) -> Comparison:
@@ -328,6 +331,8 @@ def _verdict(low: float, high: float, tolerance: float) -> str:
 def _invalid(name: str, result: Result) -> Iterator[str]:
     if not result.valid:
         yield f"{name} is INVALID: {'; '.join(result.reasons) or 'no reason is given'}"
+    elif not any(operation.count for operation in result.operations.values()):
+        yield f"{name} is INVALID: nothing was measured"
 
 
 def _remarks(a: Result, b: Result) -> Iterator[str]:

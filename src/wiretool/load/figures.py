@@ -4,6 +4,8 @@ from wiretool.load.result import Operation, Quantiles, Result, Second
 from wiretool.sinks.text.figures import bytes_text, time_text
 from wiretool.sinks.text.stats import counted
 
+#: The target in a report where none was named.
+MOCK = "the built-in mock"
 #: The quantiles of every report: the field, and how people write it.
 QUANTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "max": "max"}
 
@@ -29,8 +31,9 @@ def error_rate(operation: Operation) -> float:
 
 
 def valid_text(result: Result) -> str:
-    """What a valid result says of itself."""
-    told = "the generator kept up, these figures are the target's"
+    """Return what a valid result says of itself."""
+    target = "the built-in mock" if result.options.get("target") == MOCK else "the target"
+    told = f"the generator kept up; these are figures of {target}"
     return f"{told} until it was cut short: {result.cut_short}" if result.cut_short else told
 
 

@@ -45,6 +45,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     #: Whether appenders write while nobody reads, and fetchers read all of it when they have stopped.
     has_backlog: bool = False
     is_verified: bool = True
+    #: The share of the exchanges of an operation that may fail in a valid run.
+    max_errors: float = 0.01
     seed: int = 0
     #: How many of the slowest exchanges are kept with their bytes.
     keep_slow: int = 0

@@ -12,6 +12,7 @@ from wiretool.load.plan import Plan
 from wiretool.load.schedule import duration_from, rate_from
 from wiretool.load.sizes import sizes_from
 from wiretool.load.wire.choose import DIALECTS
+from wiretool.units import SHARE
 
 #: What can be loaded.
 PROTOCOLS = (*DIALECTS, "offramp")
@@ -49,6 +50,8 @@ class Load:
     segments: int | None = None
     is_conditional: bool | None = None
     has_backlog: bool = False
+    #: The share of failed exchanges in a valid run, at most.
+    max_errors: str = "1%"
     road: str = ""
     seed: int = 0
     #: How many of the slowest exchanges are kept.
@@ -77,6 +80,7 @@ def plan_from(load: Load, *, is_verified: bool, run: str) -> Plan:
         road=load.road,
         feed_per_s=(_rate(load) or FEED_PER_S) if is_read else 0.0,
         is_verified=is_verified,
+        max_errors=SHARE.parse(load.max_errors, "--max-errors", most=1.0),
         seed=load.seed,
         keep_slow=load.keep_slow,
         run=run,

@@ -1,12 +1,11 @@
 """`python -m wiretool.load.process`: a process of its own in which Locust runs, as importing it changes Python.
 
 It reads its orders, one line of JSON, from standard input, and says what it has to say, a line of JSON at a time, on
-standard output (load/intervals.py). SIGINT, SIGTERM and an end of standard input end the run early.
+standard output (load/intervals.py). A stop signal and the end of standard input end the run early.
 """
 
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +25,7 @@ from wiretool.load.users.figures import feed
 from wiretool.load.users.ordered import user_classes
 from wiretool.load.users.page import show
 from wiretool.load.users.sessions import share
+from wiretool.processes import STOP_SIGNALS
 
 STDIN = 0
 OLD_NEWS = ("didn't have proper args", "CPU usage above 90%", "CPU usage was too high")
@@ -72,7 +72,7 @@ def is_news(record: logging.LogRecord) -> bool:
 
 def end_with(stop: Callable[[], None]) -> None:
     """Stop when a signal says so, or whoever gave the orders is gone."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         gevent.signal_handler(number, stop)
     gevent.spawn(_watch_orders, stop)
 

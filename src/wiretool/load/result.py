@@ -39,6 +39,12 @@ class Operation(msgspec.Struct, kw_only=True):
     over_s: float = 0.0
 
 
+def unfinished_operation() -> Operation:
+    """Return an operation of which nothing was measured."""
+    none = Quantiles()
+    return Operation(count=0, errors=0, per_s=0.0, events_per_s=0.0, bytes_per_s=0.0, service_us=none, response_us=none)
+
+
 class Moment(msgspec.Struct, kw_only=True):
     """One operation in one second of all processes."""
 
@@ -103,7 +109,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """The whole report. `valid`: the generator was able to measure; if not, `reasons` say why."""
+    """The whole report. `valid`: the generator was able to measure, and the target answered; `reasons` say why not."""
 
     wiretool_bench: int = FORM
     valid: bool

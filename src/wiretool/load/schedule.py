@@ -3,10 +3,10 @@
 import math
 
 from wiretool import limits
-from wiretool.errors import UsageError
+from wiretool.units import DURATION, RATE
 
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600}
-_THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000}
+#: The lowest rate, one exchange in three hours, and the shortest duration.
+RATE_MIN, DURATION_MIN_S = 0.0001, 0.001
 
 
 class Schedule:
@@ -43,32 +43,10 @@ class Schedule:
 
 
 def rate_from(text: str, *, option: str) -> float:
-    """Exchanges a second in `5000`, `5k` or `300/m`; UsageError for what is none. k and M are thousands here."""
-    amount, slash, unit = text.partition("/")
-    number, thousands = _split(amount, _THOUSANDS)
-    per = _SECONDS.get(unit, 0) if bool(unit) == bool(slash) else 0
-    rate = number * thousands / per if per else 0.0
-    if not 0 < rate <= limits.BENCH_RATE_WRITTEN_MAX:
-        raise UsageError(f"{option} {text!r}: wants exchanges a second, as 5000 or 5k, or 300/m for those of a minute")
-    return rate
+    """Return exchanges a second in `5000`, `5k` or `300/m`; UsageError for anything else."""
+    return RATE.parse(text, option, least=RATE_MIN, most=limits.BENCH_RATE_WRITTEN_MAX)
 
 
 def duration_from(text: str, *, option: str, may_be_zero: bool = False) -> float:
-    """Seconds in `10`, `10s`, `2m` or `1h`; UsageError for what is none, 0 too unless it may be, or beyond a week."""
-    number, unit = _split(text, _SECONDS)
-    seconds = number * unit
-    if seconds > limits.BENCH_TIME_S_MAX:
-        most = f"{limits.BENCH_TIME_S_MAX / 3_600:.0f}h"
-        raise UsageError(f"{option} {text!r}: more than a week ({most}) is not measured at once")
-    if seconds < 0 or (seconds == 0 and not may_be_zero):
-        raise UsageError(f"{option} {text!r}: wants a time above 0, as 10 or 10s (seconds), 2m or 1h")
-    return seconds
-
-
-def _split(text: str, units: dict[str, int]) -> tuple[float, int]:
-    """A number and what its unit stands for; -1 where there is none."""
-    number, unit = (text[:-1], text[-1]) if text and text[-1] in units else (text, "")
-    # No signs, exponents or names: of what float() takes, what people write.
-    if not number.isascii() or not number.replace(".", "", 1).isdigit() or len(number) > 18:
-        return -1.0, 1
-    return float(number), units[unit]
+    """Return seconds in `10`, `500ms` or `2m`, a week at most; UsageError for anything else."""
+    return DURATION.parse(text, option, least=0.0 if may_be_zero else DURATION_MIN_S, most=limits.BENCH_TIME_S_MAX)

@@ -10,12 +10,13 @@ from random import Random
 from wiretool import limits
 from wiretool.codec.marks import MARK_BYTES
 from wiretool.errors import UsageError
+from wiretool.units import SIZE
 
 EXAMPLE = (
-    "wants bytes, as 100 or 10K, or uniform:100-1K, normal:1000,200, exponential:500, lognormal:500,1.0, 100@9,10K@1"
+    "not a size or distribution; expected a size such as 100 or 64KiB, or uniform:100-1k, normal:1000,200, "
+    "exponential:500, lognormal:500,1.0, 100@9,10k@1"
 )
 
-_UNITS = {"": 1, "K": 1024, "M": 1024**2}
 #: Distributions without an end are cut off where one draw in a trillion would lie.
 _SIGMAS = 7.0
 _MEANS = 27.6
@@ -73,15 +74,15 @@ class _Reader:
             why = needs if self.smallest == MARK_BYTES else f"the least is {self.smallest}"
             raise self.error(f"an event of {size} bytes is too small: {why}")
         if size > limits.BENCH_EVENT_BYTES_MAX:
-            raise self.error(f"an event of {size:,} bytes is too large: clients take 8M at most")
+            raise self.error(f"an event of {size:,} bytes is too large: clients take 8MiB at most")
         return size
 
     def bytes(self, text: str) -> int:
-        """Bytes in `10K`; K and M are powers of 1,024."""
-        number, unit = (text[:-1], text[-1].upper()) if text and not text[-1].isdigit() else (text, "")
-        if not (number.isascii() and number.isdigit() and len(number) <= 18 and unit in _UNITS):
-            raise self.error()
-        return int(number) * _UNITS[unit]
+        """Return the bytes of a size, rounded."""
+        try:
+            return round(SIZE.parse(text, self.option))
+        except UsageError as err:
+            raise self.error() from err
 
     def pair(self, text: str, between: str) -> tuple[str, str]:
         first, found, second = text.partition(between)

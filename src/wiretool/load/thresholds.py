@@ -10,12 +10,13 @@ from wiretool.errors import UsageError
 from wiretool.load.figures import error_rate, share_text
 from wiretool.load.result import Operation, Result
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
+from wiretool.units import COUNT, DURATION, RATE, SHARE, SIZE, Kind
 
 #: An example for every message.
 EXAMPLE = "append.p99 < 5ms, append.service.p99_9 <= 1s, append.error_rate < 0.1%, fetch.per_s > 10k"
 _FORM = re.compile(
     r"\s*(?P<operation>[A-Za-z_][\w-]*)\.(?:(?P<of>[A-Za-z_]+)\.)?(?P<figure>[A-Za-z_][A-Za-z_0-9]*(?:\.\d+)?)"
-    r"\s*(?P<sign><=|>=|==|=|<|>)\s*(?P<number>[+-]?(?:\d+(?:[_,]\d+)*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>\S*)\s*"
+    r"\s*(?P<sign><=|>=|==|=|<|>)\s*(?P<limit>.*?)\s*"
 )
 _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -28,22 +29,19 @@ _SOURCES = ("service", "response")
 
 
 class _Kind(NamedTuple):
-    """What figures of one kind are measured in: each unit and what it is worth, and how a figure is told."""
+    """How limits of one kind of figure are written, how many units of the figure that is, and how it is shown."""
 
-    units: Mapping[str, float]
+    quantity: Kind
+    scale: float
     told: Callable[[float], str]
-    hint: str
+    needs_unit: bool = False
 
 
-_TIME = _Kind({"us": 1, "µs": 1, "μs": 1, "ms": 1e3, "s": 1e6}, time_text, "a unit of time: us, ms or s")
-_COUNT = _Kind({"": 1, "k": 1e3, "M": 1e6}, lambda value: f"{value:,.0f}", "a plain number, or one with k or M")
-_RATE = _Kind(_COUNT.units, rate_text, _COUNT.hint)
-_BYTES = _Kind(
-    {"": 1, "B": 1, "k": 1e3, "kB": 1e3, "M": 1e6, "MB": 1e6, "G": 1e9, "GB": 1e9},
-    lambda value: f"{bytes_text(value)}/s",
-    "a number of bytes, or one with kB, MB or GB",
-)
-_SHARE = _Kind({"": 1, "%": 0.01}, share_text, "a percentage as 0.1%, or a share as 0.001")
+_TIME = _Kind(DURATION, 1e6, time_text, needs_unit=True)
+_COUNT = _Kind(COUNT, 1.0, lambda value: f"{value:,.0f}")
+_RATE = _Kind(RATE, 1.0, rate_text)
+_BYTES = _Kind(SIZE, 1.0, lambda value: f"{bytes_text(value)}/s")
+_SHARE = _Kind(SHARE, 1.0, share_text)
 _TIMES = ("p50", "p90", "p99", "p99_9", "max")
 _FIGURES: Mapping[str, _Kind] = {
     **dict.fromkeys(_TIMES, _TIME),
@@ -81,7 +79,7 @@ def threshold_from(text: str) -> Threshold:
     found = _FORM.fullmatch(text)
     if found is None:
         raise _wrong(text, "wants OPERATION.FIGURE, one of < <= > >= ==, and a value")
-    operation, source, figure, sign, number, unit = found.groups()
+    operation, source, figure, sign, limit = found.groups()
     figure = figure.replace(".", "_")
     if figure not in _FIGURES:
         raise _wrong(text, f"{figure!r} is no figure{nearest(figure, _FIGURES)}; there are {', '.join(_FIGURES)}")
@@ -89,10 +87,11 @@ def threshold_from(text: str) -> Threshold:
     if sign not in _SIGNS:
         raise _wrong(text, f"{sign!r}: equal is ==")
     kind = _FIGURES[figure]
-    if unit not in kind.units:
-        raise _wrong(text, f"{number}{unit}: {figure} wants {kind.hint}")
-    limit = _number(text, number) * kind.units[unit]
-    return Threshold(text.strip(), operation, (source or "response") if kind is _TIME else "", figure, sign, limit)
+    try:
+        value = kind.quantity.parse(limit, figure, needs_unit=kind.needs_unit) * kind.scale
+    except UsageError as err:
+        raise _wrong(text, str(err)) from err
+    return Threshold(text.strip(), operation, (source or "response") if kind is _TIME else "", figure, sign, value)
 
 
 def _check_source(text: str, source: str | None, figure: str) -> None:
@@ -102,16 +101,6 @@ def _check_source(text: str, source: str | None, figure: str) -> None:
         raise _wrong(text, f"{source!r}: times are of service or response{nearest(source, _SOURCES)}")
     if figure not in _TIMES:
         raise _wrong(text, f"{figure} is no time: it has no {source}")
-
-
-def _number(text: str, number: str) -> float:
-    try:
-        value = float(number.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise _wrong(text, f"{number!r} is no number" if number else "there is no number behind the sign") from None
-    if not 0 <= value < float("inf"):
-        raise _wrong(text, f"{number}: no figure is below 0 or without end")
-    return value
 
 
 def _wrong(text: str, why: str) -> UsageError:

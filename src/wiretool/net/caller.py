@@ -49,6 +49,11 @@ class Caller(ABC):
     #: Nothing more is to be done.
     is_over = False
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The steps that are done, and all of them; both 0 where there is nothing to count."""
+        return 0, 0
+
     @abstractmethod
     def start(self, now_ns: int) -> list[Act]:
         """Begin."""

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from wiretool.errors import WiretoolError
-from wiretool.faults import Interceptor, Rule
+from wiretool.faults import AppliedRules, Interceptor, Rule
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Caller
 from wiretool.net.dialler import Dialler, Target
@@ -23,8 +23,9 @@ class Stage:
 
     targets: Mapping[Target, Address] = field(default_factory=dict)
     mocks: Mapping[str, Mock] = field(default_factory=dict)
-    #: Of the mocks.
+    #: Of the mocks, and what they did.
     rules: Sequence[Rule] = ()
+    applied: AppliedRules = field(default_factory=AppliedRules)
     seed: int = 0
     record: Pcapng | None = None
     tell: Callable[[str], None] = lambda text: None
@@ -44,7 +45,7 @@ class Called:
 
 
 def call(caller: Caller, stage: Stage) -> Called:
-    """Run it to its end, or until SIGINT or SIGTERM. PeerError where a mock finds no port."""
+    """Run it to its end, or until a stop signal. PeerError where a mock finds no port."""
     fill_standard_streams()
     calm_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -68,7 +69,8 @@ async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack
     host = Host(mock, stage.tell)
     rules = [rule for rule in stage.rules if {name for name, _ in rule.sides} & {door.protocol for door in mock.doors}]
     if rules:
-        host.interceptor = Interceptor(rules, seed=stage.seed, on_note=stage.tell)
+        interceptor = host.interceptor = Interceptor(rules, seed=stage.seed, on_note=stage.tell)
+        stack.callback(lambda: stage.applied.note(interceptor.standings.values()))
     stack.push_async_callback(host.stop)
     found: dict[Target, Address] = {}
     for door in mock.doors:

@@ -8,16 +8,19 @@ from typing import Annotated, Any, Protocol
 
 import uvicorn
 from fastapi import Body, FastAPI, HTTPException, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from wiretool import __version__
 from wiretool.errors import PeerError, UsageError
+from wiretool.expectations import expectation
 from wiretool.faults import Interceptor, parse_rule
 from wiretool.net.addresses import Address
 from wiretool.net.bell import Bell
-from wiretool.net.sockets import Socket
+from wiretool.net.same_site import is_of_other_site
+from wiretool.net.sockets import Socket, why_lost
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 #: How long answers that are under way may take when it stops.
@@ -78,7 +81,7 @@ def control_app(subject: Subject) -> FastAPI:
     @app.middleware("http")
     async def no_pages(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         """Browsers name the page that asks; nobody else does."""
-        if "origin" in request.headers:
+        if "origin" in request.headers or is_of_other_site(request.headers):
             return PlainTextResponse("the control API is not for web pages", status_code=403)
         return await go_on(request)
 
@@ -86,10 +89,20 @@ def control_app(subject: Subject) -> FastAPI:
     async def _refused(request: object, err: UsageError) -> Response:
         return PlainTextResponse(str(err), status_code=400)
 
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: object, err: RequestValidationError) -> Response:
+        return PlainTextResponse("; ".join(map(_problem, err.errors())), status_code=422)
+
     _add_views(app, subject)
     _add_rules(app, subject)
     _add_deeds(app, subject)
     return app
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    """Return one problem of a request: the name of the input, and what was expected of it."""
+    _, *names = error["loc"]
+    return f"{'.'.join(map(str, names)) or 'body'}: {expectation(error['msg'])}"
 
 
 def _add_views(app: FastAPI, subject: Subject) -> None:
@@ -199,7 +212,7 @@ async def _controlled(subject: Subject, address: Address, say: Callable[[str], N
     try:
         listening = socket.create_server(tuple(address), family=family)
     except OSError as err:
-        raise PeerError(f"cannot listen on {address} (control): {err.strerror or err}") from err
+        raise PeerError(f"cannot listen on {address} (control): {why_lost(err)}") from err
     with listening:
         running = asyncio.ensure_future(server.serve(sockets=[listening]))
         try:

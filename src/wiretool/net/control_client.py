@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from wiretool.errors import PeerError, Unmet, UsageError
 from wiretool.net.addresses import Address
+from wiretool.net.sockets import why_lost
 
 #: How much longer than a wait the answer may take.
 PATIENCE_S = 10.0
@@ -37,7 +38,7 @@ class ControlClient:
             answer = connection.getresponse()
             return self._told(answer.status, answer.read())
         except (OSError, http.client.HTTPException) as err:
-            raise PeerError(f"no control API at {self._address}: {err}") from err
+            raise PeerError(f"no control API at {self._address}: {why_lost(err)}") from err
         finally:
             connection.close()
 

@@ -15,7 +15,7 @@ from wiretool.net.addresses import Address
 from wiretool.net.alarm import Alarm
 from wiretool.net.bell import Bell
 from wiretool.net.clock import Clock
-from wiretool.net.sockets import Owner, Socket
+from wiretool.net.sockets import Owner, Socket, why_lost
 from wiretool.sinks.pcapng import Recording
 from wiretool.sinks.text.counters import Snapshot
 
@@ -71,7 +71,7 @@ class Station(Owner):
         try:
             server = await asyncio.get_running_loop().create_server(accept, *address, ssl=context, backlog=BACKLOG)
         except (OSError, UnicodeError) as err:
-            raise PeerError(f"cannot listen on {address} ({door}): {getattr(err, 'strerror', None) or err}") from err
+            raise PeerError(f"cannot listen on {address} ({door}): {why_lost(err)}") from err
         self._listening.append(server)
         bound = Address(*server.sockets[0].getsockname()[:2])
         self.bound(door, bound, is_tls=context is not None)

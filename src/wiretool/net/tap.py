@@ -12,7 +12,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.errors import UsageError, WiretoolError
 from wiretool.faults import Cut, Deliver, Effect, Interceptor, Misdeed, Rule, parse_rule
 from wiretool.net.addresses import Address, reachable
-from wiretool.net.sockets import Socket
+from wiretool.net.sockets import Socket, why_lost
 from wiretool.net.station import SIDES, Station, named_counts
 from wiretool.protocols.conversation import Protocol
 from wiretool.records import Record
@@ -153,7 +153,7 @@ class Tap(Station):
         try:
             await asyncio.wait_for(dialled, CONNECT_S)
         except (OSError, TimeoutError, UnicodeError) as err:
-            why = getattr(err, "strerror", None) or str(err) or f"no answer in {CONNECT_S:g} s"
+            why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) else why_lost(err)
             self.tell(f"connection {client.number} ({client.peer}): cannot reach {way.upstream}: {why}")
             self._drop(client.number, is_abort=True)
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from msgspec.structs import force_setattr
 
 from wiretool.batches.batch import Batch
+from wiretool.pipeline.flow_state import deserialize, serialize
 from wiretool.pipeline.flows import POOL_CONNECTIONS, POOLED_SEGMENTS, Flow, FlowBatch, Pool
-from wiretool.pipeline.freeze import Index, frozen, thawed
 from wiretool.pipeline.parts import Part, parts_of
 from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.places import Places
@@ -22,7 +22,7 @@ from wiretool.pipeline.tables import NOTHING_KEPT, FlowTables, Kept
 
 
 class Carried(NamedTuple):
-    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `freeze`).
+    """What is open of a flow: the turn of the last of its packets, and all else as bytes (see `flow_state`).
 
     Of one that is ended only packets come that were sent again, if any.
     """
@@ -97,6 +97,8 @@ class CarryReader:
         #: The flow that is read, and what tables know of it.
         self._flow: Flow | None = None
         self._kept = NOTHING_KEPT
+        #: Bytes of the state that it was loaded from: what it holds of unfinished frames is among them.
+        self._state_bytes = 0
 
     def read(
         self, rows: Iterable[pa.RecordBatch], carried: Mapping[bytes, Carried], leave: Callable[[Carried], None]
@@ -124,7 +126,7 @@ class CarryReader:
         """What remains of flows of which nothing more comes."""
         for each in carried:
             flow, kept = self._thawed(each)
-            self._tables.take(kept, self._pool.take(flow, list(flow.end())))
+            self._tables.take(kept, self._pool.take(flow, list(flow.end()), len(each.state)))
             if self._pool.is_full:
                 yield from self._pooled()
         yield from self._pooled()
@@ -132,6 +134,7 @@ class CarryReader:
     # -- parts of flows ------------------------------------------------------------------------------------------------
 
     def _go_on_with(self, key: bytes, carried: Carried | None) -> None:
+        self._state_bytes = 0 if carried is None else len(carried.state)
         if carried is None:
             self._flow, self._kept = Flow(key, notes=self._notes, **self._options), NOTHING_KEPT
         else:
@@ -142,7 +145,7 @@ class CarryReader:
         flow = self._flow
         assert flow is not None, "a flow begins with its first part"
         told = [*flow.read(part.rows, payloads), *flow.let_go()]
-        base = self._pool.take(flow, told, int(part.rows.lengths.sum()))
+        base = self._pool.take(flow, told, int(part.rows.lengths.sum()) + self._state_bytes)
         self._pool.waiting.append(_Waiting(flow, int(part.rows.turns[-1]), base))
         self._tables.take(self._kept, base)
         self._flow = None
@@ -170,10 +173,9 @@ class CarryReader:
 
     def _left(self, flow: Flow, turn_ns: int, base: int = 0) -> Carried:
         """What is open of a flow, of which all is written."""
-        state = flow, self._tables.give({each.connection.id for each in flow.over}, base)
-        indices: Mapping[str, Index] = {"numbers": flow.dissector.numbers, "places": flow.places}
-        return Carried(flow.key, turn_ns, flow.is_ended, frozen(state, indices, {"notes": self._notes}))
+        kept = self._tables.give({each.connection.id for each in flow.over}, base)
+        state = serialize(flow, kept, (flow.dissector.numbers, flow.places))
+        return Carried(flow.key, turn_ns, flow.is_ended, state)
 
     def _thawed(self, carried: Carried) -> tuple[Flow, Kept]:
-        flow, kept = thawed(carried.state, {"notes": self._notes})
-        return flow, kept
+        return deserialize(carried.state, {"notes": self._notes})

@@ -5,9 +5,8 @@ captures are split, in which order they are read, or by whom.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from hashlib import blake2b
 from itertools import chain, compress, pairwise
 from pathlib import Path
@@ -104,6 +103,10 @@ class Pool:
         self._bytes += size
         return base
 
+    def note_opened(self, connection: Connection, account: ConnectionAccount) -> None:
+        """Note a connection of a flow that waits here."""
+        self.over.append(Over(connection, account))
+
     def told(self) -> FlowBatch:
         """All of it."""
         batch = Batch(1, self._count, self._runs, self._records)
@@ -131,7 +134,11 @@ class Flow:
         self.once = Once()
         self.ledger = Ledger()
         self.over: list[Over] = []
-        self.dissector = BulkDissector(ledger=self.ledger, **_options_of(key, self.over), **options)
+        self.dissector = BulkDissector(ledger=self.ledger, **_options_of(key, self.note_opened), **options)
+
+    def note_opened(self, connection: Connection, account: ConnectionAccount) -> None:
+        """Note a connection that is watched from now on."""
+        self.over.append(Over(connection, account))
 
     @property
     def is_ended(self) -> bool:
@@ -198,7 +205,7 @@ class FlowReader:
     def _read_whole(self, part: Part, payloads: Payloads) -> None:
         """A small flow, which waits in the pool for others."""
         pool, rows = self._pool, _taken_once(part.rows, Once())
-        options = {**_options_of(part.flow, pool.over), **self._options}
+        options = {**_options_of(part.flow, pool.note_opened), **self._options}
         tables = tables_of(part.flow, rows, pool.places, payloads)
         size = int(rows.lengths.sum())
         if rows.size < FEW_SEGMENTS:
@@ -224,14 +231,9 @@ def _taken_once(rows: Rows, once: Once) -> Rows:
     return rows if first is None else rows.only(first)
 
 
-def _options_of(flow: bytes, over: list[Over]) -> dict[str, Any]:
-    """What the reader of a flow is told beside the options: it adds each connection that it watches to `over`."""
-    recent = RecentRuns(COMPARED_BYTES_MAX)
-    return {"name": Namer(flow), "opened": partial(_note_over, over), "recent": recent}
-
-
-def _note_over(over: list[Over], connection: Connection, account: ConnectionAccount) -> None:
-    over.append(Over(connection, account))
+def _options_of(flow: bytes, note_opened: Callable[[Connection, ConnectionAccount], None]) -> dict[str, Any]:
+    """What the reader of a flow is told beside the options; it notes each connection that it watches."""
+    return {"name": Namer(flow), "opened": note_opened, "recent": RecentRuns(COMPARED_BYTES_MAX)}
 
 
 class Namer:

@@ -3,13 +3,18 @@
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 
+from wiretool import limits
 from wiretool.capture.files import check_to_seek, opened
+from wiretool.capture.fragments import Fragments
 from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.packet_counts import PacketCounts
+from wiretool.capture.segments import segments_of
 from wiretool.capture.source import open_source
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.layout import MANIFEST, Input
@@ -159,15 +164,32 @@ def unpacked(capture: Capture, copy: Path) -> Capture:
 
 
 def unpack(path: Path, copy: Path) -> str:
-    """Write what is packed into a file; what is wrong with it, as in an index, "" for nothing."""
+    """Write what is packed into a file; return what is wrong with it, as in an index, "" for nothing.
+
+    A file that unpacks to more than `limits` allow is damaged there: what is before is in the copy.
+    """
     with ExitStack() as stack:
         name, stream = opened(path, stack)
+        left = most = max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * os.fstat(stream.fileno()).st_size)
         source = open_source(name, stream)
         stack.enter_context(refused(copy))
         out = stack.enter_context(copy.open("wb"))
         try:
             for chunk in source.rest():
-                out.write(chunk)
+                out.write(chunk[:left])
+                left -= len(chunk)
+                if left < 0:
+                    return f"byte {most}: it unpacks to more than {most} bytes, and is read up to there"
         except CaptureError as err:
             return f"byte {err.offset}: {err.why}"
     return ""
+
+
+def packet_counts(paths: Sequence[Path]) -> PacketCounts:
+    """Count the packets of captures by kind, as far as they can be read again."""
+    counts, fragments = PacketCounts(), Fragments()
+    for path in paths:
+        with suppress(CaptureError):
+            for packets in read_packet_tables([path]):
+                segments_of(packets, fragments, counts)
+    return counts

@@ -22,6 +22,7 @@ import pyarrow as pa
 from wiretool import __version__
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import over
+from wiretool.pipeline.private import paths_outside
 from wiretool.sinks.arrow import events, exchanges, frames
 from wiretool.sinks.arrow.files import part_of, reason, refused
 
@@ -240,13 +241,20 @@ def read_head(root: Path) -> Head:
         ) from err
     try:
         head = msgspec.json.decode(data, type=Head)
-    except msgspec.DecodeError as err:
+    except (msgspec.DecodeError, RecursionError) as err:
         raise CaptureError(str(path), f"is no manifest of ours: {err}; make the tables again", offset=0) from err
     if head.format not in (FORMAT, FORMAT_SEALED):
         raise CaptureError(
             str(path), f"has the format {head.format}, this is for {FORMAT} and {FORMAT_SEALED}", offset=0
         )
+    _check_paths(root, path, head.tables)
     return head
+
+
+def _check_paths(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]]) -> None:
+    """CaptureError where a manifest names a file outside its folder, by its path or through a link."""
+    for wrong in paths_outside(root, (file.path for file in chain.from_iterable(tables.values()))):
+        raise CaptureError(str(manifest), f"names a file outside {root}: {wrong!a}; make the tables again", offset=0)
 
 
 def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
@@ -261,8 +269,9 @@ def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
                 f"{path} cannot be read, and {MANIFEST} has a part there: {reason(err)}; "
                 "copy tables with what is hidden in them, or make them again"
             ) from err
-        except msgspec.DecodeError as err:
+        except (msgspec.DecodeError, RecursionError) as err:
             raise _no_part(path, f"is damaged: {err}") from err
+        _check_paths(root, path, sealed.tables)
         if sealed.stream != head.stream:
             raise _no_part(path, f"is of the stream {sealed.stream}, not of {head.stream}")
         if not fits(inputs, sealed.places, sealed.inputs):

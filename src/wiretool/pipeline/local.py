@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from wiretool.bulk.apart import apart, may_run_apart
 from wiretool.capture.index import read_range
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.pipeline.inputs import Capture, captures_in, indexed, unpacked
 from wiretool.pipeline.job import Job, Step
 from wiretool.pipeline.layout import Manifest, write_manifest
@@ -32,42 +33,45 @@ def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], Non
     process is that reads packets.
     """
     files = captures_in(job.captures, tell)
-    with staged(job.root, files) as staging:
+    with staged(job.root, files, tell) as staging:
         work = staging / ".work"
         work.mkdir()
         captures = [
             unpacked(capture, work / f"unpacked-{place}")
             for place, capture in enumerate(indexed(files, job.captures, tell))
         ]
-        packets = sum(capture.index.packets for capture in captures)
+        packets, counts = sum(capture.index.packets for capture in captures), PacketCounts()
         with Shuffle(work, job.splits or max(1, -(-packets // PART_PACKETS))) as shuffle:
-            for step in _deal(captures, shuffle, packets):
+            for step in _deal(captures, shuffle, packets, counts):
                 watch(step)
+            if counts.tcp and (summary := counts.summarize()):
+                tell(summary)
             manifest = _read_all(job, captures, shuffle, staging, tell, watch)
         shutil.rmtree(work)
         write_manifest(staging, manifest)
     return manifest
 
 
-def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int) -> Iterator[Step]:
-    """Deal out all rows; they are read in a process of its own, as that costs about as much."""
+def _deal(captures: Sequence[Capture], shuffle: Shuffle, packets: int, counts: PacketCounts) -> Iterator[Step]:
+    """Deal out all rows, counting packets; they are read in a process of its own, as that costs about as much."""
     make = partial(_rows, captures)
     is_apart = packets >= APART_PACKETS_MIN and may_run_apart()
     with closing(apart(make, advice=_ADVICE) if is_apart else make()) as items:
-        for rows, done in items:
+        for rows, done, kinds in items:
             shuffle.add(rows)
+            counts.add(kinds)
             yield Step("reading packets", done, packets)
 
 
-def _rows(captures: Sequence[Capture]) -> Generator[tuple[pa.RecordBatch, int]]:
-    """The segment rows of captures, some at a time, and how many packets were read by then."""
+def _rows(captures: Sequence[Capture]) -> Generator[tuple[pa.RecordBatch, int, PacketCounts]]:
+    """The segment rows of captures, some at a time, how many packets were read by then, and of what kinds."""
     before = done = 0
     for place, capture in enumerate(captures):
         for segments in read_range(capture.path, capture.index, 0, len(capture.index.joints)):
             rows = rows_of(segments, place)
             if rows.num_rows:
                 done = before + int(segments.table.numbers[-1])
-            yield rows, done
+            yield rows, done, segments.counts
         before += capture.index.packets
 
 

@@ -13,7 +13,7 @@ WINDOW_NS = 100_000_000
 
 
 @dataclass(slots=True)
-class _Seen:
+class Seen:
     """A packet, and the files that have a copy of it."""
 
     turn_ns: int
@@ -30,7 +30,7 @@ class Once:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, list[_Seen]] = {}
+        self._seen: dict[int, list[Seen]] = {}
         #: Rows that came last, as long as all are of one file and nothing has to be looked up.
         self._tail: tuple[Integers, ...] = ()
         self._files: set[int] = set()
@@ -67,7 +67,7 @@ class Once:
             if file not in seen.files and turn_ns - seen.turn_ns <= WINDOW_NS and length <= seen.length:
                 seen.files.add(file)
                 return False
-        same.append(_Seen(turn_ns, length, {file}))
+        same.append(Seen(turn_ns, length, {file}))
         return True
 
     def _forget(self, before_ns: int) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wiretool.codec.json_text import json_text
+from wiretool.codec.jsonform import CLOSE
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
 from wiretool.pipeline.views import Tables, check_text, endings, line_of, named_in, names_of, opened, quoted, told_apart
@@ -100,7 +101,7 @@ def _near(missing: str, tables: Tables) -> str:
         schema, _, own = name.rpartition(".")
         written = name if not schema or schema.isidentifier() else f"{quoted(schema)}.{own}"
         known |= {own.lower(): written, name.lower(): written}
-    close = get_close_matches(missing.lower(), known, n=1)
+    close = get_close_matches(missing.lower(), known, n=1, cutoff=CLOSE)
     return f" (did you mean {known[close[0]]}?)" if close else ""
 
 

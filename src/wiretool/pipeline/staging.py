@@ -3,7 +3,7 @@
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -18,16 +18,20 @@ STAGING = ".wiretool-staging"
 NEW, OLD = "new", "old"
 
 
+def _tell_nobody(text: str) -> None:
+    """For runs that nobody watches."""
+
+
 @contextmanager
-def staged(root: Path, inputs: Sequence[Path]) -> Iterator[Path]:
+def staged(root: Path, inputs: Sequence[Path], tell: Callable[[str], None] = _tell_nobody) -> Iterator[Path]:
     """A new folder that takes the place of `root` when the block ends well, and is removed otherwise.
 
     Where `root` is a link, the folder that it leads to is meant. UsageError where it holds anything but the tables of
-    an earlier run, or cannot be made.
+    an earlier run, or cannot be made. What is removed that a killed run has left is told.
     """
     place = Path(os.path.realpath(root))
     with refused(root):
-        _clear_up(place)
+        _clear_up(place, tell)
     check_root(root, inputs)
     with refused(root):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -62,11 +66,12 @@ def _beginning(place: Path) -> str:
     return f".{place.name}{STAGING}-"
 
 
-def _clear_up(place: Path) -> None:
+def _clear_up(place: Path, tell: Callable[[str], None]) -> None:
     """Take away what runs have left that were killed; tables that one was just replacing get their place again."""
     for left in sorted(place.parent.iterdir()) if place.parent.is_dir() else ():
         if left.name.startswith(_beginning(place)) and not left.is_symlink() and is_left(left):
             _clear(left, place)
+            tell(f"{left} removed: a run that was killed had left it")
 
 
 def _clear(staging: Path, place: Path) -> None:

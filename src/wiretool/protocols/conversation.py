@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError, ProtocolViolation
+from wiretool.protocols.encoder import ConnectionEncoder
 from wiretool.protocols.exchanges import Exchanges
 
 #: What may be wrong inside a frame whose extent is known: its bytes, or its time and sender.
@@ -111,3 +112,13 @@ class Protocol:
     begins: Callable[[Side, bytes], bool] | None = None
     #: What of its messages is asked, and what answers and how.
     exchanges: Exchanges = field(default_factory=Exchanges, hash=False)  # it holds dicts
+    #: Whether the first bytes of a client are of another service, though their carrier is that of this protocol.
+    disowns: Callable[[bytes], bool] | None = None
+    #: The messages one of which a connection begins with; empty where any may be the first.
+    first_messages: frozenset[str] = frozenset()
+    #: The kind of encoder for whole connections, where a frame depends on messages before or after it.
+    encoder: type[ConnectionEncoder] = ConnectionEncoder
+
+    def open_encoder(self) -> ConnectionEncoder:
+        """Return an encoder for the messages of a new connection."""
+        return self.encoder(self.encode, self.from_json)

@@ -68,6 +68,8 @@ def recognise(
     foreign = describe_foreign(chunks)
     if foreign in UNMISTAKABLE:
         return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}" if expected else foreign)
+    if expected and foreign == HTTP and not (expected := _without_disowning(expected, chunks)):
+        return Verdict(None, why=f"{foreign} of another service")
     bytes_max = limits.RECOGNISE_BYTES_MAX if expected else limits.RECOGNISE_UNEXPECTED_BYTES_MAX
     full = final or sum(len(chunk.data) for chunk in chunks) > bytes_max
     choices = expected or every
@@ -84,6 +86,12 @@ def recognise(
     if expected and best is not None:
         return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
     return Verdict(None, why=foreign or "nothing of a protocol known here")
+
+
+def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> Sequence[Protocol]:
+    """Return the protocols that do not disown what the client says; the server's bytes alone do not tell."""
+    said = b"".join(chunk.data for chunk in chunks if chunk.side == "client")
+    return [protocol for protocol in expected if protocol.disowns is None or not protocol.disowns(said)]
 
 
 def _unexpected(
@@ -178,17 +186,18 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
 
 #: What shows itself in its first bytes; nothing of ours begins so.
 UNMISTAKABLE = ("TLS", "SSH")
+HTTP = "HTTP"
 #: How foreign streams begin, and what they are.
 _FOREIGN = (
     (b"\x16\x03", "TLS"),
     (b"PRI * HTTP/2.0", "HTTP/2 without a call of Pravega's controller"),
-    (b"GET ", "HTTP"),
-    (b"POST ", "HTTP"),
-    (b"PUT ", "HTTP"),
-    (b"HEAD ", "HTTP"),
-    (b"OPTIONS ", "HTTP"),
-    (b"DELETE ", "HTTP"),
-    (b"HTTP/1.", "HTTP"),
+    (b"GET ", HTTP),
+    (b"POST ", HTTP),
+    (b"PUT ", HTTP),
+    (b"HEAD ", HTTP),
+    (b"OPTIONS ", HTTP),
+    (b"DELETE ", HTTP),
+    (b"HTTP/1.", HTTP),
     (b"SSH-", "SSH"),
 )
 

@@ -13,6 +13,12 @@ class Chorus(Caller):
         self._at = 0
         self._player_of: dict[int, Caller] = {}
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The steps that are done, and all of them."""
+        every = [player.progress for players in self._rounds for player in players]
+        return sum(done for done, _ in every), sum(total for _, total in every)
+
     def start(self, now_ns: int) -> list[Act]:
         return self._begin(now_ns)
 

@@ -99,7 +99,7 @@ def expectations_from(text: str, protocols: Sequence[Protocol], *, name: str = "
     """What the TOML text accepts; `name` is the file's. UsageError for a key, message or field that there is not."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as err:
+    except (tomllib.TOMLDecodeError, RecursionError) as err:
         raise UsageError(f"{name}: {err}") from err
     for key in table:
         if key != "accept":

@@ -1,17 +1,31 @@
 """A live reply held against the recorded one, field by field."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from wiretool.codec.message import Issued, Position
 from wiretool.faults.places import with_value
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Steps, Verdict, is_noise
+from wiretool.replay.manners.manner import ABSENT as ABSENT
+from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Verdict, is_noise
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.values import Values
+from wiretool.replay.values import Values, form_conflict
 
-#: Stands for what is not there.
-ABSENT = "(absent)"
+VARIES = "declared to vary from run to run"
+
+
+@dataclass(slots=True)
+class _Expected:
+    """The recorded reply as it should be now, and what is known of its values."""
+
+    form: Any
+    #: Recorded values that stand for others now, and why.
+    mapped: list[tuple[Difference, str]] = field(default_factory=list)
+    #: Where anything may stand.
+    varying: list[Steps] = field(default_factory=list)
+    #: Values that no server may make up here, and why.
+    refused: list[tuple[Difference, str]] = field(default_factory=list)
 
 
 def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, live: Record, at: int) -> None:
@@ -24,16 +38,31 @@ def judge(manner: Manner, values: Values, outcome: Outcome, recorded: Record, li
         return
     if recorded.raw == live.raw and recorded.fields == live.fields is not None and not manner.roles(recorded):
         return  # true is equal to 1 in Python; not so their bytes
-    expected, is_mapped, noise = _expected(manner, values, recorded, live, outcome.request)
+    expected = _expected(manner, values, recorded, live, outcome.request)
     _learn_told(manner, values, recorded, live, outcome.request)
-    if is_mapped:
-        outcome.note(Verdict.MAPPED)
-    for each in differences(expected, manner.form(live)):
+    for difference, why in expected.mapped:
+        outcome.account(Verdict.MAPPED, why, difference._replace(at=at))
+    for difference, why in expected.refused:
+        _judge_difference(manner, outcome, difference._replace(at=at), recorded, live, why)
+    for each in differences(expected.form, manner.form(live)):
         difference = each._replace(at=at)
-        if any(_begins(difference.steps, steps) for steps in noise):
-            outcome.note(Verdict.NOISE)
+        if any(_begins(difference.steps, steps) for steps in expected.varying):
+            outcome.account(Verdict.NOISE, VARIES, difference)
         else:
             _judge_difference(manner, outcome, difference, recorded, live)
+
+
+def note_breach(manner: Manner, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
+    """Note the rule that a live message breaks, whatever was recorded; `recorded` is its counterpart, if any."""
+    breach = manner.breach(live, recorded)
+    if breach is not None:
+        outcome.note(Verdict.DIFFERENT, breach.why, [breach.difference])
+
+
+def note_unfound_breach(manner: Manner, outcome: Outcome, live: Record, recorded: Record | None = None) -> None:
+    """Note it where nothing else was found in the exchange: one fault is told once."""
+    if not outcome.verdict.is_finding:
+        note_breach(manner, outcome, live, recorded)
 
 
 def judge_number(manner: Manner, outcome: Outcome, why: str = "") -> None:
@@ -59,39 +88,69 @@ def judge_extra(manner: Manner, outcome: Outcome) -> None:
             _note(outcome, excuse, Difference((), ABSENT, live.message, at), Verdict.EXTRA)
 
 
-def _judge_difference(manner: Manner, outcome: Outcome, difference: Difference, recorded: Record, live: Record) -> None:
+def _judge_difference(
+    manner: Manner, outcome: Outcome, difference: Difference, recorded: Record, live: Record, why: str = ""
+) -> None:
     excuse = manner.excuse(difference, recorded, live, outcome.request)
-    _note(outcome, excuse, difference, Verdict.DIFFERENT)
+    _note(outcome, excuse, difference, Verdict.DIFFERENT, why)
 
 
 def _note(outcome: Outcome, excuse: Excuse | None, difference: Difference, verdict: Verdict, why: str = "") -> None:
-    """A difference, with its verdict where there is no excuse for it."""
+    """Record a difference, with its verdict unless a rule explains it.
+
+    A rule says that a difference is allowed, not that two runs were seen to vary: it never makes noise.
+    """
     if excuse is None:
         outcome.note(verdict, why, [difference])
     else:
-        outcome.note(excuse.verdict, excuse.why)
+        outcome.account(max(excuse.verdict, Verdict.EXPLAINED), excuse.why, difference)
 
 
-def _expected(
-    manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None
-) -> tuple[Any, bool, list[Steps]]:
-    """The recorded reply as it should be now, whether that is another, and where anything may stand."""
+def _expected(manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None) -> _Expected:
+    """Return the recorded reply as it should be now; what the server makes up in the live one is learned."""
     form = manner.form(recorded)
     told = {place.steps: place.value for place in manner.places(live, manner.form(live), request)}
-    made: Any = form
-    noise: list[Steps] = []
+    found = _Expected(form)
     for place in manner.places(recorded, form, request):
         role = place.role
         if is_noise(role):
-            noise.append(place.steps)
+            found.varying.append(place.steps)
         elif isinstance(role, Issued | Position):
-            is_known = not place.is_made and values.knows(role, place.within, place.value)
-            if place.steps in told and not is_known:
-                values.learn(role, place.within, place.value, told[place.steps])
-            now = values.live_of(role, place.within, place.value)
-            if now != place.value:
-                made = with_value(made, place.steps, now)
-    return made, made is not form, noise
+            _expect(found, manner, values, place, told.get(place.steps, ABSENT))
+    return found
+
+
+def _expect(found: _Expected, manner: Manner, values: Values, place: Place, live: Any) -> None:
+    """Put into the expected reply what a recorded value stands for now, and learn that from the live one."""
+    role = place.role
+    assert isinstance(role, Issued | Position)
+    is_new = place.is_made or not values.knows(role, place.within, place.value)
+    if is_new and live is not ABSENT:
+        if isinstance(role, Issued) and (why := _form_conflict(manner, role, place.value, live)):
+            # An impossible value teaches nothing: it stands as a difference, and what was recorded is expected on.
+            found.refused.append((Difference(place.steps, place.value, live), why))
+            found.form = with_value(found.form, place.steps, live)
+            return
+        if isinstance(role, Issued) and (why := values.reuse_conflict(role, place.within, place.value, live)):
+            found.refused.append((Difference(place.steps, place.value, live), why))
+        values.learn(role, place.within, place.value, live)
+    now = values.live_of(role, place.within, place.value)
+    if now != place.value:
+        found.form = with_value(found.form, place.steps, now)
+        if live in (now, ABSENT) and not any(each.steps == place.steps for each, _ in found.refused):
+            found.mapped.append((Difference(place.steps, place.value, now), _why_mapped(role)))
+
+
+def _form_conflict(manner: Manner, role: Issued, recorded: Any, live: Any) -> str:
+    """Return why a server cannot make up this value in place of the recorded one; empty if it can."""
+    return form_conflict(role, recorded, live, is_name=role == manner.name_role)
+
+
+def _why_mapped(role: Issued | Position) -> str:
+    """Return why a value may be another one now."""
+    if isinstance(role, Issued):
+        return f"{role.kind}: made up by the server"
+    return f"{role.kind} position: counted from where it begins on the server"
 
 
 def _learn_told(manner: Manner, values: Values, recorded: Record, live: Record, request: Record | None) -> None:

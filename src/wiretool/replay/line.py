@@ -10,7 +10,7 @@ from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
 from wiretool.records import Record
-from wiretool.replay.judge import judge, judge_extra, judge_missing
+from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach, note_unfound_breach
 from wiretool.replay.later import Later
 from wiretool.replay.manners.carrier import Said
 from wiretool.replay.manners.manner import Excuse, Manner, Verdict
@@ -20,7 +20,7 @@ from wiretool.replay.surplus import Surplus
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
 
-_UNHEARD = "nothing that the server said on the connection is in the recording"
+_UNHEARD = "nothing that the server sent on the connection is in the recording"
 _STOPPED = "the run was stopped before it came"
 _UNSAID = "not all that the client had said before is said again"
 _NO_ANSWER = "no answer in time"
@@ -146,9 +146,10 @@ class Line:
 
     def _note_asked(self, record: Record, data: bytes, now_ns: int) -> None:
         """Read what was said as the server does, to know it by its number."""
-        for live in self._watch.feed("client", data, now_ns):
+        for live in self._read_own(data, now_ns):
             if live.kind == "frame":
                 self._asked[live.n] = record
+                self.manner.pair(record, live)
 
     def talk(self, messages: Sequence[Message], now_ns: int) -> None:
         """Say messages of our own, whose replies are heard and not judged. EncodeError where one cannot be said."""
@@ -176,7 +177,14 @@ class Line:
     def _send(self, data: bytes, now_ns: int) -> list[Record]:
         self._later.catch_up()
         self._out(data)
-        return self._watch.feed("client", data, now_ns)
+        return self._read_own(data, now_ns)
+
+    def _read_own(self, data: bytes, now_ns: int) -> list[Record]:
+        """Read what the client sends; the records that it completes."""
+        records = self._watch.feed("client", data, now_ns)
+        for record in records:
+            self.manner.follow(record)
+        return records
 
     # -- what is heard -------------------------------------------------------------------------------------------------
 
@@ -187,6 +195,7 @@ class Line:
         records = self._watch.feed("server", data, now_ns)
         self._weigh(len(data), records)
         for record in records:
+            self.manner.follow(record)
             if record.side == "server" and record.kind == "frame":
                 self._hear(record)
                 if reflex := self.manner.reflex(record, self._rng):
@@ -212,7 +221,6 @@ class Line:
             self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
 
     def _hear(self, live: Record) -> None:
-        self.manner.hear(live)
         if self._carrier is not None and self.manner.is_carriage(live):
             return
         if live.reply_to in self._talking:
@@ -232,6 +240,8 @@ class Line:
             recorded = outcome.recorded[at]
             self._settled.add(recorded.n)
             self._later.late(partial(judge, self.manner, self._values, outcome, recorded, live, at))
+            if self.manner.breach(live, recorded) is not None:
+                self._later.late(partial(note_unfound_breach, self.manner, outcome, live, recorded))
         for settled in self.manner.settles(live, self._open):
             earlier = self._outcomes[settled]
             if all(each.message == live.message for each in earlier.recorded):  # a refusal is not told by an ack
@@ -244,11 +254,13 @@ class Line:
         number = self.manner.match(live, self._unheard, self._values, self.dialogue)
         if number is None:
             self._extra.append(Outcome(self.dialogue, None, [], [live]))
+            note_breach(self.manner, self._extra[-1], live)
             return
         recorded, outcome = self._unheard.pop(number), self._unasked[number]
         outcome.live.append(live)
         self._settled.add(number)
         judge(self.manner, self._values, outcome, recorded, live, 0)
+        note_breach(self.manner, outcome, live, recorded)
 
     def _stumble(self, live: Record) -> None:
         """What the server said is not right; that counts unless the recorded server erred in the same way."""
@@ -280,10 +292,10 @@ class Line:
         if self.is_cut:
             return
         outcome = Outcome(self.dialogue, None)
-        excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
-        excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, _UNHEARD)
-        excuse = excuse if self.unsaid_from == inf else Excuse(Verdict.UNKNOWN, _UNSAID)
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
+        excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
+        excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, f"{why}; {_UNHEARD}")
+        excuse = excuse if self.unsaid_from == inf else Excuse(Verdict.UNKNOWN, f"{why}; {_UNSAID}")
         outcome.note(excuse.verdict if excuse else Verdict.DIFFERENT, excuse.why if excuse else why)
         self._ends.append(outcome)
 
@@ -294,9 +306,19 @@ class Line:
         for outcome in found:
             if self.dialogue.is_heard:
                 self._judge_number(outcome)
-            elif outcome.live:
+            else:
                 outcome.note(Verdict.UNKNOWN, _UNHEARD)
+        if self.is_parted and self._open and not (self.dialogue.is_heard or self._ends or self.is_stopped):
+            self._note_unanswered()
         return without_double(found) + self._ends
+
+    def _note_unanswered(self) -> None:
+        """Report that the server closed the connection early, which the recording can neither confirm nor deny."""
+        many = len(self._open)
+        outcome = Outcome(self.dialogue, None)
+        requests = f"{many:,} request{'s' * (many != 1)}"
+        outcome.note(Verdict.UNKNOWN, f"{self.why_over}: {requests} unanswered; {_UNHEARD}")
+        self._ends.append(outcome)
 
     def _judge_number(self, outcome: Outcome) -> None:
         lacks = len(outcome.live) < len(outcome.recorded) and not outcome.is_covered

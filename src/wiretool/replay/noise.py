@@ -1,4 +1,8 @@
-"""Two replays of one recording: what differs between their answers is another in each run, and no finding."""
+"""Noise between two replays of one recording: the values that both runs were seen to vary.
+
+Only a value can be learned. That a reply came in one of the runs and not in the other, that another message came in its
+place or that the connection ended is a finding: a server that breaks in one of two runs has not shown what varies.
+"""
 
 from collections.abc import Iterable
 
@@ -7,45 +11,60 @@ from wiretool.replay.grid import key_of
 from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 
-LEARNT = "another in each of two runs"
+LEARNT = "varied between the two runs"
+ONCE = "in the first of the two runs only"
 
 
 def without_noise(first: Iterable[Outcome], second: Iterable[Outcome]) -> list[Outcome]:
-    """The outcomes of the second run, with what was otherwise in the first one taken for noise."""
+    """Return the outcomes of the second run without values that varied, and what only the first did wrong."""
     before = {key_of(outcome): outcome for outcome in first}
     found = list(second)
     for outcome in found:
-        other = before.get(key_of(outcome))
-        if other is not None and outcome.verdict.is_finding:
-            _excuse(outcome, other)
-    return found
+        other = before.pop(key_of(outcome), None)
+        if other is None:
+            continue
+        if outcome.verdict.is_finding:
+            _accept_varying(outcome, other)
+        if not outcome.verdict.is_finding and _has_message_finding(other):
+            outcome.note(other.verdict, ONCE, [each for each in other.differences if not each.steps])
+    return found + [_once(outcome) for outcome in before.values() if _has_message_finding(outcome)]
 
 
-def _excuse(outcome: Outcome, other: Outcome) -> None:
-    """Take for noise what was not so in the other run."""
-    if outcome.verdict is not Verdict.DIFFERENT:
-        if outcome.verdict is not other.verdict:
-            outcome.verdict = Verdict.NOISE
-            outcome.reasons.append(LEARNT)
-        return
+def _has_message_finding(outcome: Outcome) -> bool:
+    """Return whether more than values of fields is wrong: a message, or the end of a connection."""
+    is_about_values = outcome.differences and all(each.steps for each in outcome.differences)
+    return outcome.verdict.is_finding and not is_about_values
+
+
+def _once(outcome: Outcome) -> Outcome:
+    outcome.note(outcome.verdict, ONCE)
+    return outcome
+
+
+def _accept_varying(outcome: Outcome, other: Outcome) -> None:
+    """Turn values into noise that were not the same in the other run."""
     seen = {(difference.steps, repr(difference.live)) for difference in other.differences}
     places = {steps for steps, _ in seen}
-    kept = [each for each in outcome.differences if not _is_noise(each, seen, places, outcome, other)]
-    if len(kept) < len(outcome.differences):
-        outcome.reasons.append(LEARNT)
-        outcome.differences = kept
-        outcome.verdict = Verdict.DIFFERENT if kept else Verdict.NOISE
+    varying = [each for each in outcome.differences if _varied(each, seen, places, outcome, other)]
+    if not varying:
+        return
+    outcome.differences = [each for each in outcome.differences if each not in varying]
+    outcome.reasons.append(LEARNT)
+    if not outcome.differences and outcome.verdict is Verdict.DIFFERENT:
+        outcome.verdict = max([Verdict.NOISE, *(each.verdict for each in outcome.accounted)])
+    for each in varying:
+        outcome.account(Verdict.NOISE, LEARNT, each)
 
 
-def _is_noise(
+def _varied(
     difference: Difference,
     seen: set[tuple[Steps, str]],
     places: set[Steps],
     outcome: Outcome,
     other: Outcome,
 ) -> bool:
-    """Whether the other run had something else in that place: the recorded value, or a third."""
-    if (difference.steps, repr(difference.live)) in seen:
+    """Return whether the other run had something else in that place: the recorded value, or a third."""
+    if not difference.steps or (difference.steps, repr(difference.live)) in seen:
         return False
     return difference.steps in places or _messages(other.live) == _messages(outcome.live)
 

@@ -2,10 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.sessions.dialogues import Dialogue
+
+
+class Accounted(NamedTuple):
+    """A difference that is not a finding, and why."""
+
+    difference: Difference
+    verdict: Verdict
+    why: str
 
 
 @dataclass(eq=False, slots=True)
@@ -18,7 +27,9 @@ class Outcome:
     recorded: Sequence[Record] = ()
     live: list[Record] = field(default_factory=list)
     verdict: Verdict = Verdict.SAME
+    #: Those that are findings; and those that are accounted for.
     differences: list[Difference] = field(default_factory=list)
+    accounted: list[Accounted] = field(default_factory=list)
     #: Each reason once.
     reasons: list[str] = field(default_factory=list)
     #: A reply to a later request settled this one as well: in the recording, and now.
@@ -27,9 +38,19 @@ class Outcome:
     #: The recorded connection that this one stands for, where it is of the other side only.
     counterpart: Dialogue | None = None
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether the live side could be held against what was recorded."""
+        return self.verdict is not Verdict.UNKNOWN
+
     def note(self, verdict: Verdict, why: str = "", differences: Sequence[Difference] = ()) -> None:
         """Something more was seen of it."""
         self.verdict = max(self.verdict, verdict)
         self.differences += differences
         if why and why not in self.reasons:
             self.reasons.append(why)
+
+    def account(self, verdict: Verdict, why: str, difference: Difference) -> None:
+        """Record a difference that is not a finding: one that a rule explains also gives the outcome its reason."""
+        self.note(verdict, why if verdict in (Verdict.EXPLAINED, Verdict.UNKNOWN) else "")
+        self.accounted.append(Accounted(difference, verdict, why))

@@ -88,11 +88,16 @@ class Player(Caller):
         """Whether anything was said, or at least dialled."""
         return bool(self._lines)
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self._at, len(self._steps)
+
     # -- what happens --------------------------------------------------------------------------------------------------
 
     def start(self, now_ns: int) -> list[Act]:
         """Begin, by preparing the server if that is wished for."""
         for name, manner in self._manners.items():
+            manner.anchor(self.values)
             if self._prepare is not None and self._prepare.of(name):
                 for server, talk in manner.preparations(self._prepare, self.values):
                     number = self._dial(Dialogue(-1, "", server, name), manner, now_ns)
@@ -120,14 +125,14 @@ class Player(Caller):
         """The server has sent its last byte."""
         if self.is_over or self._is_stopped:
             return []
-        self._lines[connection].part("the server ended the connection")
+        self._lines[connection].part("the server closed the connection")
         return self._go_on(now_ns)
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
         """The connection is gone, or never came to be."""
         if self.is_over or self._is_stopped:
             return []
-        self._lines[connection].part(why or "the server ended the connection")
+        self._lines[connection].part(why or "the server closed the connection")
         return self._go_on(now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:

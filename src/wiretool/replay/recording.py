@@ -24,7 +24,7 @@ def recording_of(
 ) -> Recording:
     """What the packets recorded; options as in `dissect.read_from`.
 
-    Where the capture is damaged it is what is in front of that, and `notes` is told; CaptureError if that is nothing.
+    Of a damaged capture it is what comes before the damage, which it names; CaptureError if that is nothing.
     """
     recording = Recording()
 
@@ -42,9 +42,7 @@ def recording_of(
     except CaptureError as err:
         if not recording.events:
             raise
-        recording.is_cut = True
-        if notes is not None:
-            notes(f"{err}; what is in front of that is read")
+        recording.is_cut, recording.damage = True, err
     recording.events = _in_order(recording.events)
     return recording
 

@@ -1,6 +1,6 @@
 """A recording as a script: what is done, in what order, and what is waited for in between."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -59,6 +59,10 @@ class Part(NamedTuple):
 Step = Open | Say | Hear | Await | Leave | Part
 
 
+#: How long a request must have been sent before another one for their order to be known, and how long a server may
+#: need to take it.
+ALONE_NS = 1_000_000
+TAKEN_NS = 50_000_000
 #: Why something is left out that could be said.
 NOT_ASKED = "not asked for"
 
@@ -115,7 +119,40 @@ def script_of(
     for name in {dialogue.protocol for dialogue in spoken}:
         script.unfinished |= manners[name].unfinished(recording)
         _put_off(script.steps, manners[name].delays(recording))
+    script.steps = list(_in_recorded_order(script.steps))
     return script
+
+
+def _in_recorded_order(steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield the steps, with a wait before each request that a server took after one of another connection.
+
+    That is known where both were on their way at once, the earlier was answered first, and had some time alone. It has
+    as long now to be answered: no replay takes longer by all of these waits together than was recorded.
+    """
+    replies: dict[int, Record] = {}
+    for step in steps:
+        if isinstance(step, Hear) and step.record.reply_to is not None:
+            replies.setdefault(step.record.reply_to, step.record)
+    heard: set[int] = set()
+    latest: list[Say] = []  # of the two connections on which something was sent last
+    for step in steps:
+        if isinstance(step, Hear):
+            heard.add(step.record.n)
+        elif isinstance(step, Say):
+            other = next((each for each in latest if each.dialogue is not step.dialogue), None)
+            if other is not None and (wait := _wait_between(other, step, replies, heard)) is not None:
+                yield wait
+            latest = [step, *(each for each in latest if each.dialogue is not step.dialogue)][:2]
+        yield step
+
+
+def _wait_between(earlier: Say, later: Say, replies: Mapping[int, Record], heard: Collection[int]) -> Await | None:
+    """Return the wait for the answer to an earlier request; None where the recorded server had no such order."""
+    reply, other = replies.get(earlier.record.n), replies.get(later.record.n)
+    span_ns = later.time_ns - earlier.time_ns
+    if reply is None or other is None or reply.n in heard or reply.n > other.n or span_ns < ALONE_NS:
+        return None
+    return Await(later.time_ns, earlier.dialogue, reply, min(span_ns, TAKEN_NS))
 
 
 def _is_idle(dialogue: Dialogue, is_wanted: Callable[[Record], bool]) -> bool:

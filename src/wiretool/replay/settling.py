@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Iterable
 
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import Accounted, Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot
+from wiretool.where.names import spelt
 
 #: How the end of a connection is named, in place of a message.
 END = Spot("end", ())
@@ -24,13 +25,16 @@ def settle(outcomes: Iterable[Outcome], settles: Settles, verdict: Verdict) -> N
 def _settle(outcome: Outcome, settles: Settles, verdict: Verdict) -> None:
     known = outcome.differences or _end_of(outcome)
     whys = [settles(outcome, difference) for difference in known]
-    left = [difference for difference, why in zip(known, whys, strict=True) if why is None]
+    judged = list(zip(known, whys, strict=True))
+    left = [difference for difference, why in judged if why is None]
     if len(left) == len(whys):
         return
     outcome.differences = left
-    if not left:
-        outcome.reasons.clear()  # those of the finding
-    outcome.verdict = max([verdict, *map(verdict_of, left)])
+    before = list(outcome.accounted)
+    outcome.accounted += [Accounted(difference, verdict, why) for difference, why in judged if why is not None]
+    if not left:  # the reasons of the finding go with it
+        outcome.reasons[:] = dict.fromkeys(each.why for each in before if each.why and each.verdict > verdict)
+    outcome.verdict = max([verdict, *(each.verdict for each in before), *map(verdict_of, left)])
     for why in whys:
         if why and why not in outcome.reasons:
             outcome.reasons.append(why)
@@ -55,9 +59,9 @@ def ignore(outcomes: Iterable[Outcome], spots: Collection[Spot]) -> None:
 
     def ignores(outcome: Outcome, difference: Difference) -> str | None:
         message = message_of(outcome, difference)
-        is_ignored = any(
-            spot.holds(outcome, difference) or (not spot.steps and spot.message == message) for spot in spots
-        )
-        return "" if is_ignored else None
+        for spot in spots:
+            if spot.holds(outcome, difference) or (not spot.steps and spot.message == message):
+                return f"ignored: {spelt((spot.message, *spot.steps))}"
+        return None
 
     settle(outcomes, ignores, Verdict.NOISE)

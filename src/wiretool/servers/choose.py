@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
 from wiretool.servers.mock import Mock
 from wiretool.servers.options import MockOptions, check_options
@@ -11,7 +12,7 @@ def mock_for(protocol: str, options: MockOptions) -> Mock:
     """A new mock server of a protocol. UsageError for a protocol without one, or options that are not its."""
     make = MAKERS.get(protocol)
     if make is None:
-        raise UsageError(f"no server for {protocol!r}: there is one for {', '.join(MAKERS)}")
+        raise UsageError(f"no server for {protocol!r}{nearest(protocol, MAKERS)}: there is one for {', '.join(MAKERS)}")
     check_options(protocol, options)
     return make(options)
 
@@ -27,6 +28,8 @@ def _pravega(options: MockOptions) -> Mock:
         auth=options.auth,
         advertise=options.advertise,
         has_admin=options.has_admin,
+        has_leases=options.leases,
+        is_paced=options.is_paced,
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 BELONG = {
     "wire_version": ("pravega",),
     "has_admin": ("pravega",),
+    "leases": ("pravega",),
     "advertise": ("pravega",),
     "like_real": ("pravega", "sbp", "sbp-0.1", "offramp"),
     "auth": ("pravega", "offramp"),
@@ -29,7 +30,7 @@ BELONG = {
     "followers": ("sbp",),
     "schema": ("sbp-0.1",),
 }
-SPELLED = {"roads": "road", "has_admin": "admin"}
+SPELLED = {"roads": "road", "has_admin": "admin", "leases": "no-leases"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ class MockOptions:
     has_admin: bool = False
     #: Pravega: the host and, if not 0, the port that getURI gives; None for where the store's door is.
     advertise: tuple[str, int] | None = None
+    #: Pravega: whether transactions whose lease is over are aborted.
+    leases: bool = True
+    #: Pravega: whether aborts and first reads take time, for clients that know a real server.
+    is_paced: bool = False
     #: User and password that clients must give; None lets everybody in.
     auth: tuple[str, str] | None = None
     #: Offramp: the roads there are; None for any. Messages put on them at the start, and made per second and road.

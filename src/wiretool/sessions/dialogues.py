@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from wiretool.codec.message import Side
+from wiretool.errors import CaptureError
 from wiretool.records import Record
 
 How = Literal["fin", "rst"]
@@ -67,8 +69,9 @@ class Recording:
 
     dialogues: list[Dialogue] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    #: The capture is damaged: what came behind that is not here.
+    #: The capture is damaged: what came after that is not here. And what is wrong with it.
     is_cut: bool = False
+    damage: CaptureError | None = None
 
     def of(self, protocol: str) -> list[Dialogue]:
         """The connections on which a protocol is spoken."""
@@ -99,7 +102,7 @@ class Recording:
         """What happened in that time, both ends included; what began earlier begins in the middle."""
         cut: dict[Dialogue, Dialogue] = {}
         is_at_end = not self.events or self.events[-1].time_ns <= last_ns
-        found = Recording(is_cut=self.is_cut and is_at_end)
+        found = Recording(is_cut=self.is_cut and is_at_end, damage=self.damage if is_at_end else None)
         begun = {event.dialogue: event.time_ns for event in self.events if isinstance(event, Opened)}
         for event in self.events:
             if isinstance(event, Opened) or not first_ns <= event.time_ns <= last_ns:
@@ -145,3 +148,14 @@ def pushed(records: Iterable[Record]) -> list[Record]:
     return [
         record for record in records if record.kind == "frame" and record.side == "server" and record.reply_to is None
     ]
+
+
+def in_turn(dialogues: Iterable[Dialogue]) -> list[Record]:
+    """Return the records of several connections by time; those of one side of a connection stay in their order."""
+    placed: list[tuple[int, Record]] = []
+    for dialogue in dialogues:
+        latest: dict[Side, int] = {}
+        for record in dialogue.records:
+            latest[record.side] = max(record.time_ns, latest.get(record.side, record.time_ns))
+            placed.append((latest[record.side], record))
+    return [record for _, record in sorted(placed, key=itemgetter(0))]

@@ -1,15 +1,24 @@
 """A session written as JSON lines, and the bytes that its messages make."""
 
+import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError, UsageError
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.registry import protocol_named
 
 SIDES: tuple[Side, Side] = ("client", "server")
+#: What only a record of decode has: where the bytes of its message were captured.
+RECORD_MARK = "packets"
+#: Records of a connection among which one shows whether the first bytes of the connection were captured.
+LOOKAHEAD_RECORDS_MAX = 16
 
 
 class Sent(NamedTuple):
@@ -20,6 +29,13 @@ class Sent(NamedTuple):
     time_ns: int | None
     port: int
     data: bytes
+    #: `ip:port` of both ends, empty where the line does not say.
+    client: str = ""
+    server: str = ""
+    #: Whether the connection was open before its first frame was captured.
+    is_midstream: bool = False
+    #: Bytes of this side that are missing here, instead of a frame.
+    missing: int = 0
 
 
 def read_script(
@@ -32,49 +48,170 @@ def read_script(
     """The frames of messages, one JSON object a line: `{"message": ..., "fields": {...}}` or a record of decode.
 
     What a line does not say, `protocol` and `side` do; who sends is else who may. Records that are no frames are
-    passed to `skipped`. EncodeError with the number of the line that makes no message.
+    passed to `skipped`, gaps of a known length apart. EncodeError with the number of the line that makes no message.
     """
+    script = _Script(protocol, side)
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             said = _object(line)
             kind = said.get("kind", "frame")
-            if kind != "frame":
+            if kind == "gap" and "length" in said and "side" in said:
+                yield from script.skip(said)
+            elif kind != "frame":
+                script.note(said)
                 skipped(number, str(kind))
-                continue
-            yield _sent(said, protocol, side)
+            else:
+                yield from script.send(said)
         except (EncodeError, UsageError) as err:
             raise EncodeError(f"line {number}: {err}") from err
+    yield from script.end()
 
 
 def _object(line: str) -> Mapping[str, Any]:
     try:
-        said = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as err:
+        said = _parse(line)
+    except (ValueError, RecursionError) as err:
         raise EncodeError(f"no JSON: {err}") from err
     if not isinstance(said, dict):
         raise EncodeError('wants an object, {"message": ..., "fields": {...}}')
     return said
 
 
-def _sent(said: Mapping[str, Any], protocol: str, side: Side | None) -> Sent:
-    speaks = protocol_named(_text(said, "protocol") or protocol or _missing("protocol"))
-    name = _text(said, "message") or _missing("message")
-    sender = _side(said, side)
-    fields = said.get("fields", {})
-    if not isinstance(fields, dict):
-        raise EncodeError(f"fields wants an object, not {fields!r}")
-    message = speaks.from_json(name, sender or "client", fields)
-    if sender is None:
-        sender = "server" if type(message).declaration.sender == "server" else "client"
-    return Sent(
-        connection=_whole(said, "connection") or 0,
-        side=sender,
-        time_ns=_whole(said, "time_ns"),
-        port=speaks.ports[0],
-        data=speaks.encode(message, sender),
-    )
+def _parse(line: str) -> Any:
+    """Parse JSON. msgspec refuses lone surrogates, which texts from the wire may have: json takes them."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeEncodeError) as err:
+        if "\\ud" not in line.lower():
+            raise
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise err from None
+
+
+@dataclass(slots=True)
+class _Connection:
+    """What is remembered of one connection: its encoder, and frames that wait for a pending one before them."""
+
+    protocol: Protocol
+    encoder: ConnectionEncoder
+    #: None while that is not known.
+    is_midstream: bool | None
+    waiting: deque[tuple[Sent, PendingFrame]] = field(default_factory=deque)
+
+    def note(self, name: str) -> None:
+        """Note the name of the next message: a connection whose first bytes were captured begins with certain ones."""
+        if name in self.protocol.first_messages:
+            self.is_midstream = False
+        elif self.is_midstream is None and len(self.waiting) >= LOOKAHEAD_RECORDS_MAX:
+            self.is_midstream = True
+
+    def settled(self) -> Iterator[Sent]:
+        """Yield the frames up to the first one that is pending."""
+        while self.waiting and self.is_midstream is not None:
+            sent, frame = self.waiting[0]
+            if frame.data is None:
+                return
+            self.waiting.popleft()
+            yield sent._replace(data=frame.data, is_midstream=self.is_midstream)
+
+    def end(self) -> Iterator[Sent]:
+        """Yield all that is left."""
+        self.encoder.end()
+        if self.is_midstream is None:
+            self.is_midstream = self._breaks_rules()
+        yield from self.settled()
+
+    def _breaks_rules(self) -> bool:
+        """Whether something would be wrong with the frames that wait if they were the first of their connection."""
+        conversation = self.protocol.open(True)
+        return any(
+            conversation.read(sent.side, frame.data, 0, len(frame.data), n).defects
+            for n, (sent, frame) in enumerate(self.waiting, 1)
+            if frame.data
+        )
+
+
+class _Script:
+    """The connections of a script; `protocol` and `side` hold for lines that name none."""
+
+    def __init__(self, protocol: str, side: Side | None) -> None:
+        self._protocol = protocol
+        self._side = side
+        self._connections: dict[int, _Connection] = {}
+
+    def send(self, said: Mapping[str, Any]) -> Iterator[Sent]:
+        """Yield the frames that are settled by this line."""
+        protocol = protocol_named(_text(said, "protocol") or self._protocol or _missing("protocol"))
+        name = _text(said, "message") or _missing("message")
+        fields = said.get("fields", {})
+        if not isinstance(fields, dict):
+            raise EncodeError(f"fields wants an object, not {fields!r}")
+        number = _whole(said, "connection") or 0
+        connection = self._connection(number, protocol, is_record=RECORD_MARK in said)
+        connection.note(name)
+        sender = _side(said, self._side) or _sender(protocol, name, fields)
+        message = SentMessage(name, sender, fields, _whole(said, "n"), _whole(said, "reply_to"))
+        sent = Sent(
+            connection=number,
+            side=sender,
+            time_ns=_whole(said, "time_ns"),
+            port=protocol.ports[0],
+            data=b"",
+            client=_text(said, "client"),
+            server=_text(said, "server"),
+        )
+        connection.waiting.append((sent, connection.encoder.encode(message)))
+        yield from connection.settled()
+
+    def note(self, said: Mapping[str, Any]) -> None:
+        """Note a problem: where the first bytes of a connection are unknown, its first frames may say anything."""
+        connection = self._connections.get(_whole(said, "connection") or 0)
+        if connection is not None and connection.is_midstream is None and said["kind"] == "problem":
+            connection.is_midstream = False
+
+    def skip(self, said: Mapping[str, Any]) -> Iterator[Sent]:
+        """Yield the bytes that are missing, in their turn."""
+        number, name = _whole(said, "connection") or 0, _text(said, "protocol") or self._protocol
+        if not name:
+            return
+        protocol = protocol_named(name)
+        connection = self._connection(number, protocol, is_record=True)
+        sent = Sent(
+            connection=number,
+            side=_side(said, self._side) or "client",
+            time_ns=_whole(said, "time_ns"),
+            port=protocol.ports[0],
+            data=b"",
+            client=_text(said, "client"),
+            server=_text(said, "server"),
+            missing=_whole(said, "length") or 0,
+        )
+        connection.waiting.append((sent, PendingFrame(b"")))
+        yield from connection.settled()
+
+    def end(self) -> Iterator[Sent]:
+        """Yield the frames that are still pending."""
+        for connection in self._connections.values():
+            yield from connection.end()
+
+    def _connection(self, number: int, protocol: Protocol, *, is_record: bool) -> _Connection:
+        """Return what is known of a connection; what is written by hand is taken for a whole one."""
+        known = self._connections.get(number)
+        if known is None:
+            is_midstream = None if is_record and protocol.first_messages else False
+            known = self._connections[number] = _Connection(protocol, protocol.open_encoder(), is_midstream)
+        elif known.protocol is not protocol:
+            known.protocol, known.encoder = protocol, protocol.open_encoder()
+        return known
+
+
+def _sender(protocol: Protocol, name: str, fields: Mapping[str, Any]) -> Side:
+    """Return who may send a message; the client where both may."""
+    return "server" if type(protocol.from_json(name, "client", fields)).declaration.sender == "server" else "client"
 
 
 def _side(said: Mapping[str, Any], default: Side | None) -> Side | None:

@@ -36,6 +36,10 @@ NAMES = (
 )
 
 
+#: How a cell begins that spreadsheets take for a formula; tabs and line ends are escaped before.
+FORMULA_BEGINS = ("=", "+", "-", "@")
+
+
 class CsvText:
     """Writes records as lines of CSV, with `columns` only those; the line end is not part of one."""
 
@@ -79,11 +83,16 @@ class CsvSink(Sink):
         self._output.write(self._text.of(record) + "\n")
 
 
+def without_formula(text: str) -> str:
+    """Return text that spreadsheets do not run as a formula, with a quote in front where they would."""
+    return "'" + text if text.startswith(FORMULA_BEGINS) else text
+
+
 def _cell(value: Any) -> Any:
     if value is None:
         return ""
     if isinstance(value, str):
-        return printable(value)
+        return without_formula(printable(value))
     if isinstance(value, bool | dict | list | tuple):
         return json_text(value)
     return value

@@ -21,7 +21,7 @@ def write_frames(frames: Iterable[Sent], output: Output, form: str = "") -> None
         return
     for frame in frames:
         if form == "hex":
-            output.write(frame.data.hex() + "\n")
+            output.write(frame.data.hex() + "\n" if frame.data else "")
         else:
             output.write_bytes(frame.data)
 
@@ -30,6 +30,5 @@ def _write_pcap(frames: Iterable[Sent], output: Output) -> None:
     conversations = Conversations()
     output.write_bytes(FILE_HEADER)
     for frame in frames:
-        packets = conversations.send(frame.connection, frame.side, frame.port, frame.data, frame.time_ns)
-        output.write_bytes(b"".join(packets))
+        output.write_bytes(b"".join(conversations.write(frame)))
     output.write_bytes(b"".join(conversations.end()))

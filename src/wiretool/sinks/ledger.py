@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from textwrap import indent
 
@@ -23,7 +22,7 @@ def kept(
     try:
         yield
     finally:
-        if tell is not None and book.connections:
+        if tell is not None and (book.connections or book.packets.tcp):
             tell(totals(book))
         if output is not None:
             with output:
@@ -33,7 +32,7 @@ def kept(
 
 def pieces_of(book: Ledger) -> Iterator[str]:
     """The ledger as it is written, `as_json` in pieces of a connection each: there may be very many."""
-    head, tail = json.dumps({"total": asdict(book.total), "connections": []}, indent=2).split("[]")
+    head, tail = json.dumps({**book.head_as_json(), "connections": []}, indent=2).split("[]")
     yield head + "["
     between = "\n"
     for row in book.rows_as_json():

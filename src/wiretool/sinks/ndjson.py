@@ -146,9 +146,12 @@ class NdjsonSink(Sink):
         self._lines.append(line)
         self._size += len(line)
         if len(self._lines) >= self._lines_max or self._size >= WAITING_CHARACTERS_MAX:
-            self.end()
+            self.flush()
 
     def end(self) -> None:
+        self.flush()
+
+    def flush(self) -> None:
         if self._lines:
             self._put("\n".join(self._lines) + "\n")
             self._lines.clear()

@@ -10,7 +10,7 @@ from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wiretool.errors import UsageError
+from wiretool.errors import OutputError, UsageError
 
 #: Characters that are gathered before they are written.
 CHUNK = 64 * 1024
@@ -71,7 +71,7 @@ class Output:
             raise
         except OSError as err:
             self._forget()
-            raise UsageError(f"cannot write {self.name}: {err.strerror}") from err
+            raise OutputError(f"cannot write {self.name}: {err.strerror}") from err
 
     def _forget(self) -> None:
         """Let what could not be written go nowhere: else closing the file would try again at the end."""

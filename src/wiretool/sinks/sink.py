@@ -30,5 +30,8 @@ class Sink(ABC):
     def skip(self, record: Record) -> None:  # noqa: B027  (most forms need not know)
         """Take note of a record that is not shown."""
 
+    def flush(self) -> None:  # noqa: B027  (most forms keep nothing back)
+        """Write all records that were kept back to be written together."""
+
     def end(self) -> None:  # noqa: B027
         """Write what stands behind the records."""

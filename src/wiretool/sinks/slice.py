@@ -10,8 +10,9 @@ import numpy as np
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.fragments import Fragment, Fragments
-from wiretool.capture.layers import PacketCounts, segment_of
+from wiretool.capture.layers import segment_of
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams

@@ -99,6 +99,7 @@ class Tally:
 
     def _all_read(self) -> None:
         self.shown.connections[:] = self.reading.connections
+        self.shown.packets = self.reading.packets
 
     def _account(self, of: Record | FrameRun) -> Account:
         """The account of a connection, by anything that is of it."""

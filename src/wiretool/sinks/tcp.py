@@ -25,6 +25,7 @@ class Flow:
 
     ends: dict[Side, End]
     segment_bytes_max: int
+    is_closed: bool = False
 
     @classmethod
     def between(cls, client: tuple[bytes, int], server: tuple[bytes, int], segment_bytes_max: int) -> "Flow":
@@ -42,6 +43,18 @@ class Flow:
         """What `side` sends."""
         for at in range(0, len(data), self.segment_bytes_max):
             yield self._packet(side, PSH | ACK, data[at : at + self.segment_bytes_max])
+
+    def skip(self, side: Side, size: int) -> None:
+        """Leave out so many bytes of a side."""
+        self.ends[side].seq += size
+
+    def close(self) -> Iterator[bytes]:
+        """FINs of both sides, and the last acknowledgement; nothing where it is closed."""
+        if not self.is_closed:
+            self.is_closed = True
+            yield self.finish("client")
+            yield self.finish("server")
+            yield self.acknowledge("client")
 
     def finish(self, side: Side) -> bytes:
         """`side` has sent its last byte."""

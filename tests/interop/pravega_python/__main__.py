@@ -10,13 +10,14 @@ import sys
 
 import pravega_client  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-from tests.interop.pravega_python import bytestreams, events, readers, streams, transactions
+from tests.interop.pravega_python import bytestreams, events, readers, streams, tails, transactions
 
 SCENARIOS = {
     **bytestreams.SCENARIOS,
     **events.SCENARIOS,
     **readers.SCENARIOS,
     **streams.SCENARIOS,
+    **tails.SCENARIOS,
     **transactions.SCENARIOS,
 }
 

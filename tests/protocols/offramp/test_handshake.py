@@ -23,6 +23,7 @@ USERS = {"bob": ("pw:x", {"admin"}), "eve": ("y", set[str]())}
         (PATH + "?x=1&defaultOffset=LATEST", ("r", "s", "LATEST", ())),
         (PATH + "?grants=PII&grants=PUBLIC&grants=PII", ("r", "s", None, ("PII", "PUBLIC"))),
         (PATH + "?grants=PII,PUBLIC", ("r", "s", None, ("PII", "PUBLIC"))),
+        (PATH + "?%64efaultOffset=EARLIES%54&grants=%50II%2CPUBLIC", ("r", "s", "EARLIEST", ("PII", "PUBLIC"))),
         ("/offramp/v2/roads/%72%2Fx/streams/a%20b/messages", ("r/x", "a b", None, ())),
         (PATH + "/", None),
         ("/x" + PATH, None),
@@ -63,7 +64,9 @@ def status(target: str = PATH, *, method: str = "GET", **changes: str | None) ->
         ("?grants", None, 400),
         ("?grants=pii", None, 400),
         ("?defaultOffset=latest", None, 400),
-        ("?defaultOffset=EARLIES%54", None, 400),
+        ("?defaultOffset=EARLIES%54", None, 101),
+        ("?defaultOffset=%45arliest", None, 400),
+        ("?default%4Fffset=now", None, 400),
         ("?defaultOffset=LATEST&defaultOffset=LATEST", None, 400),
     ],
 )

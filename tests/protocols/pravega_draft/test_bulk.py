@@ -51,6 +51,7 @@ class Speaker:
             self.greet,
             self.fail,
             self.set_up,
+            self.rush,
             self.cut,
         ]
 
@@ -118,6 +119,18 @@ class Speaker:
         writer = self.appender()
         asked = SetupAppend(connection_id=writer, segment="seg")
         return [("client", asked), ("server", ack_level(self.offsets.get(writer, 0), writer))]
+
+    def rush(self) -> list[Saying]:
+        """An appender that does not wait for the answer to its SetupAppend, and may begin at the wrong offset."""
+        (asked, answered), at = self.set_up(), self.offsets[ID]
+        off = self.luck.choice([0, 0, 5])
+        block: list[Saying] = [
+            ("client", begin(at + off, 8)),
+            ("client", Event(data=b"")),
+            ("client", end(at + off + 8, 8)),
+        ]
+        self.offsets[ID] = at + off + 8
+        return [asked, *block, answered]
 
     def cut(self) -> list[Saying]:
         """A block whose last event is cut by its end."""

@@ -64,6 +64,23 @@ def test_a_block() -> None:
     assert not any(each.defects for each in talk.readings)
 
 
+@pytest.mark.parametrize("level", [0, 100])
+@pytest.mark.parametrize("off", [0, 5, -1])
+def test_a_first_block_that_was_sent_before_the_answer_begins_where_that_says(level: int, off: int) -> None:
+    """S14: with a new appender, whose level is 0, as with one that goes on."""
+    at = level + off
+    talk = Talk(("client", SETUP), ("client", begin(at, 13)), ("client", HELLO), ("client", end(at + 13, 13)))
+    assert kinds(talk.server(ack_level(level))) == (["bad-connection-offset"] if off else [])
+    talk.client(begin(at + 13, 13), HELLO, end(at + 26, 13))
+    assert not any(each.defects for at, each in enumerate(talk.readings) if at != 4)
+
+
+def test_behind_a_hole_nobody_knows_which_block_was_the_first() -> None:
+    talk = Talk(("client", SETUP), ("client", begin(5, 13)), ("client", HELLO), ("client", end(18, 13)))
+    talk.conversation.hole("client")
+    assert kinds(talk.server(ack_level(0))) == []
+
+
 def test_padding_and_pieces_headers_are_not_stored() -> None:
     first, last = pieces(HELLO, 4)
     between = 13 + (8 + 3) + (8 + 1 + 4) + (8 + 1 + 9)

@@ -165,7 +165,9 @@ def test_a_foreign_partition_can_be_refused() -> None:
     assert [answer["success"] for answer in client.take()] == [False, True]
 
 
-@pytest.mark.parametrize(("query", "first"), [("?defaultOffset=EARLIEST", 0), ("", 4)])
+@pytest.mark.parametrize(
+    ("query", "first"), [("?defaultOffset=EARLIEST", 0), ("?defaultOffset=EARLIES%54", 0), ("", 4)]
+)
 def test_a_commit_beyond_the_end_is_as_good_as_none(query: str, first: int) -> None:
     net = served(4)
     client = opened(net)

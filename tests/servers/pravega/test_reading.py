@@ -231,3 +231,71 @@ def test_a_slow_reader_costs_little(cluster: Cluster) -> None:
     sizes = sizes_of(replies)
     assert len(sizes) == 100
     assert sum(sizes) <= limits.MOCK_REPLY_BYTES_MAX + 2 * MIB
+
+
+# -- the first reply at the tail ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def grouping() -> Cluster:
+    """A mock that takes time as `wiretool serve` has it, with a writer."""
+    cluster = Cluster(PravegaMock(is_paced=True))
+    writer = cluster.client()
+    writer.create(SEGMENT)
+    writer.set_up()
+    return cluster
+
+
+def test_a_waiting_read_gets_what_is_written_back_to_back(grouping: Cluster) -> None:
+    reader = grouping.client()
+    reader.say(read(0, 100))
+    writer_of(grouping).write(1, b"one")
+    grouping.wait(0.01)
+    writer_of(grouping).write(2, b"two")
+    assert reader.hear() == []
+    grouping.wait(0.1)
+    assert reader.hear() == [got(b"onetwo", 0, at_tail=True)]
+
+
+def test_a_read_behind_a_fresh_append_gets_the_next_one_too(grouping: Cluster) -> None:
+    reader = grouping.client()
+    writer_of(grouping).write(1, b"one")
+    assert reader.say(read(0, 100)) == []
+    grouping.wait(0.01)
+    writer_of(grouping).write(2, b"two")
+    grouping.wait(0.1)
+    assert reader.hear() == [got(b"onetwo", 0, at_tail=True)]
+
+
+def test_only_the_first_reply_waits(grouping: Cluster) -> None:
+    reader = grouping.client()
+    reader.say(read(0, 100))
+    writer_of(grouping).write(1, b"one")
+    grouping.wait(0.1)
+    reader.say(read(3, 100))
+    writer_of(grouping).write(2, b"two")
+    assert reader.say()[-1] == got(b"two", 3, at_tail=True)
+
+
+def test_what_was_written_before_is_read_at_once(grouping: Cluster) -> None:
+    writer_of(grouping).write(1, b"one")
+    grouping.wait(1)
+    assert grouping.client().say(read(0, 100)) == [got(b"one", 0, at_tail=True)]
+
+
+def test_the_end_of_a_segment_is_not_waited_for(grouping: Cluster) -> None:
+    reader = grouping.client()
+    reader.say(read(0, 100))
+    writer_of(grouping).write(1, b"one")
+    writer_of(grouping).say(SealSegment(request_id=7, segment=SEGMENT))
+    assert reader.hear() == [got(b"one", 0, at_tail=True)]
+    grouping.wait(1)
+    assert reader.hear() == []
+
+
+def test_a_reader_that_goes_while_it_waits_leaves_nothing(grouping: Cluster) -> None:
+    reader = grouping.client()
+    reader.say(read(0, 100))
+    writer_of(grouping).write(1, b"one")
+    reader.drop()
+    assert grouping.mock.wake_ns is None

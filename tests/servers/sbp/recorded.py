@@ -259,15 +259,12 @@ def _end_differs(theirs: Side, ours: Side) -> bool:
 
 
 def recordings_of(config: pytest.Config, schema: str, known: Sequence[str]) -> list[Any]:
-    """The captures of a schema as parameters; those of a known name that are nowhere are skipped, and say so."""
+    """Return the captures of a schema as parameters; one of a known name that is missing is an error."""
     paths = captures_of(config, schema)
-    found = {name_of(path) for path in paths}
-    params = [pytest.param(path, id="/".join(path.parts[-3:])) for path in paths]
-    for name in known:
-        if name not in found:
-            absent = pytest.mark.skip(reason=f"the capture {name} is not here")
-            params.append(pytest.param(Path(name), marks=absent, id=name))
-    return params
+    missing = sorted(set(known) - {name_of(path) for path in paths})
+    if missing:
+        raise pytest.UsageError(f"captures are missing: {', '.join(missing)}")
+    return [pytest.param(path, id="/".join(path.parts[-3:])) for path in paths]
 
 
 def captures_of(config: pytest.Config, schema: str) -> list[Path]:

@@ -21,9 +21,6 @@ def test_the_order_of_pings_is_judged(theirs: tuple[int, ...], ours: tuple[int, 
     assert compare(LATEST, said(*theirs), said(*ours), lingers=True).pings == differs
 
 
-def test_a_capture_that_is_not_here_is_skipped_with_its_name(pytestconfig: pytest.Config) -> None:
-    *_, absent = recordings_of(pytestconfig, "L", ["rs_append", "no_such_capture"])
-    (mark,) = absent.marks
-    assert (absent.id, mark.name, mark.kwargs) == (
-        *("no_such_capture", "skip", {"reason": "the capture no_such_capture is not here"}),
-    )
+def test_a_missing_capture_ends_the_run_with_its_name(pytestconfig: pytest.Config) -> None:
+    with pytest.raises(pytest.UsageError, match=r"captures are missing: no_such_capture$"):
+        recordings_of(pytestconfig, "L", ["rs_append", "no_such_capture"])

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool.codec.json_text import json_text, quoted
-from wiretool.sinks.lines.strings import bytes_of, in_csv, in_json, in_terminal, joined
+from wiretool.sinks.csv import without_formula
+from wiretool.sinks.lines.strings import bytes_of, in_csv, in_json, in_terminal, joined, without_formulas
 from wiretool.sinks.printable import printable
 
 #: What is on the wire as text that columns have: ASCII, with all that JSON and CSV escape in it.
@@ -68,3 +69,8 @@ def test_the_bytes_of_a_slice_are_its_own() -> None:
     assert bytes_of(every.slice(1, 2)).tobytes() == b"c"
     assert bytes_of(every.slice(4)).tobytes() == b""
     assert bytes_of(strings([])).tobytes() == b""
+
+
+@given(st.lists(st.text("=+-@'a1,\" ", max_size=4), min_size=1))
+def test_formulas_are_marked_as_they_are_one_by_one(texts: list[str]) -> None:
+    assert without_formulas(strings(texts)).to_pylist() == [without_formula(text) for text in texts]

@@ -53,7 +53,7 @@ def _verdict(result: Result, paint: Colour) -> str:
     if result.valid:
         return paint.paint(_YELLOW if result.cut_short else _GREEN, f"VALID: {printable(valid_text(result))}") + "\n"
     why = result.reasons or ["no reason is given"]
-    lines = [paint.paint(_RED, "INVALID: the generator could not measure, do not quote these figures")]
+    lines = [paint.paint(_RED, "INVALID: do not quote these figures")]
     return "".join(f"{line}\n" for line in (*lines, *(f"  {printable(reason)}" for reason in why)))
 
 

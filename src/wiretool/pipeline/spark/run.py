@@ -42,7 +42,7 @@ def run_spark(
 ) -> Manifest:
     """Make the tables, as `run_local`; `master` is Spark's."""
     files = captures_in(job.captures, tell)
-    with staged(job.root, files) as staging:
+    with staged(job.root, files, tell) as staging:
         captures = list(indexed(files, job.captures, tell))
         watch(Step("starting Spark", 0, 1))
         with session(master) as spark:

@@ -1,6 +1,7 @@
 """One part of a batch: what its flows say now, and what is open of them then. It is what one task does."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from wiretool.errors import CaptureError
 from wiretool.pipeline.carry import Carried, CarryReader
 from wiretool.pipeline.flows import FlowBatch
 from wiretool.pipeline.part import Done, Files
+from wiretool.pipeline.stream.checkpoint import ANEW
 from wiretool.pipeline.stream.states import States, StateWriter
 from wiretool.pipeline.tables import FlowTables
 
@@ -95,11 +98,24 @@ def _written(
     sink = FlowTables(root, part, task.files.names, has_events=task.has_events)
     reader = CarryReader([Path(path) for path in task.files.paths], sink, note, **task.options)
     told = reader.read(rows, states, changes.leave)
-    for each in chain(told, _closed(reader, task.silence, states, changes)):
-        sink.write(each)
-        done.count(each.over)
-    done.tables = sink.close()
+    with _trusted(task, states):
+        for each in chain(told, _closed(reader, task.silence, states, changes)):
+            sink.write(each)
+            done.count(each.over)
+        done.tables = sink.close()
     return done
+
+
+@contextmanager
+def _trusted(task: Task, states: States) -> Iterator[None]:
+    """CaptureError where what goes on from states fails on a value in them: of the right type, and yet impossible."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as err:
+        if not states:
+            raise
+        why = f"what was open of flows does not fit what follows ({type(err).__name__}: {err}); {ANEW}"
+        raise CaptureError(task.folder, why, offset=0) from err
 
 
 def _closed(reader: CarryReader, silence: Silence, states: States, changes: _Changes) -> Iterator[FlowBatch]:

@@ -26,6 +26,8 @@ from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account
 from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File, changed, fits, put, write_whole
+from wiretool.pipeline.private import is_inside, is_name, make_private
+from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.following import Followed
 from wiretool.sinks.arrow.files import part_of, refused
 
@@ -141,7 +143,7 @@ class Checkpoint:
         if is_due or len(captures) - len(places) >= CAPTURES_MAX:
             path = self._base_path(commit.batch)
             with refused(path):
-                path.parent.mkdir(exist_ok=True)
+                make_private(path.parent)
             write_whole(path, msgspec.json.encode(commit.captures))
             self._captures, self._base, places, captures = list(commit.captures), commit.batch, [], []
         values = {name: getattr(commit, name) for name in Commit.__struct_fields__}
@@ -159,7 +161,21 @@ class Checkpoint:
             raise CaptureError(str(found[-1]), f"does not fit the captures before it; {ANEW}", offset=0)
         put(captures, noted.places, noted.captures)
         values = {name: getattr(noted, name) for name in Commit.__struct_fields__}
-        return Commit(**{**values, "captures": captures})
+        commit = Commit(**{**values, "captures": captures})
+        if wrong := next(_wrong_names(commit), None):
+            raise CaptureError(str(found[-1]), f"names a file outside its folder: {wrong!a}; {ANEW}", offset=0)
+        return commit
+
+
+def _wrong_names(commit: Commit) -> Iterator[str]:
+    """Names that lead out of the folders in which what they name is."""
+    names = [name for part in commit.states for name in part]
+    names += [each.copy for each in commit.captures if each.copy]
+    yield from (name for name in names if not is_name(name))
+    if commit.staging and not (is_name(commit.staging) and commit.staging.startswith(STAGING)):
+        yield commit.staging
+    for name, files in commit.tables.items():
+        yield from (each for each in (name, *(file.path for file in files)) if not is_inside(each) or "/" in name)
 
 
 def _remove(paths: "Iterator[Path] | Sequence[Path]") -> None:
@@ -176,14 +192,14 @@ def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
     """
     with refused(root):
         _check_folder(root)
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         held = take(root)
     if held is None:
         raise UsageError(f"{root} is the checkpoint of a stream that is running: stop that, or give another folder")
     try:
         with refused(root):
             for name in (COMMITS, STATES, COPIES):
-                (root / name).mkdir(exist_ok=True)
+                make_private(root / name)
         yield Checkpoint(root, _same(root / STREAM, stream, parts))
     finally:
         release(held)
@@ -245,7 +261,7 @@ def _decoded(path: Path, kind: type[Any]) -> Any:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as err:
         raise UsageError(f"cannot read {path}, without which it does not go on: {err.strerror}; {ANEW}") from err
-    except msgspec.DecodeError as err:
+    except (msgspec.DecodeError, RecursionError) as err:
         raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {err}; {ANEW}", offset=0) from err
 
 

@@ -1,7 +1,7 @@
 """The tables of a batch put where everybody sees them: in one step for the manifest, as often as it takes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -78,12 +78,13 @@ class Published:
         """The manifest with all that is sealed, which is read for it; errors as those of `read_manifest`."""
         return whole(self._root, self._head)
 
-    def clear(self, but: str) -> None:
-        """Remove what batches have left that were not done."""
+    def clear(self, but: str, tell: Callable[[str], None]) -> None:
+        """Remove what batches have left that were not done, and tell of it."""
         with refused(self._root):
             for path in self._root.iterdir():
                 if path.name.startswith(STAGING) and path.name != but:
                     remove_folder(path)
+                    tell(f"{path} removed: a run that was killed had left it")
 
     def has(self, commit: Commit) -> bool:
         """Whether a batch is in place."""

@@ -126,10 +126,10 @@ class _Run:
         last = checkpoint.last
         self._following = self._followed()
         self._published = Published(job.job, checkpoint.stream, job.engine)
-        self._published.clear(last.staging)
+        self._published.clear(last.staging, ears.tell)
         if last.batch >= 0:
             self._published.publish(last, self._following.inputs)
-            self._published.clear("")
+            self._published.clear("", ears.tell)
         self._published.check(last.batch + 1)
         checkpoint.clear()
         self._has_taps = last.has_taps

@@ -7,10 +7,11 @@ from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.offramp.connection import Connection
+from wiretool.protocols.offramp.connection_encoder import OfframpEncoder
 from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.exchanges import EXCHANGES
 from wiretool.protocols.offramp.handshake import completed
-from wiretool.protocols.offramp.http import begins_head
+from wiretool.protocols.offramp.http import begins_head, is_other_http
 from wiretool.protocols.offramp.messages import MESSAGES, message_named
 from wiretool.protocols.ports import PORTS
 
@@ -33,4 +34,7 @@ PROTOCOL = Protocol(
     from_json=_from_json,
     exchanges=EXCHANGES,
     begins=begins_head,
+    disowns=is_other_http,
+    first_messages=frozenset(("HandshakeRequest", "HandshakeResponse")),
+    encoder=OfframpEncoder,
 )

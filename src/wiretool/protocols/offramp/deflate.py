@@ -35,16 +35,17 @@ class Inflater:
         self._window = bytearray()
         self._known: list[bytes | DecodeError | None] = []
 
-    def __getstate__(self) -> dict[str, Any]:
-        """All of it as values: behind a message the inflater is at a byte's beginning, and knows what it made."""
-        window = bytes(self._window[-_WINDOW_BYTES:])
-        return {**vars(self), "_running": self._running is not None, "_window": window}
+    def split(self) -> tuple[bool, bool, bool, bytes, list[bytes | DecodeError | None]]:
+        """Return all of it as values: after a message the inflater is at the start of a byte, and knows its window."""
+        return self.resets, self._is_sure, self._running is not None, bytes(self._window[-_WINDOW_BYTES:]), self._known
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        window = bytearray(state["_window"])
-        self._window = window
-        self._running = zlib.decompressobj(_BITS, zdict=window) if state["_running"] else None
+    def restore(
+        self, resets: bool, is_sure: bool, is_running: bool, window: bytes, known: list[bytes | DecodeError | None]
+    ) -> None:
+        """Take over the values of another one."""
+        self.resets, self._is_sure, self._known = resets, is_sure, known
+        self._window = bytearray(window)
+        self._running = zlib.decompressobj(_BITS, zdict=self._window) if is_running else None
 
     def know(self, outcome: bytes | DecodeError | None) -> None:
         """The next message given to `inflate` was given to it before: what it gave, or raised, it gives again."""

@@ -29,7 +29,7 @@ class StreamPath(NamedTuple):
 
 
 def stream_path(target: str) -> StreamPath | None:
-    """The stream that a target names, or None where its path is another; the query is read as it stands, unescaped."""
+    """Return the stream that a target names, None where its path is another; names and values are percent-decoded."""
     path, _, query = target.partition("?")
     found = _PATH.fullmatch(path)
     if found is None:
@@ -38,7 +38,7 @@ def stream_path(target: str) -> StreamPath | None:
     grants: list[str] = []
     wrong: list[str] = []
     for parameter in query.split("&"):
-        name, equals, value = parameter.partition("=")
+        name, equals, value = (unquote(part) for part in parameter.partition("="))
         if name == "defaultOffset":
             offsets.append(value)
             if not equals or value not in DEFAULT_OFFSETS or len(offsets) > 1:

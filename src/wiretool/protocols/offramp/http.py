@@ -17,6 +17,8 @@ _LINE = re.compile(rb"[^\n]*\n?")
 _METHOD = re.compile(rb"[A-Z][!#$%&'*+.^_`|~0-9A-Za-z-]{0,19}(?: |\Z)")
 _REQUEST_LINE = re.compile(r"([A-Z][!#$%&'*+.^_`|~0-9A-Za-z-]{0,19}) ([^\s]+) (HTTP/1\.[01])", re.ASCII)
 _STATUS_LINE = re.compile(r"(HTTP/1\.[01]) ([1-9][0-9]{2})(?: ([^\r\n]*))?", re.ASCII)
+_HEAD_END = re.compile(rb"\n\r?\n")
+_OFFRAMP = re.compile(rb"/offramp/v2/|\nupgrade:[ \t]*websocket", re.IGNORECASE)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -95,6 +97,11 @@ def begins_head(side: Side, data: bytes) -> bool:
     except DecodeError:
         return False
     return True
+
+
+def is_other_http(said: bytes) -> bool:
+    """Whether a client has sent whole heads, none of which has a path of Offramp or asks for a WebSocket."""
+    return _HEAD_END.search(said) is not None and _OFFRAMP.search(said) is None
 
 
 def _check_first_line(side: Side, data: bytes, at: int, end: int) -> None:

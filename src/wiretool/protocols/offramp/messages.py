@@ -99,14 +99,14 @@ class RequestEvent(Message, frozen=True, kw_only=True):
 
 @message(type_id=2, name="CANCEL", sender="client", spec=f"{_SEED}, Cancel")
 class CancelEvent(Message, frozen=True, kw_only=True):
-    """Set what is still requested to zero; the connection stays open."""
+    """Reset the number of requested messages to zero; the connection stays open."""
 
     type: Annotated[str, JsonName("CANCEL")] = "CANCEL"
 
 
 @message(type_id=3, name="COMMIT", sender="client", spec=f"{_SEED}, Commit")
 class CommitEvent(Message, frozen=True, kw_only=True):
-    """Save, for each partition, the offset that is wanted next."""
+    """Save, for each partition, the next offset to read."""
 
     type: Annotated[str, JsonName("COMMIT")] = "COMMIT"
     correlationId: Annotated[str | None, JsonText(nullable=True), Doc("Comes back in the response.")] = None
@@ -182,7 +182,7 @@ class ErrorEvent(Message, frozen=True, kw_only=True):
 
 @message(type_id=12, name="HandshakeRequest", sender="client", spec=f"{_SEED}; RFC 6455 §4.1, RFC 9112 §3")
 class HandshakeRequest(Message, frozen=True, kw_only=True):
-    """An HTTP request. What is behind `body` is read out of the target, where that is the path of a stream."""
+    """An HTTP request. The fields after `body` come from the target, if it is the path of a stream."""
 
     method: Name = "GET"
     target: Name

@@ -38,4 +38,5 @@ PROTOCOL = Protocol(
     encode=encode,
     from_json=from_json,
     exchanges=EXCHANGES,
+    first_messages=frozenset(("Hello",)),
 )

@@ -38,7 +38,7 @@ class Unknown(Message, frozen=True, kw_only=True):
 
 @message(type_id=-127, spec="WireCommands.java Hello", sender="both", since=1)
 class Hello(Message, frozen=True, kw_only=True):
-    """Says which wire versions this side can speak. The first frame of both sides, though the server asks for none."""
+    """The wire versions that this side supports; the first frame of both sides, although servers do not require it."""
 
     high_version: Annotated[I32, Doc("the newest version known; it changes no encoding")]
     low_version: Annotated[I32, Doc("the oldest version that will do")]

@@ -208,7 +208,7 @@ class TruncateSegment(Message, frozen=True, kw_only=True):
 
 @message(type_id=39, spec="WireCommands.java SegmentTruncated", sender="server", since=2)
 class SegmentTruncated(Message, frozen=True, kw_only=True):
-    """The segment is truncated; to LocateOffset it says that the index segment is."""
+    """The segment is truncated; as a reply to LocateOffset, the index segment is."""
 
     request_id: RequestId
     segment: SegmentName

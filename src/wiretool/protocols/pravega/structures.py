@@ -258,7 +258,7 @@ class TableEntries(Message, frozen=True, kw_only=True):
 
 
 #: Where a page of a table ended.
-CONTINUATION = Issued("continuation token", "segment", besides=("",))
+CONTINUATION = Issued("continuation token", "segment", besides=("",), is_unique=False)
 
 
 class TableIteratorArgs(Message, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_controller.calls import CALLS, METHODS, declared_as
 from wiretool.protocols.pravega_controller.connection import Connection
+from wiretool.protocols.pravega_controller.connection_encoder import ControllerEncoder
 from wiretool.protocols.pravega_controller.encoding import encode
 from wiretool.protocols.pravega_controller.exchanges import EXCHANGES
 from wiretool.protocols.pravega_controller.frames import begins
@@ -38,4 +39,6 @@ PROTOCOL = Protocol(
     from_json=_from_json,
     exchanges=EXCHANGES,
     begins=begins,
+    first_messages=frozenset(("Preface", "Settings")),
+    encoder=ControllerEncoder,
 )

@@ -45,8 +45,12 @@ def encode(message: Message, side: Side) -> bytes:
 
 def data_frame(message: Message, stream_id: int, *, end_stream: bool) -> bytes:
     """The DATA frame with the message of a call on that stream."""
-    flags = frames.END_STREAM if end_stream else 0
-    return _checked(frames.DATA, flags, stream_id, write_body(message))
+    return data_frame_with(write_body(message), stream_id, end_stream=end_stream)
+
+
+def data_frame_with(body: bytes, stream_id: int, *, end_stream: bool) -> bytes:
+    """Return the DATA frame with those bytes on that stream."""
+    return _checked(frames.DATA, frames.END_STREAM if end_stream else 0, stream_id, body)
 
 
 def with_message(raw: bytes, message: Message) -> bytes:

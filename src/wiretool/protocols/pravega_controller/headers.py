@@ -10,7 +10,12 @@ from urllib.parse import unquote
 
 import msgspec
 from hpack import Decoder, Encoder
-from hpack.exceptions import HPACKDecodingError, OversizedHeaderListError
+from hpack.exceptions import (
+    HPACKDecodingError,
+    InvalidTableIndexError,
+    InvalidTableSizeError,
+    OversizedHeaderListError,
+)
 from hpack.table import HeaderTable
 
 from wiretool import limits
@@ -57,17 +62,52 @@ class HeaderReader:
         self._decoder.header_table = _Table(is_whole=False)
         self._decoder.max_allowed_table_size = limits.HTTP2_TABLE_BYTES_MAX
 
+    def split(self) -> tuple[bool, list[tuple[bytes, bytes]], int, bool, int]:
+        """Return all of it as values."""
+        decoder, table = self._decoder, self._decoder.header_table
+        assert isinstance(table, _Table)
+        return table.is_whole, list(table.dynamic_entries), table.maxsize, table.resized, decoder.max_allowed_table_size
+
+    def restore(
+        self,
+        is_whole: bool,
+        fields: list[tuple[bytes, bytes]],
+        table_bytes: int,
+        is_resized: bool,
+        table_bytes_max: int,
+    ) -> None:
+        """Take over the values of another one. ValueError where no reader has them."""
+        if not 0 <= table_bytes <= limits.HTTP2_TABLE_BYTES_MAX:
+            raise ValueError(f"a header table of {table_bytes} bytes")
+        HeaderReader.__init__(self, is_whole=is_whole)
+        table = self._decoder.header_table
+        table.maxsize = table_bytes
+        for name, value in reversed(fields):
+            table.add(*(_UNKNOWN if each == _UNKNOWN else each for each in (name, value)))
+        table.resized = is_resized
+        self.allow(table_bytes_max)
+
     def read(self, block: bytes) -> tuple[Pair, ...]:
         """The fields of a whole block; DecodeError where it is none, and then what was said before is unknown."""
         try:
             fields = self._decoder.decode(block, raw=True)
         except OversizedHeaderListError as err:
             self.forget()
-            raise OverLimit("headers_too_big", str(err), path="headers") from err
+            why = f"the header list has more than {limits.HTTP2_HEADERS_BYTES_MAX} bytes"
+            raise OverLimit("headers_too_big", why, path="headers") from err
         except HPACKDecodingError as err:
             self.forget()
-            raise DecodeError("bad_header_block", str(err), path="headers") from err
+            raise DecodeError("bad_header_block", _describe(err), path="headers") from err
         return tuple((_text(name), _text(value)) for name, value in fields)
+
+
+def _describe(err: HPACKDecodingError) -> str:
+    """Return what is wrong with a block. The texts of the library name places in memory, others in every run."""
+    if isinstance(err, InvalidTableIndexError):
+        return "refers to an entry that the table of headers does not have"
+    if isinstance(err, InvalidTableSizeError):
+        return "sets a table size that its peer did not allow"
+    return "the bytes are not a header block; expected HPACK (RFC 7541)"
 
 
 def _text(raw: str | bytes) -> str | None:

@@ -171,7 +171,7 @@ class Data(Message, frozen=True, kw_only=True):
 
 @message(type_id=1, sender="both", spec=_RFC + "6.2; gRPC over HTTP2, Requests and Responses")
 class Headers(Message, frozen=True, kw_only=True):
-    """Opens a call, or begins its answer, or ends it (the trailers). What `headers` say of the call is in front."""
+    """Opens a call, starts its reply, or ends it (the trailers). The fields of the call come first, from `headers`."""
 
     stream_id: StreamId
     method: GrpcMethod = None
@@ -184,7 +184,7 @@ class Headers(Message, frozen=True, kw_only=True):
 
 @message(type_id=2, sender="both", spec=_RFC + "6.3")
 class Priority(Message, frozen=True, kw_only=True):
-    """Advice that nobody heeds any more."""
+    """A priority hint, deprecated."""
 
     stream_id: StreamId
     depends_on: StreamId
@@ -245,7 +245,7 @@ class WindowUpdate(Message, frozen=True, kw_only=True):
 
 @message(type_id=9, sender="both", spec=_RFC + "6.10")
 class Continuation(Message, frozen=True, kw_only=True):
-    """More of a header block; what it says, where this ends it, is that of the Headers before."""
+    """More of a header block; if it ends the block, the fields are those of the preceding Headers."""
 
     stream_id: StreamId
     method: GrpcMethod = None

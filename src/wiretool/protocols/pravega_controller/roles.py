@@ -17,7 +17,7 @@ EPOCH = Issued("epoch", "streamInfo")
 HIGH_BITS = Issued("high bits of transaction", "lowBits")
 LOW_BITS = Issued("low bits of transaction", "highBits")
 #: With which a list is gone on with.
-CONTINUATION = Issued("continuation token", "scope", besides=("",))
+CONTINUATION = Issued("continuation token", "scope", besides=("",), is_unique=False)
 GROUP_ID = Issued("reader group id", besides=("", "00000000-0000-0000-0000-000000000000"))
 #: Of scopes, also in front of a slash: two clients that make the same have one each.
 SCOPE = Named("scope")

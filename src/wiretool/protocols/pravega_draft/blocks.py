@@ -18,14 +18,20 @@ Phase = Literal["outside", "block", "tail", "lost"]
 
 
 class Writer:
-    """An appender: where its next block begins, and how many losses there had been when that was known."""
+    """An appender: where its next block begins, and how many losses there had been when that was known.
 
-    __slots__ = ("losses", "offset", "segment")
+    `asked` is how many there had been when it asked to be set up, `first` where its first block began if that was sent
+    before the answer.
+    """
+
+    __slots__ = ("asked", "first", "losses", "offset", "segment")
 
     def __init__(self, segment: str | None) -> None:
         self.segment = segment
         self.offset = 0
         self.losses = -1
+        self.asked = -1
+        self.first: int | None = None
 
 
 class Block:
@@ -52,6 +58,8 @@ class Blocks:
         self._block: Block | None = None
         #: How often frames of the client were missing: where an appender was before the last time says nothing.
         self._losses = 0
+        #: Rules that a reply shows to be broken by what the client said before it.
+        self._belated: list[ProtocolViolation] = []
 
     @property
     def open_id(self) -> str | None:
@@ -72,14 +80,32 @@ class Blocks:
 
     def set_up(self, connection_id: str, segment: str) -> None:
         """The appender is bound to a segment."""
-        self._add(connection_id, segment)
+        self._add(connection_id, segment).asked = self._losses
 
     def learn(self, connection_id: str, segment: str | None, offset: int | None) -> None:
         """A reply of the server proves that the appender is set up; an AppendSetup says where it goes on (S14)."""
         writer = self.writers.get(connection_id) or self._add(connection_id, segment)
         writer.segment = writer.segment or segment
-        if offset is not None:
-            self._place(writer, offset)
+        if offset is None:
+            return
+        if self.is_contradicted(connection_id, offset):
+            why = f"the first block began at {writer.first}, the appender was at {offset}"
+            self._belated.append(self.violation("bad-connection-offset", why, "BeginAppendBlock"))
+        if writer.first is None or writer.asked != self._losses:
+            self._place(writer, offset)  # else the blocks behind the first one count
+        writer.first = None
+
+    def is_contradicted(self, connection_id: str, offset: int) -> bool:
+        """Return whether the appender's first block began elsewhere than its AppendSetup, which came later, says."""
+        writer = self.writers.get(connection_id)
+        return (
+            writer is not None and writer.first is not None and writer.asked == self._losses and writer.first != offset
+        )
+
+    def take_belated(self) -> list[ProtocolViolation]:
+        """Return the broken rules that the last reply showed, each once."""
+        belated, self._belated = self._belated, []
+        return belated
 
     def begin(self, begin: BeginAppendBlock) -> None:
         """A block begins where the one before it ended (S10)."""
@@ -94,6 +120,8 @@ class Blocks:
         if writer.losses == self._losses and begin.connection_offset != writer.offset:
             why = f"begins at {begin.connection_offset}, the appender is at {writer.offset}"
             raise self.violation("bad-connection-offset", why, "BeginAppendBlock")
+        if writer.losses != self._losses == writer.asked and writer.first is None:
+            writer.first = begin.connection_offset
         self._block = Block(begin)
 
     def pass_frame(self, frame_bytes: int) -> None:

@@ -115,6 +115,9 @@ def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
     talk = stage.talk
     columns = part.ids("connection_id"), part.texts("segment"), part.numbers("connection_offset_ack_level")
     for connection_id, segment, level in zip(*columns, strict=True):
+        if talk.blocks.is_contradicted(connection_id, level):
+            yield REFUSED
+            continue
         talk.blocks.learn(connection_id, segment, level)
         talk.acks.settle(connection_id)
         yield _or_none(talk.requests.set_up(segment, connection_id))

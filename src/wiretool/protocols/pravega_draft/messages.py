@@ -120,7 +120,7 @@ class BeginAppendBlock(Message, frozen=True, kw_only=True):
 
 @message(type_id=4, spec=_SPEC + "EndAppendBlock - Request; S10, S11", sender="client")
 class EndAppendBlock(Message, frozen=True, kw_only=True):
-    """The block ends; the rest of an event that is cut may still come behind it. Also called EndEventBlock (S19)."""
+    """The block ends; the rest of a cut event may follow. Also called EndEventBlock (S19)."""
 
     connection_id: _ConnectionId
     connection_offset: Annotated[_ConnectionOffset, Doc("stored bytes written by this appender, the block included")]

@@ -122,6 +122,7 @@ class DraftConversation(Conversation):
                 outcome = self._said(side, message, n, data[at:end])
         except (ProtocolViolation, DecodeError) as defect:
             defects.append(defect)
+        defects += self.blocks.take_belated()
         return Reading(cls.declaration.name, fields, defects, *outcome, left_over)
 
     def _read_broken(self, side: Side, cls: type[Message], data: bytes, at: int, end: int, err: DecodeError) -> Reading:

@@ -6,7 +6,7 @@ from wiretool.codec.flatbuffers import Int32, Int64, Int64s, RequiredString, Str
 from wiretool.codec.message import Issued
 
 _STREAM = Issued("stream", besides=(-1,))
-_ADDRESS = Issued("range server address", besides=("",))
+_ADDRESS = Issued("range server address", besides=("",), is_unique=False)
 
 #: Given out by the placement driver (sbp.md §4.5, CREATE_STREAM and ALLOCATE_ID).
 StreamId = Annotated[Int64, _STREAM]

@@ -116,7 +116,7 @@ class SystemError(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="client", spec=SPEC)
 class HeartbeatRequest(Table, frozen=True, kw_only=True):
-    """A peer says that it lives, and in which role."""
+    """A sign of life, with the role of the sender."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -186,7 +186,7 @@ class FetchRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x1002, name="FETCH", sender="server", spec=SPEC)
 class FetchResponse(Table, frozen=True, kw_only=True):
-    """What was found; the batches are the payload."""
+    """The batches found, as the payload."""
 
     status: RequiredOne[Status] = None
     throttle_time_ms: Int32 = 0
@@ -274,7 +274,7 @@ class CreateRangeResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x2002, name="SEAL_RANGE", sender="client", spec=SPEC)
 class SealRangeRequest(Table, frozen=True, kw_only=True):
-    """Close a range to appends; `kind` says which sort of server is meant."""
+    """Close a range to appends; `kind` is the kind of server addressed."""
 
     timeout_ms: Int32 = 0
     kind: SealKind = 0
@@ -369,7 +369,7 @@ class DescribeStreamResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAM", sender="client", spec=SPEC)
 class TrimStreamRequest(Table, frozen=True, kw_only=True):
-    """Drop what is in front of an offset."""
+    """Drop all records before an offset."""
 
     timeout_ms: Int32 = 0
     stream_id: StreamId = -1
@@ -378,7 +378,7 @@ class TrimStreamRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAM", sender="server", spec=SPEC)
 class TrimStreamsResponse(Table, frozen=True, kw_only=True):
-    """What is left of each stream."""
+    """The rest of each stream."""
 
     status: RequiredOne[Status] = None
     throttle_time_ms: Int32 = 0
@@ -388,7 +388,7 @@ class TrimStreamsResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x4001, name="REPORT_METRICS", sender="client", spec=SPEC)
 class ReportMetricsRequest(Table, frozen=True, kw_only=True):
-    """A server says how it fares."""
+    """Load figures of a server."""
 
     range_server: One[RangeServer] = None
     metrics: One[RangeServerMetrics] = None

@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import encode_frame
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations
 from wiretool.protocols.sbp_0_1 import tables_s2
+from wiretool.protocols.sbp_0_1.connection_encoder import Sbp01Encoder
 from wiretool.protocols.sbp_0_1.exchanges import EXCHANGES
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.records import BatchS1, BatchS2
@@ -40,4 +41,5 @@ PROTOCOL = Protocol(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
+    encoder=Sbp01Encoder,
 )

@@ -129,7 +129,7 @@ def _record_from_json(value: Any, path: str) -> Record:
 
 @message(type_id=-1, name="RecordBatchS1", sender="both", spec=SPEC)
 class BatchS1(Message, frozen=True, kw_only=True):
-    """A record batch (S1). It has no length of its own: the header says how many bytes it takes."""
+    """A record batch (S1). It has no length field: the header holds its size in bytes."""
 
     magic: U8 = RECORD_MAGIC
     base_offset: I64 = 0

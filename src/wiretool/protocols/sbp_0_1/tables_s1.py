@@ -18,7 +18,7 @@ ClientRole = Annotated[
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="client", spec=SPEC)
 class HeartbeatRequest(Table, frozen=True, kw_only=True):
-    """A peer says that it lives, and in which role."""
+    """A sign of life, with the role of the sender."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -89,14 +89,14 @@ class FetchInfo(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x1002, name="FETCH", sender="server", spec=SPEC)
 class FetchResponse(Table, frozen=True, kw_only=True):
-    """What was found; the batches are the payload."""
+    """The batches found, as the payload."""
 
     throttle_time_ms: Int32 = 0
     fetch_responses: Many[FetchResult] = None
 
 
 class FetchResult(Table, frozen=True, kw_only=True):
-    """What was found in one stream."""
+    """The batches found in one stream."""
 
     stream_id: StreamId = 0
     request_index: Int32 = 0
@@ -196,7 +196,7 @@ class SealRangesResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x2003, name="SYNC_RANGES", sender="client", spec=SPEC)
 class SyncRangesRequest(Table, frozen=True, kw_only=True):
-    """Tell a data node of new ranges."""
+    """Announce new ranges to a data node."""
 
     timeout_ms: Int32 = 0
     stream_ranges: Many[StreamRanges] = None
@@ -357,7 +357,7 @@ class DescribeStreamResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAMS", sender="client", spec=SPEC)
 class TrimeStreamsRequest(Table, frozen=True, kw_only=True):
-    """Drop what is in front of an offset in each stream (the schema spells it so)."""
+    """Drop all records before an offset in each stream (spelled as in the schema)."""
 
     timeout_ms: Int32 = 0
     trimmed_streams: Many[TrimmedStream] = None
@@ -372,14 +372,14 @@ class TrimmedStream(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAMS", sender="server", spec=SPEC)
 class TrimStreamsResponse(Table, frozen=True, kw_only=True):
-    """What is left of each stream."""
+    """The rest of each stream."""
 
     throttle_time_ms: Int32 = 0
     trim_responses: Many[TrimStreamResult] = None
 
 
 class TrimStreamResult(Table, frozen=True, kw_only=True):
-    """What is left of one stream."""
+    """The rest of one stream."""
 
     trimmed_stream: One[Stream] = None
     error_code: ErrorCode = 0
@@ -389,7 +389,7 @@ class TrimStreamResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x4001, name="REPORT_METRICS", sender="client", spec=SPEC)
 class ReportMetricsRequest(Table, frozen=True, kw_only=True):
-    """A server says how it fares."""
+    """Load figures of a server."""
 
     data_node: One[DataNode] = None
     disk_in_rate: Int64 = 0

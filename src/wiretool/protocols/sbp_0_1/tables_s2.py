@@ -110,7 +110,7 @@ class SystemErrorResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="client", spec=SPEC)
 class HeartbeatRequest(Table, frozen=True, kw_only=True):
-    """A peer says that it lives, and in which role."""
+    """A sign of life, with the role of the sender."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -198,7 +198,7 @@ class FetchInfo(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x1002, name="FETCH", sender="server", spec=SPEC)
 class FetchResponse(Table, frozen=True, kw_only=True):
-    """What was found; the batches are the payload."""
+    """The batches found, as the payload."""
 
     throttle_time_ms: Int32 = 0
     fetch_responses: Many[FetchResult] = None
@@ -206,7 +206,7 @@ class FetchResponse(Table, frozen=True, kw_only=True):
 
 
 class FetchResult(Table, frozen=True, kw_only=True):
-    """What was found in one stream."""
+    """The batches found in one stream."""
 
     stream_id: StreamId = -1
     request_index: Int32 = 0
@@ -304,7 +304,7 @@ class SealRangesResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x2003, name="SYNC_RANGES", sender="client", spec=SPEC)
 class SyncRangesRequest(Table, frozen=True, kw_only=True):
-    """Tell a data node of new ranges."""
+    """Announce new ranges to a data node."""
 
     timeout_ms: Int32 = 0
     stream_ranges: Many[StreamRanges] = None
@@ -466,7 +466,7 @@ class DescribeStreamResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAMS", sender="client", spec=SPEC)
 class TrimStreamsRequest(Table, frozen=True, kw_only=True):
-    """Drop what is in front of an offset in each stream."""
+    """Drop all records before an offset in each stream."""
 
     timeout_ms: Int32 = 0
     trimmed_streams: Many[TrimmedStream] = None
@@ -481,7 +481,7 @@ class TrimmedStream(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x3005, name="TRIM_STREAMS", sender="server", spec=SPEC)
 class TrimStreamsResponse(Table, frozen=True, kw_only=True):
-    """What is left of each stream."""
+    """The rest of each stream."""
 
     throttle_time_ms: Int32 = 0
     trim_responses: Many[TrimStreamResult] = None
@@ -489,7 +489,7 @@ class TrimStreamsResponse(Table, frozen=True, kw_only=True):
 
 
 class TrimStreamResult(Table, frozen=True, kw_only=True):
-    """What is left of one stream."""
+    """The rest of one stream."""
 
     trimmed_stream: One[Stream] = None
     range: One[Range] = None
@@ -498,7 +498,7 @@ class TrimStreamResult(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x4001, name="REPORT_METRICS", sender="client", spec=SPEC)
 class ReportMetricsRequest(Table, frozen=True, kw_only=True):
-    """A server says how it fares."""
+    """Load figures of a server."""
 
     data_node: One[DataNode] = None
     disk_in_rate: Int64 = 0

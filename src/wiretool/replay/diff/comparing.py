@@ -3,33 +3,43 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 
 from wiretool.codec.message import Side, fields_of
 from wiretool.records import Record
 from wiretool.replay.diff.aligning import align
 from wiretool.replay.diff.likeness import CLIENT_ID, Eye, subjects_of
+from wiretool.replay.diff.losses import Losses, neighbours
 from wiretool.replay.diff.matching import Matched, match
 from wiretool.replay.diff.shifting import Met, shift_positions
-from wiretool.replay.judge import ABSENT, judge, judge_number
+from wiretool.replay.judge import ABSENT, judge, judge_number, note_breach, note_unfound_breach
 from wiretool.replay.line import covered
 from wiretool.replay.manners.manner import Difference, Manner, Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.values import Values
-from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of
+from wiretool.sessions.dialogues import Dialogue, Ended, Exchange, Recording, exchanges_of, in_turn
 from wiretool.sessions.subjects import Subject
 
 #: Messages of a connection without a counterpart that are named.
 NAMED_MAX = 4
+ALIVE = "a sign of life, which is sent when it is due"
+#: Judgements between two reports of progress.
+REPORTED = 256
 #: How the two recordings are called.
 Names = tuple[str, str]
 
 
 def compare(
-    one: Recording, other: Recording, manners: Mapping[str, Manner], names: Names = ("A", "B")
+    one: Recording,
+    other: Recording,
+    manners: Mapping[str, Manner],
+    names: Names = ("A", "B"),
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Outcome]:
-    """What is the same and what is not, in the order of the first recording; what is only in the second last."""
-    return _Comparison(one, other, manners, names).outcomes()
+    """Return what is the same and what is not, in the order of the first recording; what only the second has is last.
+
+    `report` is given the number of frames that are judged, and of all.
+    """
+    return _Comparison(one, other, manners, names).outcomes(report)
 
 
 class _Comparison:
@@ -51,21 +61,30 @@ class _Comparison:
         self._met: list[Met] = []
         self._outcomes: list[Outcome] = []
         self._only_other: list[Outcome] = []
+        #: The last record of each recording of which the other may have a counterpart.
+        self._last_shared = self._last_other = -1
 
-    def outcomes(self) -> list[Outcome]:
-        """All of them. Asked once."""
+    def outcomes(self, report: Callable[[int, int], None]) -> list[Outcome]:
+        """Return all of them. Asked once."""
+        alone: list[Dialogue] = []
+        other_alone: list[Dialogue] = []
         for name, eye in self._eyes.items():
             eye.study(self._one)
-            for record in chain.from_iterable(each.records for each in self._other.of(name)):
-                if record.side == "server":
-                    eye.hear(record)
+            eye.anchor(self._values)
+            for record in in_turn(self._other.of(name)):
+                eye.follow(record)
             matched = self._matched(name, eye)
             for one, other in matched.pairs:
                 _Pair(self, eye, one, other).compare()
-            self._outcomes += [self._alone(each, Verdict.MISSING) for each in matched.one]
-            self._only_other += [self._alone(each, Verdict.EXTRA) for each in matched.other]
+            alone += matched.one
+            other_alone += matched.other
+            self._note_matched(matched)
+        self._outcomes += [self._alone(each, Verdict.MISSING) for each in alone]
+        self._only_other += [self._alone(each, Verdict.EXTRA) for each in other_alone]
         shift_positions(self._values, self._met)
-        for _, judgement in sorted(self._judgements, key=lambda each: each[0]):
+        for at, (_, judgement) in enumerate(sorted(self._judgements, key=lambda each: each[0])):
+            if not at % REPORTED:
+                report(at, len(self._judgements))
             judgement()
         return self._outcomes + self._only_other
 
@@ -73,6 +92,13 @@ class _Comparison:
         spoken = (each for each in self._one.of(protocol) if any(record.kind == "frame" for record in each.records))
         heard = (each for each in self._other.of(protocol) if any(record.kind == "frame" for record in each.records))
         return match(list(spoken), list(heard), self.subject, self.other_subject, eye.own)
+
+    def _note_matched(self, matched: Matched) -> None:
+        """Remember up to which record each recording has conversations of the other."""
+        for one, other in matched.pairs:
+            shared = min(len(one.records), len(other.records))
+            self._last_shared = max([self._last_shared, *(each.n for each in one.records[:shared])])
+            self._last_other = max([self._last_other, *(each.n for each in other.records[:shared])])
 
     def subject(self, record: Record) -> tuple[Subject, ...]:
         """What a frame of the first recording is about."""
@@ -94,7 +120,9 @@ class _Comparison:
         if why_apart:
             outcome.note(Verdict.EXPLAINED, f"only in {where}: {why_apart}")
             return outcome
-        verdict = Verdict.UNKNOWN if others.is_cut else verdict
+        last = self._last_shared if own is self._one else self._last_other
+        if others.is_cut and dialogue.records[0].n > last:
+            verdict = Verdict.UNKNOWN
         outcome.note(verdict, f"only in {where}; no conversation of {lacking} is like it: {said or 'replies'}{more}")
         return outcome
 
@@ -109,10 +137,9 @@ class _Comparison:
         """An outcome; of something that only the second recording has if `is_other`."""
         (self._only_other if is_other else self._outcomes).append(outcome)
 
-    def is_torn(self, dialogue: Dialogue) -> bool:
-        """Whether some of a conversation was not captured."""
-        has_holes = not dialogue.is_opened or any(record.kind == "gap" for record in dialogue.records)
-        return has_holes or dialogue in self._cut
+    def losses(self, dialogue: Dialogue, *, is_other: bool) -> Losses:
+        """Return what of a conversation was not captured."""
+        return Losses(dialogue, name=self._names[is_other], is_cut=dialogue in self._cut)
 
     def untaken(self, eye: Eye, *, is_other: bool) -> Mapping[int, str]:
         """Requests of a recording that its server never took, and why."""
@@ -149,6 +176,7 @@ class _Pair:
         self._one = one
         self._other = other
         self._covered, self._other_covered = covered(one, eye), covered(other, eye)
+        self._losses, self._other_losses = whole.losses(one, is_other=False), whole.losses(other, is_other=True)
 
     def compare(self) -> None:
         """Plan all that is to be judged."""
@@ -163,13 +191,12 @@ class _Pair:
         pairs = self._aligned([each.request for each in ones], [each.request for each in others])
         for at, other_at in pairs:
             self._plan(ones[at], others[other_at])
-        taken, other_taken = {at for at, _ in pairs}, {at for _, at in pairs}
-        for at, exchange in enumerate(ones):
-            if at not in taken:
-                self._lack(exchange.request, exchange.replies)
-        for at, exchange in enumerate(others):
-            if at not in other_taken:
-                self._exceed(exchange.request, exchange.replies)
+        for at, before, after in neighbours(pairs, len(ones), [each.request for each in others]):
+            loss = self._other_losses.between("client", before, after)
+            self._lack(ones[at].request, ones[at].replies, loss=loss)
+        for at, before, after in neighbours(_turned(pairs), len(others), [each.request for each in ones]):
+            loss = self._losses.between("client", before, after)
+            self._exceed(others[at].request, others[at].replies, loss=loss)
 
     def _exchanges(self, dialogue: Dialogue) -> list[Exchange]:
         return [each for each in exchanges_of(dialogue.records) if not self._eye.dialect.is_carriage(each.request)]
@@ -192,9 +219,10 @@ class _Pair:
             is_covered=self._is_covered(exchange, counterpart),
         )
         self._whole.add(outcome)
+        self._eye.pair(request, counterpart.request)
         self._whole.judge_at(request.n, partial(self._judge_request, outcome, counterpart.request))
         self._whole.meet(Met(self._eye, request, counterpart.request))
-        self._plan_replies(outcome, self._meant(counterpart.replies))
+        self._plan_replies(outcome, self._meant(counterpart.replies), counterpart.request)
 
     def _is_covered(self, exchange: Exchange, counterpart: Exchange) -> bool:
         """Whether a later reply to the counterpart says what the replies to this one do."""
@@ -219,69 +247,76 @@ class _Pair:
 
     # -- what was answered ---------------------------------------------------------------------------------------------
 
-    def _plan_replies(self, outcome: Outcome, replies: Sequence[Record]) -> None:
+    def _plan_replies(self, outcome: Outcome, replies: Sequence[Record], asked: Record | None = None) -> None:
         last = outcome.request.n if outcome.request else -1
         for recorded, live in zip(outcome.recorded, replies, strict=False):
             last = max(last, recorded.n)
             self._whole.meet(Met(self._eye, recorded, live, outcome.request))
             self._whole.judge_at(last, partial(self._judge_reply, outcome, recorded, live))
         if len(replies) != len(outcome.recorded):
-            self._whole.judge_at(last, partial(self._judge_number, outcome, replies))
+            self._whole.judge_at(last, partial(self._judge_number, outcome, replies, asked))
 
     def _judge_reply(self, outcome: Outcome, recorded: Record, live: Record) -> None:
         outcome.live.append(live)
         judge(self._eye, self._whole.values, outcome, recorded, live, len(outcome.live) - 1)
+        if outcome.request is None:
+            note_breach(self._eye, outcome, live, recorded)
+        else:
+            note_unfound_breach(self._eye, outcome, live, recorded)
 
-    def _judge_number(self, outcome: Outcome, replies: Sequence[Record]) -> None:
+    def _judge_number(self, outcome: Outcome, replies: Sequence[Record], asked: Record | None) -> None:
+        """Judge that one side has more replies; `asked` is the request of the second recording."""
         is_short = len(replies) < len(outcome.recorded)
         outcome.live.extend(replies[len(outcome.live) :])
-        why = self._loss("server", is_other=is_short)
+        request = asked if is_short else outcome.request
+        lacking = (outcome.recorded if is_short else replies)[min(len(replies), len(outcome.recorded))].message
+        why = "" if request is None else (self._other_losses if is_short else self._losses).after(request, lacking)
         if why:
             outcome.note(Verdict.UNKNOWN, why)
         else:
             judge_number(self._eye, outcome)
 
     def _loss(self, side: Side, *, is_other: bool) -> str:
-        """Why a recording may lack what a side said; empty where it has all."""
-        dialogue, name = self._other if is_other else self._one, self._whole.names[is_other]
-        if self._whole.is_torn(dialogue):
-            return f"bytes of this conversation are missing in {name}"
-        is_heard = dialogue.is_heard if side == "server" else any(each.side == side for each in dialogue.records)
-        return "" if is_heard else f"nothing that the {side} of this conversation said is in {name}"
+        """Return why a recording may lack what a side sent, wherever; empty if it has all."""
+        losses = self._other_losses if is_other else self._losses
+        if losses.has_any:
+            return f"bytes of this conversation are missing in {self._whole.names[is_other]}"
+        return losses.whole_side(side)
 
     # -- what only one has ---------------------------------------------------------------------------------------------
 
-    def _lack(self, record: Record, replies: Sequence[Record] = ()) -> None:
-        """Only the first recording has this."""
+    def _lack(self, record: Record, replies: Sequence[Record] = (), *, loss: str) -> None:
+        """Add what only the first recording has; `loss` says why the second may lack it."""
         is_request = record.side == "client"
         outcome = Outcome(self._one, record if is_request else None, replies if is_request else [record])
-        self._note_alone(outcome, record, Verdict.MISSING)
+        self._note_alone(outcome, record, Verdict.MISSING, loss)
         self._whole.add(outcome)
 
-    def _exceed(self, record: Record, replies: Sequence[Record] = ()) -> None:
-        """Only the second recording has this."""
+    def _exceed(self, record: Record, replies: Sequence[Record] = (), *, loss: str) -> None:
+        """Add what only the second recording has; `loss` says why the first may lack it."""
         is_request = record.side == "client"
         live = list(replies) if is_request else [record]
         outcome = Outcome(self._other, record if is_request else None, live=live, counterpart=self._one)
-        self._note_alone(outcome, record, Verdict.EXTRA)
+        self._note_alone(outcome, record, Verdict.EXTRA, loss)
         self._whole.add(outcome, is_other=True)
 
-    def _note_alone(self, outcome: Outcome, record: Record, verdict: Verdict) -> None:
+    def _note_alone(self, outcome: Outcome, record: Record, verdict: Verdict, loss: str) -> None:
         is_missing = verdict is Verdict.MISSING
         at = -1 if outcome.request is not None else 0
         texts = (record.message, ABSENT) if is_missing else (ABSENT, record.message)
-        loss = self._loss(record.side, is_other=is_missing)
         if not loss and record.side == "server":  # it may be the reply to what is missing
-            loss = self._loss("server", is_other=not is_missing) or self._loss("client", is_other=not is_missing)
+            loss = (self._losses if is_missing else self._other_losses).of_request()
         if not loss and record.side == "client" and not outcome.recorded and not outcome.live:
             loss = self._whole.untaken(self._eye, is_other=not is_missing).get(record.n, "")
         if loss:
             outcome.note(Verdict.UNKNOWN, loss)
         elif self._says_nothing(record):
-            outcome.note(Verdict.NOISE)
+            outcome.account(Verdict.EXPLAINED, ALIVE, Difference((), *texts, at))
         else:
             why = f"only in {self._whole.names[not is_missing]}" if at < 0 else ""
             outcome.note(verdict, why, [Difference((), *texts, at)])
+        if outcome.request is None and not is_missing:
+            note_breach(self._eye, outcome, record)
 
     def _says_nothing(self, record: Record) -> bool:
         """Whether it is but a sign of life."""
@@ -299,13 +334,10 @@ class _Pair:
             outcome = Outcome(self._one, None, [ones[at]])
             self._whole.add(outcome)
             self._plan_replies(outcome, [others[other_at]])
-        taken, other_taken = {at for at, _ in pairs}, {at for _, at in pairs}
-        for at, record in enumerate(ones):
-            if at not in taken:
-                self._lack(record)
-        for at, record in enumerate(others):
-            if at not in other_taken:
-                self._exceed(record)
+        for at, before, after in neighbours(pairs, len(ones), others):
+            self._lack(ones[at], loss=self._other_losses.between("server", before, after))
+        for at, before, after in neighbours(_turned(pairs), len(others), ones):
+            self._exceed(others[at], loss=self._losses.between("server", before, after))
 
     def _pushed(self, dialogue: Dialogue) -> Iterator[Record]:
         asked = {record.n for record in dialogue.records if record.kind == "frame" and record.side == "client"}
@@ -326,6 +358,10 @@ class _Pair:
                 loss = self._loss("server", is_other=is_other) or self._loss(side, is_other=not is_other)
                 outcome.note(Verdict.UNKNOWN if loss else Verdict.DIFFERENT, f"{told}; {loss}" if loss else told)
                 self._whole.add(outcome)
+
+
+def _turned(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(other_at, at) for at, other_at in pairs]
 
 
 def _cut(recording: Recording) -> set[Dialogue]:

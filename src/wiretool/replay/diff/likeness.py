@@ -7,13 +7,13 @@ from wiretool.codec.message import Issued, Position, Role, Varies
 from wiretool.faults.dialects.dialect import Form, Kind
 from wiretool.faults.places import Pattern, values_at, with_value
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, is_noise
+from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, is_noise
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sessions.subjects import Subject, Subjects
 
 #: Ids of clients: each stands for another in the other capture, within its connection.
-CLIENT_ID = Issued("client id")
+CLIENT_ID = Issued("client id", is_unique=False)
 
 
 class Eye(Manner):
@@ -91,6 +91,9 @@ class Eye(Manner):
     def study(self, recording: Recording) -> None:
         self._manner.study(recording)
 
+    def anchor(self, values: Values) -> None:
+        self._manner.anchor(values)
+
     def told(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
         return self._manner.told(record, form, request)
 
@@ -106,8 +109,14 @@ class Eye(Manner):
     def wants_answer(self, request: Record) -> bool:
         return self._manner.wants_answer(request)
 
-    def hear(self, record: Record) -> None:
-        self._manner.hear(record)
+    def follow(self, record: Record) -> None:
+        self._manner.follow(record)
+
+    def breach(self, live: Record, recorded: Record | None) -> Breach | None:
+        return self._manner.breach(live, recorded)
+
+    def pair(self, request: Record, live: Record) -> None:
+        self._manner.pair(request, live)
 
     def settles(self, reply: Record, waiting: Any) -> Sequence[int]:
         return self._manner.settles(reply, waiting)

@@ -20,13 +20,14 @@ class Met(NamedTuple):
 
 
 def shift_positions(values: Values, every: Sequence[Met]) -> None:
-    """Learn the shifts. One place alone may be that of a writer whom another has overtaken."""
+    """Learn the shifts that are not known. One place alone may be that of a writer whom another has overtaken."""
     if all(met.recorded.fields == met.live.fields for met in every):
         return
     votes: dict[tuple[str, Hashable], Counter[int]] = defaultdict(Counter)
     for met in every:
         for space, by in _shifts(met):
-            votes[space][by] += 1
+            if not values.has_shift(*space):
+                votes[space][by] += 1
     for (kind, within), counts in votes.items():
         most = max(counts.values())
         values.shift(kind, within, min((by for by, count in counts.items() if count == most), key=abs))

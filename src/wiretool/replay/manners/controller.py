@@ -1,6 +1,7 @@
 """How Pravega's controller is called again: the calls are those of the recording, HTTP/2 is spoken anew."""
 
 import random
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +37,8 @@ from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: A delegation token stands for the one that this server gives out for the same stream.
-TOKEN = Issued("delegation token", "stream")
+TOKEN = Issued("delegation token", "stream", is_unique=False, is_opaque=True)
+_TOKEN = re.compile(r"[A-Za-z0-9+/_=-]+(\.[A-Za-z0-9+/_=-]+){2}", re.ASCII)
 #: What a request of ours says otherwise than the recorded one: we read no compressed answers.
 _IDENTITY = {"grpc-accept-encoding": "identity"}
 _USUAL = (("content-type", "application/grpc"), ("te", "trailers"))
@@ -100,6 +102,8 @@ class ControllerManner(Manner):
         for pattern, role in self.roles(record):
             for steps, value in values_at(form, pattern):
                 stream = self._stream(steps, form, request)
+                if isinstance(role, Credential) and not is_token(value):
+                    continue
                 if isinstance(role, Credential):
                     yield Place(steps, value, TOKEN, stream, is_made=record.side == "server")
                 elif isinstance(role, Position):
@@ -245,6 +249,11 @@ class ControllerManner(Manner):
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         return self._excuses.extra(request, dialogue)
+
+
+def is_token(value: Any) -> bool:
+    """Return whether a delegation token is empty or has the three parts of a JWT (pravega.md §4.3)."""
+    return value == "" or (isinstance(value, str) and _TOKEN.fullmatch(value) is not None)
 
 
 def _offsets(steps: Steps, value: Any, role: Position, form: Form, stream: str | None) -> Iterator[Place]:

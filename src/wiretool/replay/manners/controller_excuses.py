@@ -22,6 +22,10 @@ UNHEARD = Excuse(Verdict.UNKNOWN, "the answer to the call was not recorded")
 STOPPED = Excuse(Verdict.EXPLAINED, "the recorded controller ended the connection by itself: it died, or stopped")
 TORN = Excuse(Verdict.UNKNOWN, "what the client said before its end is in a hole of the recording")
 
+NO_RETENTION = Excuse(
+    Verdict.EXPLAINED, "a retention policy of no kind is left out by a real controller, other servers give it out"
+)
+
 #: What is under way in one run may be done in the other: method, field -> the words for that, in turn.
 _STAGES: Mapping[tuple[str, Steps], tuple[frozenset[str], ...]] = {
     ("checkTransactionState", ("state",)): (
@@ -54,6 +58,8 @@ class Excuses:
         stages = _STAGES.get((live.message, difference.steps), ())
         if any({difference.expected, difference.live} <= words for words in stages):
             return OWN_TIME
+        if difference.steps == ("retentionPolicy",) and _is_no_retention(difference.expected, difference.live):
+            return NO_RETENTION
         if live.message in FIELDS and difference.steps[:1] == (FIELDS[live.message],):
             return self._lists.excuse(recorded, live, request)
         if live.message == "getSegments" and difference.steps[-1:] == ("offset",):
@@ -89,3 +95,9 @@ class Excuses:
             for record in dialogue.records
         )
         return GIVEN_UP if is_given_up else UNHEARD
+
+
+def _is_no_retention(*policies: Any) -> bool:
+    """Return whether each of some policies keeps everything: it is left out, or of no kind."""
+    kinds = [policy and policy.get("retentionType") for policy in policies]
+    return all(kind in (None, "UNKNOWN") for kind in kinds)

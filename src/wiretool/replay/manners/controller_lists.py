@@ -27,8 +27,9 @@ class _List:
         self.names: list[str] = []
         #: The numbers of the requests for its pages, and how many names there are up to each.
         self.pages: dict[int, int] = {}
-        #: The names of it that the live server has told, once a page of that was another.
+        #: The names of it that the live server has told, once a page of that was another; and the page of each name.
         self.heard: set[str] = set()
+        self.told: dict[str, int] = {}
         self.is_cut_otherwise = False
 
 
@@ -64,7 +65,7 @@ class Lists:
         found.pages[request.n] = len(found.names)
 
     def excuse(self, recorded: Record, live: Record, request: Record) -> Excuse | None:
-        """Why a page is another; None where the live server leaves something out, or tells of too much."""
+        """Return why a page differs; None where names are missing, repeated or foreign, or more than names differs."""
         found = self._of.get(request.n)
         if found is None or not isinstance(live.fields, Mapping) or not isinstance(recorded.fields, Mapping):
             return None
@@ -72,7 +73,11 @@ class Lists:
         told = names_of(live.fields[field])
         if any(name not in found.names and self._is_known(name) for name in told):
             return None
+        if not all(_is_asked(each, request) for each in live.fields[field]):
+            return None
         self._count_pages_before(found, request.n)
+        if len(set(told)) < len(told) or any(found.told.setdefault(name, request.n) != request.n for name in told):
+            return None
         found.heard.update(name for name in told if name in found.names)
         expected = set(names_of(recorded.fields[field]))
         if expected == {name for name in told if name in found.names}:
@@ -91,6 +96,7 @@ class Lists:
             found.is_cut_otherwise = True
             before = [count for request, count in found.pages.items() if request < n]
             found.heard.update(found.names[: max(before, default=0)])
+            found.told |= dict.fromkeys(found.heard, -1)
 
 
 def names_of(entries: Any) -> list[str]:
@@ -98,6 +104,15 @@ def names_of(entries: Any) -> list[str]:
     return [
         each if isinstance(each, str) else next(str(each[name]) for name in _NAMES if name in each) for each in entries
     ]
+
+
+def _is_asked(entry: Any, request: Record) -> bool:
+    """Return whether an entry is in the scope whose list was requested, and says nothing else than its name."""
+    if not isinstance(entry, Mapping):
+        return True
+    assert isinstance(request.fields, Mapping)
+    scope = (request.fields.get("scope") or {}).get("scope")
+    return entry.get("scope") == scope and entry.get("accessOperation", "UNSPECIFIED") == "UNSPECIFIED"
 
 
 def _names_in(form: Any) -> Iterator[str]:

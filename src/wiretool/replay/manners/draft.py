@@ -24,18 +24,13 @@ from wiretool.protocols.pravega_draft.messages import (
 )
 from wiretool.records import Record
 from wiretool.replay.manners.draft_blocks import Past, content_before
+from wiretool.replay.manners.draft_differences import DraftDifferences
+from wiretool.replay.manners.known_differences import Case
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Steps, Talk, Verdict
 from wiretool.servers.options import MockOptions
 from wiretool.servers.pravega_draft.mock import SegmentStart
 from wiretool.sessions.dialogues import Dialogue, Recording
 
-_MERGED = "a later acknowledgement is for this block too"
-_ALIVE = "signs of life come when they come"
-_SIZE = "how much of a segment one reply brings is the server's choice (S18)"
-_ELSEWHERE = "one store has all segments, and the draft has no word for making, sealing or removing one"
-_HIDDEN = "a hole of the recording hides what it answers"
-_HOLE = "bytes of the server are missing in the recording"
-_LEFT_OUT = "blocks that are not whole in the recording were left out"
 #: What names segments and appenders in what is known of an append.
 _APPEND_NAMES = {"segment": Named("segment"), "connection_id": Named("appender")}
 
@@ -46,9 +41,11 @@ class DraftManner(Manner):
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self._pasts: dict[int, Past] = {}
+        self._differences = DraftDifferences(self._pasts)
 
     def study(self, recording: Recording) -> None:
         self._pasts = {dialogue.number: Past(dialogue) for dialogue in recording.of(self.protocol.name)}
+        self._differences = DraftDifferences(self._pasts)
 
     def _past(self, dialogue: Dialogue) -> Past:
         return self._pasts.get(dialogue.number) or Past(dialogue)
@@ -137,78 +134,18 @@ class DraftManner(Manner):
         return not isinstance(reply.fields, KeepAlive) and not (past is not None and past.has_hole("client"))
 
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
-        was, now = recorded.fields, live.fields
-        if isinstance(was, SegmentRead) and isinstance(now, SegmentRead):
-            past = self._pasts.get(recorded.connection)
-            if difference.steps[:1] != ("offset",) and past is not None and self._is_left_out(was.segment):
-                return Excuse(Verdict.UNKNOWN, _LEFT_OUT)
-            is_cut = was.data.startswith(now.data) or now.data.startswith(was.data)
-            if difference.steps[:1] in (("data",), ("at_tail",)) and is_cut and was.data != now.data and now.data:
-                return Excuse(Verdict.NOISE, _SIZE)
-            return None
-        if not difference.steps and self._is_elsewhere(recorded):
-            return Excuse(Verdict.EXPLAINED, _ELSEWHERE)
-        return None
-
-    def _is_left_out(self, segment: str) -> bool:
-        return any(past.left_out and segment in past.segments.values() for past in self._pasts.values())
-
-    def _is_elsewhere(self, recorded: Record) -> bool:
-        """Whether a segment was refused that a client cannot have made so: elsewhere, or sealed or removed later."""
-        name = getattr(recorded.fields, "segment", None)
-        if recorded.message in ("WrongHost", "SegmentAlreadyExists"):
-            return True
-        if not isinstance(recorded.fields, SegmentIsSealed | NoSuchSegment):
-            return False
-        return any(
-            getattr(record.fields, "segment", None) == name and record.message in ("AppendSetup", "SegmentRead")
-            for past in self._pasts.values()
-            for record in past.dialogue.records
-            if record.n < recorded.n
-        )
+        return self._differences.difference(Case(difference, recorded, live, request))
 
     def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        if isinstance(recorded.fields, KeepAlive) and request is None:
-            return Excuse(Verdict.NOISE, _ALIVE)
-        past = self._past(dialogue)
-        if request is None and past.has_hole("client"):
-            return Excuse(Verdict.UNKNOWN, _HIDDEN)
-        if isinstance(recorded.fields, DataAppended) and past.has_hole("server"):
-            return Excuse(Verdict.UNKNOWN, _HOLE)
-        if isinstance(recorded.fields, DataAppended) and _is_acked_later(recorded, dialogue, recorded.n):
-            return Excuse(Verdict.NOISE, _MERGED)
-        return Excuse(Verdict.EXPLAINED, _ELSEWHERE) if self._is_elsewhere(recorded) else None
+        return self._differences.missing(recorded, request, dialogue)
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        if isinstance(live.fields, KeepAlive) and request is None:
-            return Excuse(Verdict.NOISE, _ALIVE)
-        past = self._past(dialogue)
-        if past.has_hole("server"):
-            return Excuse(Verdict.UNKNOWN, _HOLE)
-        if request is None:
-            return None
-        if past.has_hole("client"):
-            return Excuse(Verdict.UNKNOWN, _HIDDEN)
-        if isinstance(live.fields, DataAppended) and _is_acked_later(live, dialogue, request.n):
-            return Excuse(Verdict.NOISE, _MERGED)
-        behind = [each for each in dialogue.records if each.side == "server" and each.n > request.n]
-        if any(self._is_elsewhere(each) for each in behind):
-            return Excuse(Verdict.EXPLAINED, _ELSEWHERE)
-        return None if behind else Excuse(Verdict.UNKNOWN, "the recording ends before it")
+        return self._differences.extra(live, request, dialogue)
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         if self._past(dialogue).has_hole("client"):
             return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who was the first to go")
         return None
-
-
-def _is_acked_later(ack: Record, dialogue: Dialogue, n: int) -> bool:
-    """Whether the appender of an acknowledgement was recorded to be acknowledged more, behind record `n`."""
-    connection_id = getattr(ack.fields, "connection_id", None)
-    return any(
-        isinstance(each.fields, DataAppended) and each.fields.connection_id == connection_id and each.n > n
-        for each in dialogue.records
-    )
 
 
 def _named(past: Past, cls: type[Any]) -> Iterable[str]:

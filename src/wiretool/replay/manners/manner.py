@@ -20,6 +20,8 @@ from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Dialogue, Recording
 
+#: Stands for what is not there.
+ABSENT = "(absent)"
 #: Says messages on a connection, each list at once, and is given the replies to all of them.
 Talk = Generator[Sequence[Message], Sequence[Record], None]
 #: Where in a form, and what of it is not as expected: recorded (as it should be now), and live.
@@ -64,6 +66,16 @@ class Excuse(NamedTuple):
 
     verdict: Verdict
     why: str
+
+
+class Breach(NamedTuple):
+    """A rule of the protocol that a live message breaks, by what the live side said before it."""
+
+    #: Where in the message it shows.
+    difference: Difference
+    why: str
+    #: The number of the earlier live message that it contradicts; 0 where it is no single one.
+    against: int = 0
 
 
 class Wait(NamedTuple):
@@ -254,6 +266,9 @@ class Manner:
 
     # -- the server before the recording -------------------------------------------------------------------------------
 
+    def anchor(self, values: Values) -> None:
+        """Fix the positions in what the recording itself creates: they begin at the same place on every server."""
+
     def prepare(self, recording: Recording, values: Values) -> Talk:
         """Brings the server into the state that the recording takes for granted, and learns where things are now."""
         yield from ()
@@ -302,8 +317,15 @@ class Manner:
         """What is said at once to what the server says, whatever was recorded: no more than a sign of life."""
         return b""
 
-    def hear(self, record: Record) -> None:
-        """Heed what a live server says, each record in its turn: what it says later may hang on it."""
+    def pair(self, request: Record, live: Record) -> None:
+        """Note the live request that stands for a recorded one."""
+
+    def follow(self, record: Record) -> None:
+        """Follow the live side: each record of both sides in turn, those of the preparation too."""
+
+    def breach(self, live: Record, recorded: Record | None) -> Breach | None:
+        """Return the rule that a live message breaks by what was followed; `recorded` is its counterpart, if any."""
+        return None
 
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """Of the requests that wait on a connection, by number, those that a reply to a later one settles as well."""

@@ -25,15 +25,17 @@ from wiretool.protocols.offramp.messages import (
     RequestEvent,
 )
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, Steps, Talk
 from wiretool.replay.manners.offramp_course import Course, course_of, courses_of
 from wiretool.replay.manners.offramp_excuses import Excuses
 from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head, with_stream
 from wiretool.replay.manners.offramp_matching import Matcher
+from wiretool.replay.manners.offramp_order import Deliveries, breaches_in
 from wiretool.replay.manners.offramp_roads import credentials_of, is_decided, roads_of
 from wiretool.replay.values import Values
+from wiretool.servers.offramp.upgrade import accept_of
 from wiretool.servers.options import MockOptions
-from wiretool.sessions.dialogues import Dialogue, Recording
+from wiretool.sessions.dialogues import Dialogue, Recording, in_turn
 
 #: Headers of an answer that mean something to a WebSocket; what else a server says in its head is its own affair.
 _MEANT = frozenset(
@@ -61,8 +63,20 @@ class OfframpManner(Manner):
         super().__init__(protocol)
         self._courses: dict[int, Course] = {}
         self._excuses: dict[int, Excuses] = {}
+        #: What the recorded server did against the rules, by record; and what this one does, by connection and record.
+        self._recorded_breaches: Mapping[int, Breach] = {}
+        self._breaches: dict[tuple[int, int], Breach] = {}
+        self._deliveries = Deliveries()
+        #: Live messages whose offset or assignment is not that of their recorded counterparts.
+        self._misplaced: set[tuple[int, int]] = set()
+        #: Connection -> the keys of its live handshake; and the live answers that do not follow from theirs, by id.
+        self._keys: dict[int, list[str]] = {}
+        self._wrong_accepts: dict[int, Record] = {}
 
     def study(self, recording: Recording) -> None:
+        self._recorded_breaches = breaches_in(in_turn(recording.of(self.protocol.name)))
+        self._breaches, self._deliveries, self._misplaced = {}, Deliveries(), set()
+        self._keys, self._wrong_accepts = {}, {}
         courses = courses_of(recording, self.protocol.name)
         self._courses = {course.dialogue.number: course for course in courses}
         self._excuses = {}
@@ -89,7 +103,8 @@ class OfframpManner(Manner):
 
     def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:
         found = list(super().places(record, form, request))
-        if isinstance(record.fields, HandshakeResponse) and _ACCEPT in form["headers"]:
+        is_response = isinstance(record.fields, HandshakeResponse) and id(record) not in self._wrong_accepts
+        if is_response and _ACCEPT in form["headers"]:
             steps = ("headers", _ACCEPT)
             found.append(Place(steps, form["headers"][_ACCEPT], _ACCEPT_ROLE, record.connection))
         if record.message == "COMMIT":  # no offset is below 0: such a value is no place
@@ -209,11 +224,46 @@ class OfframpManner(Manner):
             return request.fields.count < 0
         return request.message in ("HandshakeRequest", "COMMIT", "Ping", "Close")
 
+    def follow(self, record: Record) -> None:
+        breach = self._deliveries.follow(record)
+        if breach is not None:
+            self._breaches[record.connection, record.n] = breach
+        if isinstance(record.fields, HandshakeRequest):
+            self._keys[record.connection] = http.header_values(record.fields.headers, "Sec-WebSocket-Key")
+        elif isinstance(record.fields, HandshakeResponse) and not self._follows_from_key(
+            record.fields, record.connection
+        ):
+            self._wrong_accepts[id(record)] = record
+
+    def _follows_from_key(self, response: HandshakeResponse, connection: int) -> bool:
+        """Return whether the accept is that of the key, where that is known (RFC 6455 §4.2.2)."""
+        keys, accepts = self._keys.get(connection), http.header_values(response.headers, _ACCEPT)
+        return not (keys and accepts) or list(map(accept_of, keys)) == accepts
+
+    def breach(self, live: Record, recorded: Record | None) -> Breach | None:
+        """Return it unless the recorded server breaks it in that message, or an earlier finding is the cause."""
+        if recorded is not None and recorded.n in self._recorded_breaches:
+            return None
+        breach = self._breaches.get((live.connection, live.n))
+        is_found = breach is not None and (live.connection, breach.against) in self._misplaced
+        return None if is_found and recorded is not None else breach
+
     def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
         if not isinstance(live.fields, MessageEvent):
-            return super().match(live, unheard, values, dialogue)
-        within = self._partition(dialogue.number, live.fields.partition)
-        return Matcher(_OFFSET_ROLE, within, values, self._excuses_of(dialogue).is_known).match(live.fields, unheard)
+            found = super().match(live, unheard, values, dialogue)
+            is_other = found is not None and _assignment_of(unheard[found]) != _assignment_of(live)
+        else:
+            within = self._partition(dialogue.number, live.fields.partition)
+            excuses = self._excuses_of(dialogue)
+            found = Matcher(_OFFSET_ROLE, within, values, excuses.is_known).match(live.fields, unheard)
+            recorded = None if found is None else unheard[found].fields
+            is_other = (
+                isinstance(recorded, MessageEvent)
+                and values.live_of(_OFFSET_ROLE, within, recorded.offset) != live.fields.offset
+            )
+        if is_other:
+            self._misplaced.add((live.connection, live.n))
+        return found
 
     def is_expected(self, reply: Record) -> bool:
         if not isinstance(reply.fields, Message) or isinstance(reply.fields, Ping | Pong):
@@ -234,7 +284,14 @@ class OfframpManner(Manner):
         return self._excuses_of(dialogue).missing(recorded, request)
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
+        if self.breach(live, None) is not None:
+            return None
         return self._excuses_of(dialogue).extra(live, request)
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         return self._excuses_of(dialogue).end(was_ended=was_ended)
+
+
+def _assignment_of(record: Record) -> frozenset[int] | None:
+    """Return the partitions that a REBALANCE assigns; None for any other event."""
+    return frozenset(record.fields.assignment) if isinstance(record.fields, RebalanceEvent) else None

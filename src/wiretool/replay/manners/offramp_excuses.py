@@ -6,6 +6,7 @@ from functools import cached_property
 from wiretool.protocols.offramp.connection import echoed
 from wiretool.protocols.offramp.messages import Close, MessageEvent, RebalanceEvent, RequestEvent
 from wiretool.records import Record
+from wiretool.replay.manners.explaining import shown
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
 from wiretool.replay.manners.offramp_course import Course, content_of
 
@@ -15,6 +16,7 @@ _UNREADABLE = ("Deflated", "Unknown")
 _LAX = "an event that only the original's lax decoder takes ends the connection (decision 25)"
 _MEMORY = "the original in memory assigns its one partition at the first REQUEST of any count (reference 3.9)"
 _EARLY = "a COMMIT before anything was asked for has no success (decision 15)"
+_STALE = "others had come or gone: what the consumer committed was of an assignment that had ended (reference 3.4, 3.5)"
 _SHARED = "the original in memory gives each consumer of a stream all messages (reference 3.9)"
 _CUT = "how a message is cut into frames is the server's affair"
 _OURS = "the beginning of the connection was not recorded"
@@ -49,7 +51,7 @@ class Excuses:
             return Excuse(Verdict.NOISE, "reasons of such a Close are the server's own words")
         if name == "REBALANCE" and self._is_crowded:
             return Excuse(Verdict.UNKNOWN, _CROWDED)
-        if name == "Close" and self._is_lax(recorded.n):
+        if name == "Close" and self._is_lax(recorded.n) and _is_failure(live):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if name == "Fragment" or live.message == "Fragment":
             return Excuse(Verdict.NOISE, _CUT)
@@ -62,6 +64,10 @@ class Excuses:
         if name == "COMMIT_RESPONSE" and steps == ("success",) and self._is_early(recorded):
             is_known = self._course.is_opened_whole
             return Excuse(Verdict.EXPLAINED, _EARLY) if is_known else Excuse(Verdict.UNKNOWN, _TORN)
+        if name == "COMMIT_RESPONSE" and steps == ("success",) and difference.live is True:
+            rebalance = self._rebalance_behind(recorded)
+            if rebalance is not None:
+                return Excuse(Verdict.EXPLAINED, shown(_STALE, rebalance))
         if recorded is self._course.close and not self._course.is_all_said:
             return Excuse(Verdict.UNKNOWN, _TORN)
         if name == "HandshakeResponse" and steps == ("status",) and self._is_other_refusal(difference):
@@ -70,6 +76,16 @@ class Excuses:
         if name == "HandshakeResponse" and self._is_refused_otherwise(live):
             return Excuse(Verdict.EXPLAINED, _OTHER_REFUSAL)
         return None
+
+    def _rebalance_behind(self, recorded: Record) -> Record | None:
+        """Return the REBALANCE behind a refused COMMIT, if another consumer had come or gone before that."""
+        course = self._course
+        told = [each for each in course.frames if isinstance(each.fields, RebalanceEvent)]
+        since = max((each.time_ns for each in told if course.is_behind(recorded.n, each.n)), default=course.span[0])
+        following = next((each for each in told if course.is_behind(each.n, recorded.n)), None)
+        others = (other for other in self._others if other is not course and other.stream == course.stream)
+        moved = any(since <= at <= recorded.time_ns for other in others for at in other.span)
+        return following if moved else None
 
     def _is_early(self, recorded: Record) -> bool:
         """Whether a COMMIT was answered before anything was asked for."""
@@ -152,7 +168,7 @@ class Excuses:
             return Excuse(Verdict.NOISE, _CUT)
         if live.message in ("Ping", "Pong") and request is None:
             return Excuse(Verdict.NOISE, "signs of life come when they come")
-        if live.message == "Close" and course.lax_at is not None:
+        if live.message == "Close" and course.lax_at is not None and _is_failure(live):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if isinstance(live.fields, MessageEvent):
             return self._extra_message(live.fields)
@@ -269,3 +285,8 @@ def _is_echo(expected: object, live: object) -> bool:
         and isinstance(live, str)
         and echoed(live) == echoed(expected) != live.encode("utf-8", "surrogatepass")
     )
+
+
+def _is_failure(live: Record) -> bool:
+    """Return whether it is the Close that ends a connection for what cannot be decoded: 1011, no reason (§1.4)."""
+    return isinstance(live.fields, Close) and live.fields.code == 1011 and not live.fields.reason

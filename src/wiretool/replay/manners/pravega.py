@@ -38,13 +38,14 @@ from wiretool.records import Record
 from wiretool.replay.manners.controller import TOKEN
 from wiretool.replay.manners.controller_names import other_scope, stream_of
 from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Talk, Wait
-from wiretool.replay.manners.pravega_acks import Acks
 from wiretool.replay.manners.pravega_appends import Fate, frames_of
 from wiretool.replay.manners.pravega_calls import names_told, own_connections
-from wiretool.replay.manners.pravega_excuses import Excuses, is_unloading
+from wiretool.replay.manners.pravega_excuses import Excuses
+from wiretool.replay.manners.pravega_live import LiveHistory
 from wiretool.replay.manners.pravega_order import waits_of
 from wiretool.replay.manners.pravega_past import past_of
 from wiretool.replay.manners.pravega_prepare import HELLO, done, prepared, renamed
+from wiretool.replay.manners.pravega_reads import is_empty
 from wiretool.replay.manners.pravega_state import Past
 from wiretool.replay.values import Values
 from wiretool.servers.options import MockOptions
@@ -70,8 +71,8 @@ class PravegaManner(Manner):
         #: Segments of which the controller tells.
         self._named: set[str] = set()
         self._waits: Mapping[int, Sequence[Wait]] = {}
-        self._acks = Acks()
-        self._excuses = Excuses(self._past, self._acks, Recording())
+        self._history = LiveHistory()
+        self._excuses = Excuses(self._past, self._history, Recording())
 
     def untaken(self, recording: Recording) -> Mapping[int, str]:
         """Appends that were lost with their connection."""
@@ -87,7 +88,7 @@ class PravegaManner(Manner):
         self._past = past_of(recording)
         self._named = names_told(recording)
         self._waits = waits_of(recording, self._past.log)
-        self._excuses = Excuses(self._past, self._acks, recording)
+        self._excuses = Excuses(self._past, self._history, recording)
 
     # -- what a frame says ---------------------------------------------------------------------------------------------
 
@@ -199,6 +200,11 @@ class PravegaManner(Manner):
 
     # -- the server before the recording -------------------------------------------------------------------------------
 
+    def anchor(self, values: Values) -> None:
+        """Fix the offsets in segments that are created in the recording: each begins at 0."""
+        for name in self._past.created:
+            values.shift("segment", name, 0)
+
     def prepare(self, recording: Recording, values: Values) -> Talk:
         """The segments that were there, in the protocol's own words."""
         return renamed(prepared(self._past, values), values)
@@ -224,9 +230,13 @@ class PravegaManner(Manner):
         """Blocks are answered when they end, and padding never."""
         return not isinstance(request.fields, AppendBlock | Padding)
 
-    def hear(self, record: Record) -> None:
-        """An ack names the one before it."""
-        self._acks.hear(record)
+    def follow(self, record: Record) -> None:
+        """Note what happens in the live run: what servers may say later depends on it."""
+        self._history.note(record)
+
+    def pair(self, request: Record, live: Record) -> None:
+        """Note which live request stands for a recorded one."""
+        self._history.pair(request, live)
 
     def settles(self, reply: Record, waiting: Mapping[int, Record]) -> Sequence[int]:
         """An ack is one for every append of its writer from behind the ack before it up to its number."""
@@ -242,7 +252,7 @@ class PravegaManner(Manner):
 
     def is_awaited(self, reply: Record) -> bool:
         """Not the end of a read in a segment that the store unloads, which it does when it likes."""
-        return not (is_unloading(reply.fields) or reply.n in self._past.orphans)
+        return not (is_empty(reply) or reply.n in self._past.orphans)
 
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
         """Why a difference is none of the server's."""

@@ -85,7 +85,7 @@ def frames_of(recording: Recording, *protocols: str) -> Iterator[Told]:
 
 def append_log(recording: Recording) -> AppendLog:
     """The appends of a recording."""
-    reader = _Reader()
+    reader = AppendReader()
     for event in recording.events:
         if isinstance(event, Told) and event.dialogue.protocol == "pravega":
             reader.read(event)
@@ -94,7 +94,7 @@ def append_log(recording: Recording) -> AppendLog:
     return reader.log
 
 
-class _Reader:
+class AppendReader:
     """Reads appends and what is said to them."""
 
     def __init__(self) -> None:
@@ -198,7 +198,7 @@ class _Reader:
     def _where(self, append: Append) -> str | None:
         if append.end is None or append.data is None:
             return None
-        found = self.log.contents.holders(append.end - len(append.data), append.data, _TELLING_BYTES)
+        found = self.log.contents.find_holders(append.end - len(append.data), append.data, _TELLING_BYTES)
         return found[0] if len(found) == 1 else None
 
     def fill(self) -> None:

@@ -48,14 +48,10 @@ class Calls:
             if record.side == "client" and isinstance(record.fields, Mapping):
                 for stream in _streams_of(record.fields):
                     self._asked[stream].setdefault(record.message, record.n)
+        #: Stream -> number of the first answer that says that it was made.
+        self._new: dict[str, int] = dict(_new_in(recording))
         #: Number of a commit that was done -> stream, and what stands behind the names of the transaction's segments.
         self.commits: dict[int, tuple[str, str]] = dict(_commits_in(recording))
-        #: Whether calls may be missing.
-        self.is_torn = any(
-            each.kind == "gap" and each.side == "client"
-            for dialogue in recording.of(CONTROLLER)
-            for each in dialogue.records
-        )
         for name, answer in _told_in(recording):
             is_part = answer.message == "createTransaction" and _TRANSACTION in name
             if (is_part or answer.message == "scale") and answer.reply_to is not None:
@@ -74,6 +70,13 @@ class Calls:
             return True
         return _TRANSACTION not in segment and self._is_asked(segment, n, _MAKES)
 
+    def creates(self, segment: str, n: int) -> bool:
+        """Return whether answers before a record say that the controller created a segment."""
+        if self._made.get(segment, n) < n:
+            return True
+        stream = stream_of(segment)
+        return _TRANSACTION not in segment and stream is not None and self._new.get(stream, n) < n
+
     def does(self, change: Change, n: int) -> bool:
         """Whether the controller was asked before a record for what leads to such a change."""
         return self._is_asked(change.segment, n, _DOES.get(type(change), frozenset()))
@@ -82,6 +85,21 @@ class Calls:
         stream = stream_of(segment)
         asked = self._asked.get(stream) if stream is not None else None
         return asked is not None and any(asked.get(method, n) < n for method in methods)
+
+
+def _new_in(recording: Recording) -> Iterator[tuple[str, int]]:
+    """Yield the streams that calls created, the last first, each with the number of the answer."""
+    asked: dict[int, Mapping[str, Any]] = {}
+    found: list[tuple[str, int]] = []
+    for event in frames_of(recording, CONTROLLER):
+        record = event.record
+        if record.message not in _MAKES or not isinstance(record.fields, Mapping):
+            continue
+        if record.side == "client":
+            asked[record.n] = record.fields
+        elif record.reply_to in asked and record.fields.get("status") == "SUCCESS":
+            found += [(stream, record.n) for stream in _streams_of(asked[record.reply_to])]
+    return reversed(found)
 
 
 def _commits_in(recording: Recording) -> Iterator[tuple[int, tuple[str, str]]]:

@@ -1,105 +1,69 @@
 """What may differ between two runs of one Pravega conversation, and why."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from math import gcd, inf
 from typing import Any
 
+from wiretool.codec.message import Message
 from wiretool.protocols.pravega import failures, messages, segments, tables
 from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Difference, Excuse, Verdict
-from wiretool.replay.manners.pravega_acks import Acks
+from wiretool.replay.manners.known_differences import ANOTHER, Case, KnownDifference, explain
+from wiretool.replay.manners.manner import Difference, Excuse
 from wiretool.replay.manners.pravega_appends import Append, Fate
 from wiretool.replay.manners.pravega_flights import flights_of
-from wiretool.replay.manners.pravega_left_out import is_of_another, segments_of
+from wiretool.replay.manners.pravega_left_out import is_of_another
+from wiretool.replay.manners.pravega_live import LiveHistory
+from wiretool.replay.manners.pravega_reads import Reads
+from wiretool.replay.manners.pravega_reasons import (
+    ACKS,
+    ASKED_BEFORE,
+    AT_ONCE,
+    BROKEN,
+    CUT_SHORT,
+    DIED,
+    EMPTY_PAGE,
+    EXPIRED,
+    FORGOTTEN,
+    MERGED_BEFORE,
+    MORE_ENTRIES,
+    NOT_RECORDED,
+    OUTRAN,
+    OVERTAKEN,
+    PIPELINED,
+    REFUSED_AGAIN,
+    SEALED_AT,
+    UNAUTHORISED,
+    UNPAIRED,
+    VERSION,
+    WRONG_HOST,
+    name_record,
+)
 from wiretool.replay.manners.pravega_state import Past
+from wiretool.replay.manners.pravega_tears import Tears
 from wiretool.servers.pravega.mock import NEWEST_VERSION, OLDEST_SERVED_VERSION
 from wiretool.sessions.dialogues import Dialogue, Ended, Recording
 
-WRONG_HOST = Excuse(
-    Verdict.EXPLAINED,
-    "the recorded store did not have the container of the segment, this one has all (§5.1)",
-)
-UNAUTHORISED = Excuse(
-    Verdict.EXPLAINED, "the recorded store asked for another delegation token; this one may ask for none (§4.3)"
-)
-UNLOADED = Excuse(
-    Verdict.EXPLAINED,
-    "the recorded store unloaded the segment while nobody used it, which ends the reads that wait in it (§5.3)",
-)
-VERSION = Excuse(Verdict.EXPLAINED, "the recorded server is of a wire version that no mock speaks (§4.1)")
-MERGED_BEFORE = Excuse(
-    Verdict.EXPLAINED,
-    "of a segment that is merged already the store says either, until it has been cleaned up (MERGE_SEGMENTS, §5.2)",
-)
-EMPTY_PAGE = Excuse(
-    Verdict.EXPLAINED, "a delta without entries has 0 as its last position, some servers repeat the one asked (§5.2)"
-)
-REFUSED_AGAIN = Excuse(
-    Verdict.EXPLAINED,
-    "the recorded store forgot a writer whose append it had refused and ended the connection with its next one; "
-    "ours refuses that too (§3.7)",
-)
-FORGOTTEN = Excuse(
-    Verdict.EXPLAINED,
-    "a store forgets a writer whose append it refuses: if another one is on its way it ends the connection, and may "
-    "do so before it says why (§3.7)",
-)
-OUTRAN = Excuse(
-    Verdict.EXPLAINED,
-    "appends that came in one piece with their SetupAppend end a connection (§3.5); how bytes are packed is not kept",
-)
-PIPELINED = Excuse(
-    Verdict.EXPLAINED,
-    "the recorded store refused a conditional append before those ahead of it were stored, and so this one (§3.7)",
-)
-EXPIRED = Excuse(
-    Verdict.EXPLAINED, "the token had expired: the recorded store ended the connection without a word (§4.3)"
-)
-BROKEN = Excuse(
-    Verdict.EXPLAINED,
-    "the recorded store took an append to this table, which broke it for good (§5.2)",
-)
-DIED = Excuse(Verdict.EXPLAINED, "the recorded server ended the connection by itself: it died, stopped or timed out")
-SEALED_AT = Excuse(
-    Verdict.EXPLAINED,
-    "to an append SegmentIsSealed tells its event number (§2); the recorded server told the length of the segment",
-)
-SEALED_END = Excuse(
-    Verdict.EXPLAINED,
-    "a read to the end of a sealed segment says that it ends there (§5.3); the recorded server did with the next one",
-)
-NOT_CACHED = Excuse(Verdict.NOISE, "what a store has to fetch from its storage is not said to be at the tail")
-AT_ONCE = Excuse(
-    Verdict.NOISE, "segments are merged at once, and each is told with the length that the target has then"
-)
-CUT = Excuse(Verdict.NOISE, "how much a read gets hangs on what the store had at hand then")
-ACKS = Excuse(Verdict.NOISE, "acks are merged as they come; this one follows another one than was recorded")
-OVERTAKEN = Excuse(Verdict.NOISE, "appends of several connections were on their way: the store takes them in any order")
-ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "it was asked before the recording begins")
-UNPAIRED = Excuse(
-    Verdict.UNKNOWN, "the recording begins in the middle: of its first replies it is not known what they answer"
-)
-TORN = Excuse(Verdict.UNKNOWN, "bytes of the connection are missing in the recording: what they did is not known")
-CUT_SHORT = Excuse(
-    Verdict.UNKNOWN, "the recorded server ended the connection instead of an answer, the recording does not show why"
-)
-NOT_RECORDED = Excuse(Verdict.UNKNOWN, "what the recorded server said to it, if it did, is not in the recording")
-MORE_ENTRIES = Excuse(Verdict.UNKNOWN, "the table was there before the recording, which does not show all of it")
-#: Replies to what was said so shortly before the end of a recording may be behind it.
-_MOMENT_NS = 1_000_000_000
-#: A store looks every 60 s for segments that were idle for 60 s (§5.3); replays may be faster than what was recorded.
-_UNLOADING_NS = 30_000_000_000
 _CONDITIONAL = (messages.ConditionalAppend, messages.ConditionalBlockEnd)
+#: What no store says that has the container and asks for no token.
+_ELSEWHERE = (failures.WrongHost, failures.AuthTokenCheckFailed)
+_OF_TABLES = (tables.TableSegmentInfo, tables.TableRead, tables.TableEntriesUpdated, failures.ErrorMessage)
+_REFUSALS = (
+    failures.SegmentIsSealed,
+    failures.NoSuchSegment,
+    failures.InvalidEventNumber,
+    messages.ConditionalCheckFailed,
+)
 
 
 class Excuses:
     """Why what a replay meets may be no finding; a clause names one of the protocol's reference."""
 
-    def __init__(self, past: Past, acks: Acks, recording: Recording) -> None:
-        """`acks` are those of the live run, which are heard by now."""
+    def __init__(self, past: Past, history: LiveHistory, recording: Recording) -> None:
+        """Take what the recording shows, and the live run, which goes on meanwhile."""
         self._past = past
-        self._acks = acks
+        self._history = history
         #: Which side ended a connection first, and how.
         self._ended: dict[Dialogue, Ended] = {}
         for event in recording.events:
@@ -110,116 +74,133 @@ class Excuses:
         for append in past.log.of.values():
             self._appends[append.dialogue].append(append)
         self._last_said: dict[Dialogue, int] = {}
-        #: Connections of which bytes are missing.
-        self._deaf = {each for each in recording.dialogues if any(record.kind == "gap" for record in each.records)}
         #: Names of what a server was recorded to say for no reason that was.
         self._unasked: dict[Dialogue, set[str]] = {}
         for dialogue in recording.dialogues:
             said = [each for each in dialogue.records if each.side == "server" and each.reply_to is None]
             self._unasked[dialogue] = {each.message for each in said}
             self._last_said[dialogue] = max((each.reply_to or 0 for each in dialogue.records), default=0)
+        self._reads = Reads(past, history, recording)
+        self._tears = Tears(past, history, recording)
+        self._known = [*self._list_known(), *self._reads.known(), *self._tears.known()]
 
     # -- a reply that differs --------------------------------------------------------------------------------------
 
     def difference(
         self, difference: Difference, recorded: Record, live: Record, request: Record | None
     ) -> Excuse | None:
-        """Why a reply differs there."""
-        was: Any = recorded.fields
-        now: Any = live.fields
-        if not difference.steps and (excuse := self._other(recorded, request)) is not None:
-            return excuse
-        if self._is_broken(request) and difference.steps in ((), ("entry_count",), ("length",)):
-            return BROKEN
-        if self._is_unloaded(difference, recorded, now, request):
-            return UNLOADED
-        if is_of_another(was, request):
-            return ASKED_BEFORE
-        if request is not None and not self._past.torn.isdisjoint(segments_of(request) | segments_of(recorded)):
-            return TORN
-        if isinstance(was, messages.SegmentRead) and isinstance(now, messages.SegmentRead):
-            return self._read(was, now)
-        if isinstance(was, messages.DataAppended) and isinstance(now, messages.DataAppended):
-            return self._ack(difference, was, live, request)
-        if isinstance(was, messages.Hello) and isinstance(now, messages.Hello):
-            return None if OLDEST_SERVED_VERSION <= was.high_version <= NEWEST_VERSION else VERSION
-        if isinstance(was, tables.TableEntriesDeltaRead) and isinstance(now, tables.TableEntriesDeltaRead):
-            return EMPTY_PAGE if _is_empty_page(was, now, request) and difference.steps == ("last_position",) else None
-        if isinstance(was, tables.TableSegmentInfo) and difference.steps == ("entry_count",):
-            return MORE_ENTRIES if was.segment_name in self._past.before else None
-        if isinstance(was, failures.SegmentIsSealed) and isinstance(now, failures.SegmentIsSealed):
-            return self._sealed(difference, request)
-        if isinstance(was, segments.SegmentsBatchMerged) and isinstance(now, segments.SegmentsBatchMerged):
-            return self._batch(difference, was, request)
-        either: set[Any] = {segments.SegmentsMerged, failures.NoSuchSegment}
-        is_again = request is not None and request.n in self._past.merged_again
-        return MERGED_BEFORE if is_again and {type(was), type(now)} == either else None
+        """Return why a reply differs there; None where it is a finding."""
+        return explain(self._known, Case(difference, recorded, live, request))
 
-    def _other(self, recorded: Record, request: Record | None) -> Excuse | None:
-        """Why another message comes in place of this one."""
-        was = recorded.fields
-        if isinstance(was, failures.WrongHost):
-            return WRONG_HOST
-        if isinstance(was, failures.AuthTokenCheckFailed):
-            return UNAUTHORISED
-        is_pipelined = isinstance(was, failures.InvalidEventNumber) and self._is_pipelined(request)
-        return PIPELINED if is_pipelined else None
+    def _list_known(self) -> Iterator[KnownDifference]:
+        """Yield the differences that are known, but those of reads and of lost bytes: these come after."""
+        another = frozenset({ANOTHER})
+        merged, missing = segments.SegmentsMerged, failures.NoSuchSegment
+        yield KnownDifference(failures.WrongHost, Message, another, self._explain_host)
+        yield KnownDifference(failures.AuthTokenCheckFailed, Message, another, self._explain_token)
+        yield KnownDifference(
+            failures.InvalidEventNumber,
+            (messages.DataAppended, messages.ConditionalCheckFailed),
+            another,
+            self._explain_pipelined,
+        )
+        yield KnownDifference(Message, _OF_TABLES, another, self._explain_broken)
+        yield KnownDifference(
+            tables.TableSegmentInfo, tables.TableSegmentInfo, frozenset({"entry_count", "length"}), self._explain_broken
+        )
+        yield KnownDifference(
+            tables.TableSegmentInfo, tables.TableSegmentInfo, frozenset({"entry_count"}), self._explain_entries
+        )
+        yield KnownDifference(
+            messages.DataAppended, messages.DataAppended, frozenset({"previous_event_number"}), self._explain_previous
+        )
+        yield KnownDifference(
+            messages.DataAppended,
+            messages.DataAppended,
+            frozenset({"current_segment_write_offset"}),
+            self._explain_overtaken,
+        )
+        yield KnownDifference(
+            messages.Hello, messages.Hello, frozenset({"high_version", "low_version"}), self._explain_version
+        )
+        page = tables.TableEntriesDeltaRead
+        yield KnownDifference(page, page, frozenset({"last_position"}), self._explain_page)
+        sealed, batch = failures.SegmentIsSealed, segments.SegmentsBatchMerged
+        yield KnownDifference(sealed, sealed, frozenset({"offset"}), self._explain_sealed)
+        yield KnownDifference(batch, batch, frozenset({"merged.new_target_write_offset"}), self._explain_batch)
+        yield KnownDifference(merged, missing, another, self._explain_merged)
+        yield KnownDifference(missing, merged, another, self._explain_merged)
 
-    def _is_unloaded(self, difference: Difference, recorded: Record, now: Any, request: Record | None) -> bool:
-        """Whether one of the two stores ended a read because it unloaded the segment, which takes a while."""
-        if difference.steps and difference.steps[0] not in ("data", "at_tail", "end_of_segment"):
-            return False
-        waited_ns = 0 if request is None else recorded.time_ns - request.time_ns
-        return is_unloading(recorded.fields) or (is_unloading(now) and waited_ns > _UNLOADING_NS)
+    def _explain_host(self, case: Case) -> Excuse | None:
+        is_answer = not isinstance(case.live.fields, _ELSEWHERE) and self._history.is_answer(case.live)
+        return WRONG_HOST if is_answer else None
 
-    def _read(self, was: messages.SegmentRead, now: messages.SegmentRead) -> Excuse | None:
-        """Reads may be cut at another length; what both have must be the same, and no more than is in the segment."""
-        common = min(len(was.data), len(now.data))
-        if was.data == now.data:
-            return self._flags(was, now)
-        if len(was.data) == len(now.data) or was.data[:common] != now.data[:common] or not now.data:
-            return None
-        more = now.data[common:]
-        is_there = self._past.contents.bytes_of(was.segment, was.offset + common, was.offset + len(now.data)) == more
-        return CUT if is_there else None
+    def _explain_token(self, case: Case) -> Excuse | None:
+        return UNAUTHORISED if self._history.is_answer(case.live) else None
 
-    def _flags(self, was: messages.SegmentRead, now: messages.SegmentRead) -> Excuse | None:
-        """The same bytes, that may be told otherwise where they end."""
-        if now.end_of_segment and not was.end_of_segment and was.segment in self._past.ended:
-            return SEALED_END
-        is_at_tail = now.at_tail and not (was.at_tail or was.end_of_segment or now.end_of_segment)
-        return NOT_CACHED if is_at_tail else None
+    def _explain_pipelined(self, case: Case) -> Excuse | None:
+        return PIPELINED if self._is_pipelined(case.request) and self._history.is_answer(case.live) else None
 
-    def _sealed(self, difference: Difference, request: Record | None) -> Excuse | None:
-        append = None if request is None else self._past.log.of.get(request.n)
-        is_number = append is not None and difference.live == append.number
-        return SEALED_AT if difference.steps == ("offset",) and is_number else None
+    def _explain_broken(self, case: Case) -> Excuse | None:
+        """A table that was appended to is what nobody can tell; ours has never taken the append."""
+        return self._broken(case.request) if self._history.is_answer(case.live) else None
 
-    def _batch(
-        self, difference: Difference, was: segments.SegmentsBatchMerged, request: Record | None
-    ) -> Excuse | None:
+    def _explain_entries(self, case: Case) -> Excuse | None:
+        was = case.recorded.fields
+        return MORE_ENTRIES if getattr(was, "segment_name", "") in self._past.before else None
+
+    def _explain_previous(self, case: Case) -> Excuse | None:
+        was = case.recorded.fields
+        assert isinstance(was, messages.DataAppended)
+        return ACKS if self._follows(was, case.live) else None
+
+    def _explain_overtaken(self, case: Case) -> Excuse | None:
+        """The store takes appends in any order, but no two of them at one place."""
+        append = None if case.request is None else self._past.log.of.get(case.request.n)
+        by = abs(case.difference.expected - case.difference.live)
+        is_it = append is not None and self._is_overtaken(append, by) and self._history.is_alone(case.live)
+        return OVERTAKEN if is_it else None
+
+    def _explain_version(self, case: Case) -> Excuse | None:
+        was = case.recorded.fields
+        assert isinstance(was, messages.Hello)
+        return None if OLDEST_SERVED_VERSION <= was.high_version <= NEWEST_VERSION else VERSION
+
+    def _explain_page(self, case: Case) -> Excuse | None:
+        was, now = case.recorded.fields, case.live.fields
+        assert isinstance(was, tables.TableEntriesDeltaRead)
+        assert isinstance(now, tables.TableEntriesDeltaRead)
+        return EMPTY_PAGE if _is_empty_page(was, now, case.request) else None
+
+    def _explain_sealed(self, case: Case) -> Excuse | None:
+        append = None if case.request is None else self._past.log.of.get(case.request.n)
+        return SEALED_AT if append is not None and case.difference.live == append.number else None
+
+    def _explain_batch(self, case: Case) -> Excuse | None:
         """Each is told with the length behind it, or behind some of those that follow."""
+        difference, was = case.difference, case.recorded.fields
         at = difference.steps[1] if len(difference.steps) == 3 else -1
-        if difference.steps[-1:] != ("new_target_write_offset",) or not isinstance(at, int):
+        if not isinstance(at, int) or not isinstance(was, segments.SegmentsBatchMerged):
             return None
         by = difference.expected - was.merged[at].new_target_write_offset
-        ends = self._past.merge_ends.get(request.n, []) if request is not None else []
+        ends = self._past.merge_ends.get(case.request.n, []) if case.request is not None else []
         return AT_ONCE if difference.live - by in ends[at:] else None
 
-    def _ack(
-        self, difference: Difference, was: messages.DataAppended, live: Record, request: Record | None
-    ) -> Excuse | None:
-        if difference.steps == ("previous_event_number",):
-            return ACKS if self._follows(was, live) else None
-        append = None if request is None else self._past.log.of.get(request.n)
-        if difference.steps == ("current_segment_write_offset",) and append is not None:
-            return OVERTAKEN if self._is_overtaken(append, abs(difference.expected - difference.live)) else None
-        return None
+    def _explain_merged(self, case: Case) -> Excuse | None:
+        earlier = None if case.request is None else self._past.merged_again.get(case.request.n)
+        if earlier is None or not self._history.is_answer(case.live):
+            return None
+        now = case.live.fields
+        if isinstance(now, segments.SegmentsMerged):
+            length = self._history.length(now.target, case.live.n)
+            if length and now.new_target_write_offset != length:
+                return None
+        return name_record(MERGED_BEFORE, earlier)
 
     def _follows(self, was: messages.DataAppended, live: Record) -> bool:
         """Whether an ack names the one before it; or, where that was not heard, one that it may have been."""
         now: Any = live.fields
-        before = self._acks.before(live)
+        before = self._history.number_before(live)
         if before is not None:
             return bool(now.previous_event_number == before)
         known = self._past.log.numbers.get(now.writer_id, set())
@@ -239,30 +220,35 @@ class Excuses:
     # -- what does not come, or comes too much ---------------------------------------------------------------------
 
     def missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        """Why a recorded reply does not come."""
+        """Return why a recorded reply does not come; None where it is a finding."""
         if (request is None and not dialogue.is_opened) or is_of_another(recorded.fields, request):
             return ASKED_BEFORE
-        if is_unloading(recorded.fields):
-            return UNLOADED
+        unloading = self._reads.unloading(recorded, request)
+        if unloading is not None and request is not None:
+            return unloading if self._reads.is_waiting(request) else None
         append = None if request is None else self._past.log.of.get(request.n)
         if append is not None and self._is_forgotten(append):
             return FORGOTTEN
-        return TORN if dialogue in self._deaf else None
+        return self._tears.missing(recorded, dialogue)
 
     def extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        """Why a reply comes that was not recorded."""
+        """Return why a reply comes that was not recorded; None where it is a finding."""
         if request is None:
-            return OUTRAN if isinstance(live.fields, messages.DataAppended) and self._outran(dialogue) else None
-        if self._is_broken(request):
-            return BROKEN
+            return OUTRAN if self._is_of_outrun(live, dialogue) else None
+        if not self._history.is_answer(live):
+            return None
+        if (broken := self._broken(request)) is not None:
+            return broken
         append = self._past.log.of.get(request.n)
         if append is not None and self._was_refused(dialogue, append):
-            return REFUSED_AGAIN
-        if dialogue in self._deaf or self._is_late(request, dialogue):
+            return REFUSED_AGAIN if self._is_refusal(live, dialogue, append) else None
+        if (torn := self._tears.extra(live, request, dialogue)) is not None:
+            return torn
+        if self._is_open(request, dialogue, live):
             return NOT_RECORDED
         if not dialogue.is_opened and live.message in self._unasked[dialogue]:
             return UNPAIRED
-        return UNLOADED if is_unloading(live.fields) else None
+        return self._reads.live_unloading(live)
 
     def _was_refused(self, dialogue: Dialogue, append: Append) -> bool:
         """Whether an append of the writer on this connection was refused: of several the store answers one, or none."""
@@ -284,16 +270,71 @@ class Excuses:
             if each is not append and each.writer == append.writer
         )
 
-    def _is_late(self, request: Record, dialogue: Dialogue) -> bool:
-        """Whether nothing later was answered on the connection, or it was recorded only for a moment longer."""
-        return request.n > self._last_said[dialogue] or dialogue.records[-1].time_ns - request.time_ns < _MOMENT_NS
+    def _is_open(self, request: Record, dialogue: Dialogue, live: Record) -> bool:
+        """Return whether the answer to a request may have come after the recorded connection.
 
-    def _is_broken(self, request: Record | None) -> bool:
-        """Whether a request is about a table that was appended to by then."""
+        Answers but acks come in any order (§5.2): a request is open until it is answered, and a read for as long as
+        there is nothing to read. An append is not that repeats a number, since it is never acknowledged (§3.7), nor
+        one whose writer was told of a later one.
+        """
+        append = self._past.log.of.get(request.n)
+        if append is not None:
+            return self._is_pending(append) and self._is_sound(live)
+        if isinstance(request.fields, messages.ReadSegment):
+            return self._reads.may_answer(live)
+        return request.n > self._last_said[dialogue]
+
+    def _is_refusal(self, live: Record, dialogue: Dialogue, append: Append) -> bool:
+        """Return whether a reply refuses an append of a writer; a sealed segment is told with an event number."""
+        numbers = {each.number for each in self._appends[dialogue] if each.writer == append.writer}
+        is_sealed = isinstance(live.fields, failures.SegmentIsSealed)
+        is_numbered = not is_sealed or live.fields.offset in numbers  # type: ignore[union-attr]
+        return isinstance(live.fields, _REFUSALS) and is_numbered
+
+    def _is_of_outrun(self, live: Record, dialogue: Dialogue) -> bool:
+        """Return whether an ack is for an append that was sent before its AppendSetup was heard."""
+        ack = live.fields
+        return isinstance(ack, messages.DataAppended) and any(
+            (each.writer, each.number) == (ack.writer_id, ack.event_number)
+            and ack.previous_event_number < each.number
+            and ack.current_segment_write_offset >= each.length
+            for each in (self._appends[dialogue] if self._outran(dialogue) else ())
+        )
+
+    def _is_sound(self, live: Record) -> bool:
+        """Return whether an ack agrees with those before it; there is no recorded one to compare it with."""
+        ack = live.fields
+        if not isinstance(ack, messages.DataAppended):
+            return True
+        before = self._history.number_before(live)
+        is_next = before is None or before == ack.previous_event_number
+        return is_next and self._history.is_alone(live) and self._history.is_joined(live)
+
+    def _is_pending(self, append: Append) -> bool:
+        """Return whether an append waited for its ack when the connection ended."""
+        last = -inf
+        for record in append.dialogue.records:
+            message, other = record.fields, self._past.log.of.get(record.n)
+            if isinstance(message, messages.AppendSetup) and message.writer_id == append.writer:
+                last = message.last_event_number
+            elif other is append:
+                break
+            elif other is not None and other.writer == append.writer:
+                last = max(last, other.number)
+        return append.number > last and not any(
+            isinstance(record.fields, messages.DataAppended)
+            and record.fields.writer_id == append.writer
+            and record.fields.event_number >= append.number
+            for record in append.dialogue.records
+        )
+
+    def _broken(self, request: Record | None) -> Excuse | None:
+        """Return that a request is about a table that was appended to by then; None where it is not."""
         if request is None:
-            return False
+            return None
         name = getattr(request.fields, SEGMENT_FIELD.get(type(request.fields), ""), "")  # type: ignore[arg-type]
-        return self._past.broken.get(name, request.n) < request.n
+        broken = self._past.broken.get(name, request.n)
+        return name_record(BROKEN, broken) if broken < request.n else None
 
     def _is_pipelined(self, request: Record | None) -> bool:
         """Whether others of the writer's conditional appends were on their way before this one."""
@@ -320,8 +361,8 @@ class Excuses:
 
     def end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         """Why a connection that the recorded server ended stays open."""
-        if dialogue in self._deaf:
-            return TORN
+        if (torn := self._tears.end(dialogue)) is not None:
+            return torn
         if not was_ended:
             return FORGOTTEN if any(map(self._is_forgotten, self._appends[dialogue])) else None
         if any(self._was_refused(dialogue, each) for each in self._appends[dialogue]):
@@ -366,8 +407,3 @@ def _is_empty_page(
     asked = getattr(request.fields, "from_position", 0) if request is not None else 0
     is_empty = not was.entries.entries and not now.entries.entries
     return is_empty and {was.last_position, now.last_position} == {0, asked}
-
-
-def is_unloading(reply: Any) -> bool:
-    """Whether a read ends with nothing because its segment is no longer in the store's memory, or gone."""
-    return isinstance(reply, messages.SegmentRead) and not reply.data and reply.at_tail and not reply.end_of_segment

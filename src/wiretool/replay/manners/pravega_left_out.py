@@ -8,7 +8,7 @@ from wiretool.protocols.pravega.session import SEGMENT_FIELD
 from wiretool.records import Record
 from wiretool.replay.manners.pravega_appends import Append, Fate, frames_of
 from wiretool.replay.manners.pravega_past_tables import MUTE
-from wiretool.replay.manners.pravega_state import Past
+from wiretool.replay.manners.pravega_state import Past, Tear
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: Requests that change something, if they are done.
@@ -44,16 +44,17 @@ def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], i
         why = _why_not_appended(append, is_table)
         if why:
             past.unsaid |= dict.fromkeys((n, blocks.get(n, n)), why)
-    for dialogue in torn_in(recording):
+    for dialogue, tear in tears_in(recording, "pravega").items():
+        past.torn_connections[dialogue] = tear
         for record in dialogue.records:
-            past.torn |= segments_of(record)
+            past.tear(segments_of(record), tear)
             if isinstance(record.fields, messages.AppendBlock) and record.n not in past.log.of_block:
                 past.unsaid[record.n] = "the end of the block is in a hole of the recording"
 
 
 def orphans_in(recording: Recording) -> Iterator[int]:
     """The numbers of replies whose requests were before the recording, or are in a hole of it."""
-    torn = set(torn_in(recording))
+    torn = tears_in(recording, "pravega")
     for dialogue in recording.of("pravega"):
         requests = {record.n: record for record in dialogue.records if record.side == "client"}
         for record in dialogue.records:
@@ -91,11 +92,20 @@ def _why_not_appended(append: Append, is_table: Callable[[str], bool]) -> str:
     return _TO_TABLE if is_table(append.segment) else ""
 
 
-def torn_in(recording: Recording) -> Iterator[Dialogue]:
-    """The connections of which bytes of the client are missing behind the beginning."""
-    for dialogue in recording.of("pravega"):
-        if any(record.kind == "gap" and record.side == "client" for record in dialogue.records):
-            yield dialogue
+def tears_in(recording: Recording, protocol: str) -> dict[Dialogue, Tear]:
+    """Return the connections of which bytes of the client are missing after the beginning, and where the first are.
+
+    A gap is reported when the frames after it can be trusted, which may be late: the last frame before it counts.
+    """
+    found: dict[Dialogue, Tear] = {}
+    for dialogue in recording.of(protocol):
+        last = 0
+        for record in dialogue.records:
+            if record.kind == "gap" and record.side == "client":
+                found.setdefault(dialogue, Tear(last, record.n))
+            elif record.side == "client" and dialogue not in found:
+                last = record.n
+    return found
 
 
 def segments_of(record: Record) -> set[str]:

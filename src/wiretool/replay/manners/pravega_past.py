@@ -16,7 +16,7 @@ from wiretool.records import Record
 from wiretool.replay.manners.controller_names import stream_of
 from wiretool.replay.manners.pravega_appends import Append, Fate, append_log, frames_of
 from wiretool.replay.manners.pravega_calls import CONTROLLER, Calls
-from wiretool.replay.manners.pravega_left_out import leave_out, torn_in
+from wiretool.replay.manners.pravega_left_out import leave_out, tears_in
 from wiretool.replay.manners.pravega_lengths import first_lengths
 from wiretool.replay.manners.pravega_past_tables import TABLE_REQUESTS, TablesPast
 from wiretool.replay.manners.pravega_state import (
@@ -61,6 +61,8 @@ class _Historian:
         self._tables = TablesPast(self.past, self._requests, self._replies, self._calls)
         self._lengths = first_lengths(recording, self.past.log)
         self._plain: dict[str, Plain] = {}
+        #: Segment -> the first request that merges it into another.
+        self._merges: dict[str, int] = {}
 
     def take(self, record: Record) -> None:
         """The next frame of either side."""
@@ -79,11 +81,11 @@ class _Historian:
     def settle(self) -> None:
         """All is heard."""
         self._tables.settle()
-        if self._calls.is_torn:
-            self.past.torn |= {name for name in self._plain if self._calls.is_about(name)}
-        if any(torn_in(self._recording)):  # some of what was committed may be missing
-            committed = {stream for stream, _ in self._calls.commits.values()}
-            self.past.torn |= {name for name in self._plain if stream_of(name) in committed}
+        for tear in tears_in(self._recording, CONTROLLER).values():
+            self.past.tear(filter(self._calls.is_about, self._plain), tear)
+        committed = {stream for stream, _ in self._calls.commits.values()}
+        for tear in tears_in(self._recording, "pravega").values():  # some of what was committed may be missing
+            self.past.tear((name for name in self._plain if stream_of(name) in committed), tear)
         leave_out(self.past, self._recording, self._replies, self._tables.has)
 
     def _note_names(self, record: Record, message: Any) -> None:
@@ -113,12 +115,15 @@ class _Historian:
         plain = self._of(name)
         if plain.exists is None and self._calls.makes(name, n):
             plain.was_open = True
+            if self._calls.creates(name, n):
+                self._note_creation(name)
         elif plain.exists is None:
             length = self._lengths.get(name, 0)
             plain.before = self.past.before[name] = Before(name, length=length)
             plain.length = length
         elif not plain.exists:
             self._change(n, Create(name))
+            self._note_creation(name)
             plain.length = plain.start = 0
             plain.is_sealed = False
             plain.attributes = {}
@@ -146,7 +151,7 @@ class _Historian:
             return
         begin = max(plain.length, length - limits.REPLAY_OLD_BYTES_MAX + plain.extended)
         plain.extended += length - begin
-        data = self.past.contents.bytes_of(plain.name, begin, length)
+        data = self.past.contents.fill(plain.name, begin, length)
         self._change(n, Extend(plain.name, data, skipped=begin - plain.length))
         plain.length = length
 
@@ -193,13 +198,19 @@ class _Historian:
             self._wait(record.fields, record.n)
         if reply is None and isinstance(record.fields, segments.CreateSegment):
             self._try(record.fields.segment)
-        if isinstance(record.fields, segments.MergeSegments) and self._of(record.fields.source).was_merged:
-            self.past.merged_again.add(record.n)
+        if isinstance(record.fields, segments.MergeSegments):
+            self._note_merge(record, record.fields.source)
         act = _ACTS.get(type(record.fields))  # type: ignore[arg-type]
         if reply is None or act is None or not isinstance(reply.fields, Message):
             return
         if not reply.fields.declaration.is_failure:
             act(self, record, record.fields, reply.fields)
+
+    def _note_merge(self, record: Record, source: str) -> None:
+        """Note a request to merge what was merged before."""
+        earlier = self._merges.setdefault(source, record.n)
+        if self._of(source).was_merged:
+            self.past.merged_again[record.n] = earlier
 
     def _wait(self, read: messages.ReadSegment, n: int) -> None:
         """A read that was not answered waits at the end of a segment."""
@@ -232,6 +243,12 @@ class _Historian:
             self._change(record.n, Delete(plain.name))
         plain = self._plain[plain.name] = Plain(plain.name)
         plain.exists = plain.was_open = True
+        self._note_creation(plain.name)
+
+    def _note_creation(self, name: str) -> None:
+        """Note a segment that is new, unless one of that name was there before the recording."""
+        if name not in self.past.before:
+            self.past.created.add(name)
 
     def _delete(self, record: Record, request: Any, reply: Any) -> None:
         self._there(request.segment, record.n).exists = False
@@ -274,8 +291,8 @@ class _Historian:
     def _copy(self, source: str, start: int, stop: int, target: str, at: int) -> None:
         """What a segment holds from `start` to `stop` another holds too, from `at` on; of too much only the end."""
         begin = max(start, stop - limits.REPLAY_OLD_BYTES_MAX)
-        data = self.past.contents.bytes_of(source, begin, stop)
-        self.past.contents.add(target, at + begin - start, data, is_sure=False)
+        for first, run in list(self.past.contents.runs(source, begin, stop)):
+            self.past.contents.add(target, at + first - start, run, is_sure=False)
 
     def _commit(self, record: Record, stream: str, suffix: str) -> None:
         """The controller puts what is in a transaction into its stream."""

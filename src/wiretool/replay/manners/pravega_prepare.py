@@ -159,7 +159,7 @@ def _segment(past: Past, before: Before, info: StreamSegmentInfo | None, values:
     if is_new:
         yield [_creation(name)]
     first = _first_needed(past, before, is_new=is_new)
-    yield from _append(name, past.contents.bytes_of(name, first, before.length))
+    yield from _append(name, past.contents.fill(name, first, before.length))
     shift = there - first
     values.shift("segment", name, shift)
     yield from _attributes(before, is_new=is_new)

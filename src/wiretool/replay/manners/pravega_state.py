@@ -1,10 +1,12 @@
 """What the recording takes for granted of a store: the segments before it, and what others did to them meanwhile."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from wiretool.replay.manners.pravega_appends import AppendLog
 from wiretool.replay.manners.pravega_content import Contents
+from wiretool.sessions.dialogues import Dialogue
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +113,13 @@ class Plain:
         self.extended = 0
 
 
+class Tear(NamedTuple):
+    """Where bytes of a client are missing: after which record, and the record of the gap itself."""
+
+    after: int
+    gap: int
+
+
 @dataclass(slots=True)
 class Past:
     """All that is inferred from a recording."""
@@ -127,20 +136,28 @@ class Past:
     unsaid: dict[int, str] = field(default_factory=dict)
     #: Numbers of appends to segments that took none any more.
     vain: set[int] = field(default_factory=set)
-    #: Numbers of requests to merge what was merged before.
-    merged_again: set[int] = field(default_factory=set)
+    #: Numbers of requests to merge what was merged before, and of those that did.
+    merged_again: dict[int, int] = field(default_factory=dict)
     #: By the number of a MergeSegmentsBatch: how long the target is behind each of its sources.
     merge_ends: dict[int, list[int]] = field(default_factory=dict)
     #: Numbers of replies to what was not recorded.
     orphans: set[int] = field(default_factory=set)
-    #: Segments of connections of which bytes of the client are missing.
-    torn: set[str] = field(default_factory=set)
+    #: Connections of which bytes of the client are missing, and the segments that these may be about.
+    torn_connections: dict[Dialogue, "Tear"] = field(default_factory=dict)
+    torn: dict[str, "Tear"] = field(default_factory=dict)
     #: Tables that were appended to -> the record from which on the real store does not answer for them.
     broken: dict[str, int] = field(default_factory=dict)
+    #: Segments that were not there before and were created in the course of the recording.
+    created: set[str] = field(default_factory=set)
     #: Segments that were sealed at last.
     ended: set[str] = field(default_factory=set)
     #: Names that the server made up.
     made_up: set[str] = field(default_factory=set)
+
+    def tear(self, names: Iterable[str], tear: Tear) -> None:
+        """Note that missing bytes may be about segments; the first of several tears counts."""
+        for name in names:
+            self.torn[name] = min(tear, self.torn.get(name, tear))
 
     @property
     def contents(self) -> Contents:

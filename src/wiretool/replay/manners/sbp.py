@@ -18,8 +18,9 @@ from wiretool.protocols.sbp_0_1.framing import only_fit
 from wiretool.protocols.sbp_0_1.session import BatchConversation
 from wiretool.records import Record
 from wiretool.replay.manners import sbp_excuses
-from wiretool.replay.manners.manner import Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, Steps, Talk
 from wiretool.replay.manners.sbp_grounds import OK, Grounds, grounds_in, made_in
+from wiretool.replay.manners.sbp_live import LiveRanges
 from wiretool.replay.manners.sbp_prepare import ASIDE, STREAM, preparations
 from wiretool.replay.manners.sbp_prepare_batches import batch_preparations
 from wiretool.replay.manners.sbp_servers import Servers, code_of, flags_of, servers_in, stream_id_of
@@ -44,6 +45,7 @@ class SbpManner(Manner):
         self._batches_keys = {schema.batches_key for schema in self.dialect.schemas}
         self.servers = Servers()
         self.grounds = Grounds()
+        self.live = LiveRanges()
         #: The schema of the batch style that is spoken on a connection, and on all of them.
         self._schema_of: dict[Dialogue, Schema] = {}
         self.schema: Schema | None = None
@@ -51,6 +53,7 @@ class SbpManner(Manner):
     def study(self, recording: Recording) -> None:
         self.servers = servers_in(recording, self.protocol.name)
         self.grounds = grounds_in(recording, self.protocol.name, self.servers)
+        self.live = LiveRanges()
         self._schema_of = {} if self.protocol.name == "sbp" else _schemas_in(recording.of(self.protocol.name))
         spoken = set(self._schema_of.values())
         self.schema = next(iter(spoken)) if len(spoken) == 1 else None
@@ -151,6 +154,18 @@ class SbpManner(Manner):
 
     # -- what is answered ----------------------------------------------------------------------------------------------
 
+    def follow(self, record: Record) -> None:
+        self.live.follow(record)
+
+    def breach(self, live: Record, recorded: Record | None) -> Breach | None:
+        """Return that a FETCH lacks what this run appended, where what was recorded is no measure of it."""
+        if recorded is None or not self.live.is_unlawful(live):
+            return None
+        asked = self.grounds.request_of(recorded)
+        if asked is None or not self.grounds.is_overtaken(asked):
+            return None
+        return Breach(Difference(("payload",), "the batches appended in this run", "others"), sbp_excuses.UNAPPENDED)
+
     def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
         """An answer without its request is to that with its identifier."""
         if flags_of(live) & RESPONSE_END and isinstance(live.fields, Mapping):
@@ -169,7 +184,7 @@ class SbpManner(Manner):
         return reply.reply_to not in self.grounds.responses
 
     def excuse(self, difference: Difference, recorded: Record, live: Record, request: Record | None) -> Excuse | None:
-        return sbp_excuses.excuse(self.grounds, difference, recorded, live, request)
+        return sbp_excuses.excuse(self.grounds, self.live, difference, recorded, live, request)
 
     def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         return sbp_excuses.excuse_missing(self.grounds, recorded, request, dialogue)

@@ -1,13 +1,15 @@
 """Why a server of the Streaming Batch Protocol may answer otherwise than it was recorded to: each with its clause."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from wiretool.codec.flatbuffers_compiled import decode_root
 from wiretool.errors import DecodeError
+from wiretool.faults.places import Pattern
 from wiretool.protocols.sbp.messages import FLATBUFFERS, RESPONSE, RESPONSE_END
 from wiretool.protocols.sbp.tables import PlacementDriverCluster
 from wiretool.records import Record
+from wiretool.replay.manners.explaining import Explanation, explain, shown
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
 from wiretool.replay.manners.sbp_grounds import (
     OK,
@@ -15,14 +17,14 @@ from wiretool.replay.manners.sbp_grounds import (
     SECOND,
     Grounds,
     entries_of,
+    range_of,
     ranges_in,
 )
-from wiretool.replay.manners.sbp_servers import code_of, fields_in, flags_of
+from wiretool.replay.manners.sbp_live import LiveRanges
+from wiretool.replay.manners.sbp_servers import code_of, fields_in, flags_of, is_system_error
 from wiretool.sessions.dialogues import Dialogue
 
-PENDING, COMMITTED, NO_NEW_RECORD, BAD_REQUEST, INTERNAL = 1465, 1464, 1204, 1400, 1500
-#: What a range server says of a range by what it has of it (sbp.md §4.5).
-RANGE_CODES = frozenset((OK, NO_NEW_RECORD, 1460, 1462, COMMITTED, PENDING, 1466))
+BAD_REQUEST, INTERNAL = 1400, 1500
 
 DIED = "the recorded server's process ended there (sbp.md §1.7 and §4.3); this one goes on"
 STOPPED = "the recorded server was told to stop there (sbp.md §4.2)"
@@ -39,10 +41,12 @@ RACED = "an append was on its way in the recorded server, and is durable at once
 RESIZED = "batches of a stream with another number take other room, and a FETCH is cut by bytes (sbp.md §4.5, FETCH)"
 DEALT = "the placement driver deals ranges out in turn, from where it had come to (sbp.md §4.5, REPORT_METRICS)"
 FILLED = "data nodes told of records that nobody was recorded to append; ours has what it was given (sbp.md §4.6)"
+OFFLOADED = "the recorded server had put batches into objects; no client can have one make them (sbp.md §3.3)"
 SILENT = "the recorded placement driver took range servers for dead that had been silent for a while (sbp.md §4.2)"
 NAMED = "the nodes of a placement driver have their own names and addresses"
 
 
+UNAPPENDED = "a FETCH returns what was appended and acknowledged in this run (sbp.md §4.5, FETCH)"
 CUT_OFF = "what was answered is in a hole of the recording, or behind its end"
 UNHEARD = "what was asked is in a hole of the recording, or in front of its beginning"
 BLIND = "what was said before it is in a hole of the recording, so what it came upon is not known"
@@ -60,35 +64,40 @@ def explained(why: str) -> Excuse:
 
 # -- an answer that is another -----------------------------------------------------------------------------------------
 
-Case = Callable[[Grounds, Difference, Record, Record, Record], Excuse | None]
+
+class Scene(NamedTuple):
+    """A difference between two answers, and what is known around it."""
+
+    grounds: Grounds
+    ranges: LiveRanges
+    difference: Difference
+    recorded: Record
+    live: Record
+    request: Record
 
 
 def excuse(
-    grounds: Grounds, difference: Difference, recorded: Record, live: Record, request: Record | None
+    grounds: Grounds,
+    ranges: LiveRanges,
+    difference: Difference,
+    recorded: Record,
+    live: Record,
+    request: Record | None,
 ) -> Excuse | None:
-    """Why a difference in an answer is no finding."""
+    """Return why a difference in an answer is no finding."""
     if request is None:
         is_count = recorded.message == "GOAWAY" and difference.steps == ("stream_id",)
         dialogue = grounds.dialogue_of.get(recorded.n)
         is_torn = dialogue is not None and (not dialogue.is_opened or dialogue in grounds.lost)
         return unknown(UNHEARD) if is_count and is_torn else None
-    found = (case(grounds, difference, recorded, live, request) for case in _CASES)
-    known = next((each for each in found if each is not None), None)
-    return unknown(BLIND) if known is None and grounds.is_blind(request) else known
+    scene = Scene(grounds, ranges, difference, recorded, live, request)
+    return explain(EXPLANATIONS, difference.steps, scene)
 
 
-def _raced(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    """A FETCH finds what was not durable yet; an append that was pending is committed."""
-    if request.n not in g.racing:
-        return None
-    if recorded.message == "FETCH" and {code_of(recorded), code_of(live)} <= {OK, NO_NEW_RECORD}:
-        before, now = _shapes(entries_of(recorded)), _shapes(entries_of(live))
-        return explained(RACED) if len(now) > len(before) and now[: len(before)] == before else None
-    if recorded.message == "APPEND" and difference.steps[-2:-1] == ("status",):
-        at = difference.steps[3] if len(difference.steps) > 3 else 0
-        codes = [_entry_code(each, at) for each in (recorded, live)]
-        return explained(RACED) if codes == [PENDING, COMMITTED] else None
-    return None
+def _raced(scene: Scene) -> Excuse | None:
+    """A FETCH finds what was not durable yet, an append that was pending is committed: as this run allows."""
+    is_racing = scene.request.n in scene.grounds.racing and scene.recorded.message in ("FETCH", "APPEND")
+    return explained(RACED) if is_racing and scene.ranges.is_lawful(scene.live) else None
 
 
 def _shapes(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
@@ -99,76 +108,89 @@ def _shapes(entries: Sequence[Mapping[str, Any]]) -> list[Any]:
     ]
 
 
-def _resized(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+def _resized(scene: Scene) -> Excuse | None:
     """A FETCH that is cut by bytes has fewer or more of the same batches, since these are not as long as they were."""
-    if recorded.message != "FETCH" or difference.steps != ("payload", "entries"):
+    if scene.recorded.message != "FETCH" or fields_in(scene.request).get("max_wait_ms", 0) <= 0:
         return None
-    if not all(isinstance(each, list) for each in (difference.expected, difference.live)):
-        return None
-    before, now = _shapes(difference.expected), _shapes(difference.live)
+    before, now = entries_of(scene.recorded), entries_of(scene.live)
     shorter = min(len(before), len(now))
-    lengths = [[entry["length"] for entry in entries_of(each)[:shorter]] for each in (recorded, live)]
-    is_cut = shorter > 0 and fields_in(request).get("max_wait_ms", 0) > 0 and before[:shorter] == now[:shorter]
-    return explained(RESIZED) if is_cut and lengths[0] != lengths[1] else None
+    is_cut = shorter > 0 and _shapes(before[:shorter]) == _shapes(now[:shorter])
+    lengths = [[entry["length"] for entry in each[:shorter]] for each in (before, now)]
+    is_other = is_cut and lengths[0] != lengths[1]
+    return explained(RESIZED) if is_other and scene.ranges.is_lawful(scene.live) else None
 
 
-def _entry_code(record: Record, at: Any) -> int:
-    entries = fields_in(record).get("entries") or ()
-    return entries[at]["status"]["code"] if isinstance(at, int) and at < len(entries) else 0
-
-
-def _restarted(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    """A range that the server had before it was stopped is another one afterwards."""
-    if request.message not in ("APPEND", "FETCH", "SEAL_RANGE") or not g.is_restarted(request):
+def _restarted(scene: Scene) -> Excuse | None:
+    """A range that the server had before it was stopped is another one afterwards; here it is what this run made it."""
+    request, grounds = scene.request, scene.grounds
+    if request.message not in ("APPEND", "FETCH", "SEAL_RANGE") or not grounds.is_restarted(request):
         return None
     known = ranges_in(request)
-    is_other = (
-        _codes_in(recorded) != _codes_in(live) or "payload" in difference.steps or difference.steps[-1:] == ("end",)
-    )
-    is_its = known <= g.ranges_before[request.server] and _codes_in(live) <= RANGE_CODES
-    return explained(RESTARTED) if known and is_other and is_its else None
+    is_its = bool(known) and known <= grounds.ranges_before[request.server]
+    if not is_its or not scene.ranges.is_lawful(scene.live):
+        return None
+    return explained(shown(RESTARTED, grounds.stopped_by.get(request.server)))
 
 
-def _codes_in(record: Record) -> set[int]:
-    """The codes of an answer and of its entries."""
-    fields = fields_in(record)
-    statuses = [fields.get("status") or {}, *(each.get("status") or {} for each in fields.get("entries") or ())]
-    return {status.get("code", 0) for status in statuses}
-
-
-def _foreign(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    is_refused = code_of(live) == BAD_REQUEST and code_of(recorded) != BAD_REQUEST
-    return explained(FOREIGN) if is_foreign(request) and is_refused else None
+def _foreign(scene: Scene) -> Excuse | None:
+    """A header format that nobody defined is refused as a whole, and with nothing else."""
+    live, fields = scene.live, fields_in(scene.live)
+    is_refusal = is_system_error(live) and code_of(live) == BAD_REQUEST and fields.keys() == {"status"}
+    is_plain = is_refusal and not (isinstance(live.fields, Mapping) and live.fields.get("payload"))
+    was_refused = code_of(scene.recorded) == BAD_REQUEST
+    return explained(FOREIGN) if is_foreign(scene.request) and is_plain and not was_refused else None
 
 
 def is_foreign(request: Record) -> bool:
-    """Whether the header of a request is in a format that nobody defined."""
+    """Return whether the header of a request is in a format that nobody defined."""
     return isinstance(request.fields, Mapping) and request.fields["header_format"] != FLATBUFFERS
 
 
-def _dealt(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    """Other servers, but as many, and such as have reported; so other ranges are on one of them."""
-    before, now = _ranges_in(recorded), _ranges_in(live)
-    if "servers" in difference.steps and difference.steps[-1] in ("server_id", "advertise_addr"):
-        numbers = [[len(each.get("servers") or ()) for each in ranges] for ranges in (before, now)]
-        servers = [server for each in now for server in each.get("servers") or ()]
-        g.is_dealt = numbers[0] == numbers[1] and bool(servers) and all(g.has_told(server) for server in servers)
-        return explained(DEALT) if g.is_dealt else None
-    wanted = (fields_in(request).get("criteria") or {}).get("server_id", -1)
-    is_listed = difference.steps == ("header", "fields", "ranges") and wanted >= 0
-    return explained(DEALT) if is_listed and g.is_dealt and len(before) != len(now) else None
+def _dealt(scene: Scene) -> Excuse | None:
+    """Other servers, but as many, each once, and such as have reported; a range stays where this run has put it."""
+    grounds, live = scene.grounds, _ranges_in(scene.live)
+    numbers = [[len(each.get("servers") or ()) for each in ranges] for ranges in (_ranges_in(scene.recorded), live)]
+    known = all(_is_dealt(grounds, each) for each in live)
+    grounds.is_dealt = grounds.is_dealt or (numbers[0] == numbers[1] and known)
+    return explained(DEALT) if numbers[0] == numbers[1] and known else None
 
 
-def _dealt_nodes(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    """The batch style: other data nodes, or in another order, but as many and such as have reported."""
-    if difference.steps[-1:] == ("ranges",) and "list_responses" in difference.steps:
-        result = fields_in(recorded)["list_responses"][difference.steps[3]]
-        is_of_node = (result.get("range_criteria") or {}).get("data_node") is not None
-        return explained(DEALT) if is_of_node and g.is_dealt else None
-    if "replica_nodes" not in difference.steps or difference.steps[-1] not in ("node_id", "advertise_addr"):
+def _is_dealt(grounds: Grounds, told: Mapping[str, Any]) -> bool:
+    """Return whether a range is on servers that have reported: those that it was put on, where that was heard."""
+    servers = told.get("servers") or ()
+    numbers = tuple(server.get("server_id") for server in servers)
+    put = grounds.put_on.setdefault(range_of(told), frozenset(numbers))
+    is_one_each = len(set(numbers)) == len(numbers) > 0
+    return is_one_each and put == set(numbers) and all(grounds.has_told(server) for server in servers)
+
+
+def _listed(scene: Scene) -> Excuse | None:
+    """The ranges of one range server are those that this run has put on it."""
+    wanted = (fields_in(scene.request).get("criteria") or {}).get("server_id", -1)
+    before, now = _ranges_in(scene.recorded), _ranges_in(scene.live)
+    if scene.request.message != "LIST_RANGE" or wanted < 0 or not scene.grounds.is_dealt or len(before) == len(now):
         return None
-    g.is_dealt = all(g.has_told({"server_id": each.get("node_id"), **each}) for each in _nodes_in(fields_in(live)))
-    return explained(DEALT) if g.is_dealt else None
+    return explained(DEALT) if all(_is_dealt(scene.grounds, each) for each in now) else None
+
+
+def _dealt_nodes(scene: Scene) -> Excuse | None:
+    """The batch style: other data nodes, or in another order, but such as have reported."""
+    grounds, nodes = scene.grounds, list(_nodes_in(fields_in(scene.live)))
+    if scene.difference.steps[-1] not in ("node_id", "advertise_addr"):
+        return None
+    has_told = bool(nodes) and all(grounds.has_told({"server_id": each.get("node_id"), **each}) for each in nodes)
+    grounds.is_dealt = grounds.is_dealt or has_told
+    return explained(DEALT) if has_told else None
+
+
+def _listed_nodes(scene: Scene) -> Excuse | None:
+    """The batch style: the ranges of one data node."""
+    results = fields_in(scene.recorded).get("list_responses") or ()
+    at = scene.difference.steps[3]
+    result = results[at] if isinstance(at, int) and at < len(results) else {}
+    is_of_node = (result.get("range_criteria") or {}).get("data_node") is not None
+    is_length = scene.difference.steps[-1] == "ranges"
+    return explained(DEALT) if is_of_node and is_length and scene.grounds.is_dealt else None
 
 
 def _nodes_in(form: Any) -> Iterator[Mapping[str, Any]]:
@@ -183,10 +205,21 @@ def _nodes_in(form: Any) -> Iterator[Mapping[str, Any]]:
             yield from _nodes_in(each)
 
 
-def _filled(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+def _filled(scene: Scene) -> Excuse | None:
     """Where a range ends that data nodes had something of already."""
-    is_offset = difference.steps[-1:] in (("start_offset",), ("end_offset",), ("next_offset",))
-    return explained(FILLED) if is_offset and difference.expected in g.ends_told and difference.live == 0 else None
+    difference = scene.difference
+    is_offset = difference.steps[-1] in ("start_offset", "end_offset", "next_offset")
+    if not is_offset or difference.live != 0:
+        return None
+    return explained(FILLED) if difference.expected in scene.grounds.ends_told else None
+
+
+def _offloaded(scene: Scene) -> Excuse | None:
+    """Objects are made by a server for itself: a client can ask for none, and this server has made none."""
+    difference = scene.difference
+    is_list = isinstance(difference.expected, list) and bool(difference.expected)
+    is_none = scene.recorded.message == "FETCH" and fields_in(scene.live).get("object_metadata_list") == []
+    return unknown(OFFLOADED) if is_list and is_none and code_of(scene.live) == OK else None
 
 
 def _ranges_in(record: Record) -> list[Mapping[str, Any]]:
@@ -194,27 +227,33 @@ def _ranges_in(record: Record) -> list[Mapping[str, Any]]:
     return [each for each in (fields.get("range"), *(fields.get("ranges") or ())) if each]
 
 
-def _silent(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    is_it = request.message == "CREATE_RANGE" and (code_of(recorded), code_of(live)) == (PD_NO_AVAILABLE_RS, OK)
-    heard = g.last_heard_before(request) if is_it else None
-    return explained(SILENT) if heard is not None and request.time_ns - heard > SECOND else None
+def _silent(scene: Scene) -> Excuse | None:
+    """Range servers that were silent for a while are alive here: the range is made as it was asked for, on them."""
+    request, grounds = scene.request, scene.grounds
+    if request.message != "CREATE_RANGE" or (code_of(scene.recorded), code_of(scene.live)) != (PD_NO_AVAILABLE_RS, OK):
+        return None
+    heard = grounds.last_heard_before(request)
+    if heard is None or request.time_ns - heard.time_ns <= SECOND:
+        return None
+    made, asked = fields_in(scene.live).get("range") or {}, fields_in(request).get("range") or {}
+    is_asked = all(made.get(name) == asked.get(name) for name in ("index", "epoch", "start"))
+    is_made = is_asked and made.get("end") == -1 and _is_dealt(grounds, made)
+    return explained(shown(SILENT, heard)) if is_made else None
 
 
-def _timed_out(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
-    message = (fields_in(recorded).get("status") or {}).get("message") or ""
-    is_late = code_of(recorded) == INTERNAL and "timed out" in message and timeout_of(request) > 0
-    return explained(TIMED_OUT_LATE) if is_late else None
+def _timed_out(scene: Scene) -> Excuse | None:
+    message = (fields_in(scene.recorded).get("status") or {}).get("message") or ""
+    is_late = code_of(scene.recorded) == INTERNAL and "timed out" in message and timeout_of(scene.request) > 0
+    return explained(TIMED_OUT_LATE) if is_late and code_of(scene.live) == OK else None
 
 
-def _named(g: Grounds, difference: Difference, recorded: Record, live: Record, request: Record) -> Excuse | None:
+def _named(scene: Scene) -> Excuse | None:
     """The nodes that are named, in any order: as many, and as many of them lead."""
-    if difference.steps[-1:] == ("is_leader",):
-        nodes = [(fields_in(each).get("cluster") or {}).get("nodes") or () for each in (recorded, live)]
+    if scene.difference.steps[-1] == "is_leader":
+        nodes = [(fields_in(each).get("cluster") or {}).get("nodes") or () for each in (scene.recorded, scene.live)]
         leads = [sorted(node["is_leader"] for node in each) for each in nodes]
         return Excuse(Verdict.NOISE, NAMED) if leads[0] == leads[1] else None
-    if difference.steps[-2:] != ("detail", "hex"):
-        return None
-    told = [_leads_in(each) for each in (difference.expected, difference.live)]
+    told = [_leads_in(each) for each in (scene.difference.expected, scene.difference.live)]
     return Excuse(Verdict.NOISE, NAMED) if told[0] is not None and told[0] == told[1] else None
 
 
@@ -226,17 +265,45 @@ def _leads_in(detail: Any) -> list[bool] | None:
     return sorted(node.is_leader for node in cluster.nodes or ())
 
 
-_CASES: Sequence[Case] = (
-    _raced,
-    _resized,
-    _restarted,
-    _foreign,
-    _dealt,
-    _dealt_nodes,
-    _filled,
-    _silent,
-    _timed_out,
-    _named,
+def _blind(scene: Scene) -> Excuse | None:
+    """What a server came upon is not known: that concerns what it tells of its state, not what it only says again."""
+    is_echo = scene.request.message in _ECHOES
+    return unknown(BLIND) if scene.grounds.is_blind(scene.request) and not is_echo else None
+
+
+#: What is answered with what was asked, whatever the server has.
+_ECHOES = ("PING", "HEARTBEAT", "GOAWAY")
+_FIELDS = ("header", "fields")
+_SERVERS: Sequence[Pattern] = [
+    (*_FIELDS, *place, "servers", None, name)
+    for place in (("range",), ("ranges", None))
+    for name in ("server_id", "advertise_addr")
+]
+#: What a FETCH says of what it finds, and an APPEND of what becomes of its batches.
+_FOUND: Sequence[Pattern] = [
+    *((*_FIELDS, name) for name in ("status", "throttle_time_ms", "object_metadata_list")),
+    ("payload",),
+]
+_KEPT: Sequence[Pattern] = [(*_FIELDS, "entries", None, "status"), (*_FIELDS, "entries", None, "timestamp_ms")]
+_RESULTS: Sequence[Pattern] = [
+    (*_FIELDS, name)
+    for name in ("list_responses", "seal_responses", "create_responses", "describe_responses", "delete_responses")
+]
+EXPLANATIONS: Sequence[Explanation[Scene]] = (
+    Explanation([*_FOUND, *_KEPT], _raced),
+    Explanation([("payload", "entries")], _resized),
+    Explanation([*_FOUND, *_KEPT, (*_FIELDS, "range", "end")], _restarted),
+    Explanation([("flags",), ("header",), ("payload",)], _foreign),
+    Explanation([(*_FIELDS, "object_metadata_list")], _offloaded),
+    Explanation(_SERVERS, _dealt),
+    Explanation([(*_FIELDS, "ranges")], _listed),
+    Explanation(_RESULTS, _dealt_nodes),
+    Explanation([(*_FIELDS, "list_responses", None, "ranges")], _listed_nodes),
+    Explanation(_RESULTS, _filled),
+    Explanation([(*_FIELDS, "status"), (*_FIELDS, "range")], _silent),
+    Explanation([(*_FIELDS, "status"), (*_FIELDS, "stream"), (*_FIELDS, "range")], _timed_out),
+    Explanation([(*_FIELDS, "cluster", "nodes", None, "is_leader"), (*_FIELDS, "status", "detail", "hex")], _named),
+    Explanation([("flags",), ("header",), ("payload",)], _blind),
 )
 
 

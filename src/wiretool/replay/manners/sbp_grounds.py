@@ -5,7 +5,7 @@ Times are those of the recording, in nanoseconds.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -41,6 +41,10 @@ class Grounds:
     #: Servers whose process ended, or that were told to stop, and when first; by address.
     died: dict[str, int] = field(default_factory=dict)
     stopped: dict[str, int] = field(default_factory=dict)
+    #: What shows that a server was told to stop.
+    stopped_by: dict[str, Record] = field(default_factory=dict)
+    #: On which range servers the live placement driver has put a range.
+    put_on: dict[RangeKey, Set[Any]] = field(default_factory=dict)
     #: Connections on which a server said that it is being stopped.
     stops: set[Dialogue] = field(default_factory=set)
     #: When a server was recorded to end a connection.
@@ -97,10 +101,10 @@ class Grounds:
         is_there = address is None or (ADDRESS, address) in self.told
         return ("range server", server.get("server_id")) in self.told and is_there
 
-    def last_heard_before(self, request: Record) -> int | None:
-        """When a range server was last heard of by a placement driver before a request."""
-        times = [each.time_ns for each in self.beats if each.time_ns < request.time_ns]
-        return max(times, default=None)
+    def last_heard_before(self, request: Record) -> Record | None:
+        """Return what a placement driver last heard of a range server before a request."""
+        earlier = (each for each in self.beats if each.time_ns < request.time_ns)
+        return max(earlier, key=lambda each: each.time_ns, default=None)
 
     def is_cut_off(self, request: Record, dialogue: Dialogue) -> bool:
         """Whether the answer to a request may have been in a hole, or behind the end of the recording.
@@ -120,11 +124,22 @@ class Grounds:
         own = self.lost.get(self.dialogue_of[request.n])
         if own is not None and own.n < request.n:
             return True
-        return any(lost.time_ns <= request.time_ns for lost in self.lost.values())
+        return any(
+            lost.time_ns <= request.time_ns for dialogue, lost in self.lost.items() if dialogue.server == request.server
+        )
 
     def is_restarted(self, record: Record) -> bool:
         """Whether the server was stopped before this was said to it."""
         return self.stopped.get(record.server, record.time_ns) < record.time_ns
+
+    def request_of(self, answer: Record) -> Record | None:
+        """Return the request that an answer is to."""
+        dialogue = self.dialogue_of.get(answer.n)
+        return next((each for each in dialogue.records if each.n == answer.reply_to), None) if dialogue else None
+
+    def is_overtaken(self, request: Record) -> bool:
+        """Return whether the recorded server had lost by then what this run has put on its ranges."""
+        return self.is_restarted(request) and ranges_in(request) <= self.ranges_before[request.server]
 
     def is_stopping(self, record: Record) -> bool:
         """Whether the server said this because it was being stopped."""
@@ -146,12 +161,14 @@ def grounds_in(recording: Recording, protocol: str, servers: Servers) -> Grounds
         stop = _stop_in(grounds, dialogue)
         if stop is not None:
             grounds.stops.add(dialogue)
-            grounds.stopped[dialogue.server] = min(stop, grounds.stopped.get(dialogue.server, stop))
+            if stop.time_ns <= grounds.stopped.get(dialogue.server, stop.time_ns):
+                grounds.stopped[dialogue.server], grounds.stopped_by[dialogue.server] = stop.time_ns, stop
     for dialogue in recording.of(protocol):
         _look_at_end(grounds, dialogue, ends)
     for address in servers.range_servers:
         _find_ends(grounds, exchanges_with(recording, protocol, [address]))
         _find_races(grounds, [each for each in recording.of(protocol) if each.server == address])
+    _find_ends_elsewhere(grounds, exchanges_with(recording, protocol, {each.server for each in recording.dialogues}))
     _find_ranges_before(grounds, recording, protocol)
     return grounds
 
@@ -240,8 +257,8 @@ def _is_sudden(grounds: Grounds, dialogue: Dialogue, ended: int) -> bool:
     return bool(frames) and dialogue not in grounds.malformed and ended - frames[-1].time_ns < SERVER_IDLE_NS
 
 
-def _stop_in(grounds: Grounds, dialogue: Dialogue) -> int | None:
-    """When a server said that it goes away though nothing on the connection made it."""
+def _stop_in(grounds: Grounds, dialogue: Dialogue) -> Record | None:
+    """Return the GOAWAY of a server that nothing on the connection made it say."""
     heard, last_id = None, -1
     is_orderly = dialogue not in grounds.malformed
     for record in dialogue.records:
@@ -256,7 +273,7 @@ def _stop_in(grounds: Grounds, dialogue: Dialogue) -> int | None:
             is_maintenance = flags & (RESPONSE | RESPONSE_END) == RESPONSE
             is_idle = heard is None or record.time_ns - heard > DRIVER_IDLE_NS
             if is_maintenance or (is_orderly and not is_idle and not flags & RESPONSE):
-                return record.time_ns
+                return record
     return None
 
 
@@ -306,6 +323,21 @@ def _find_ends(grounds: Grounds, exchanges: Sequence[Exchange]) -> None:
         for result in fields_in(answer).get("seal_responses") or ():
             told = (result.get("range"), *(result.get("ranges") or ()))
             grounds.ends_told.update(each[name] for each in told if each for name in ("end_offset", "next_offset"))
+
+
+def _find_ends_elsewhere(grounds: Grounds, exchanges: Sequence[Exchange]) -> None:
+    """Note where ranges of the batch style ended to whose stream nothing was recorded to be appended, on any server."""
+    appended = {
+        each.get("stream_id")
+        for exchange in exchanges
+        for each in fields_in(exchange.request).get("append_requests") or ()
+    }
+    for answer in (answer for each in exchanges for answer in each.replies if answer.message == "SEAL_RANGES"):
+        for result in fields_in(answer).get("seal_responses") or ():
+            for told in (result.get("range"), *(result.get("ranges") or ())):
+                if told and told.get("stream_id") not in appended:
+                    offsets = (told.get(name, 0) for name in ("start_offset", "end_offset", "next_offset"))
+                    grounds.ends_told.update(offset for offset in offsets if offset > 0)
 
 
 def _find_races(grounds: Grounds, dialogues: Iterable[Dialogue]) -> None:

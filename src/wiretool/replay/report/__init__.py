@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from wiretool.replay.coverage import MIN_JUDGED
 from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import REPLAY, Report, Wording, report_of
 from wiretool.replay.report.html import html_text
@@ -31,10 +32,12 @@ def write_report(
     *,
     wording: Wording = REPLAY,
     remarks: Sequence[str] = (),
-) -> None:
+    min_judged: float = MIN_JUDGED,
+) -> Report:
     """Write what came of a replay as `text`, `ndjson`, `json`, `junit` or `html`; `remarks` stand below the summary."""
-    report = report_of(recording, script, outcomes, wording=wording, remarks=remarks)
+    report = report_of(recording, script, outcomes, wording=wording, remarks=remarks, min_judged=min_judged)
     if form == "text":
         output.write(report_text(report, colour=is_coloured(output), width=width_of(output)))
     else:
         output.write(_WRITERS[form](report))
+    return report

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool.records import Record
+from wiretool.replay.coverage import MIN_JUDGED, Coverage, coverage_of
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import Accounted, Outcome
 from wiretool.replay.script import Script
 from wiretool.sessions.dialogues import Dialogue, Recording
+from wiretool.sinks.text.stats import counted
 from wiretool.where.names import spelt
 
 
@@ -28,14 +30,21 @@ class Wording(NamedTuple):
 REPLAY = Wording("wiretool replay", "recorded", "live")
 
 
+#: Characters of a value that are kept of a difference that is not a finding.
+KEPT_MAX = 1_000
+
+
 class Differing(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One place that is not as it should be; a value that is not there is left out."""
+    """One place that is not as recorded; a value that is not there is left out."""
 
     message: str
     #: As expressions spell it; empty where the message itself is missing, too much or another.
     path: str
     recorded: Any = msgspec.UNSET
     live: Any = msgspec.UNSET
+    #: Of a difference that is not a finding: how it was judged, and why.
+    verdict: str = ""
+    why: str = ""
 
     @property
     def name(self) -> str:
@@ -84,6 +93,7 @@ class Report:
     left_out: Sequence[Group]
     remarks: Sequence[str]
     recorded: frozenset[Dialogue]
+    coverage: Coverage
 
     def is_live(self, outcome: Outcome) -> bool:
         """Whether an outcome is of a connection that was not recorded."""
@@ -94,6 +104,30 @@ class Report:
         """The outcomes for which the replay has failed."""
         return [outcome for outcome in self.outcomes if outcome.verdict.is_finding]
 
+    @property
+    def headline(self) -> str:
+        """How many exchanges there were, and how many of them could not be judged."""
+        total, judged, _ = self.coverage
+        connections = counted(len(self.by_dialogue), "connection")
+        if judged == total:
+            return f"{counted(total, 'exchange')} on {connections}"
+        return f"{judged:,} of {counted(total, 'exchange')} on {connections} judged, {total - judged:,} could not be"
+
+    @property
+    def result(self) -> str:
+        """What came of it: findings, too little evidence, or neither."""
+        found = len(self.findings)
+        shortfall = self.coverage.shortfall
+        if self.coverage.judged and shortfall:
+            shortfall += f" (--min-judged {self.coverage.required:.0%})"
+        parts = [counted(found, "finding") if found else "", shortfall]
+        return ", ".join(part for part in parts if part) or "no finding"
+
+    @property
+    def is_success(self) -> bool:
+        """Whether enough was judged, and nothing found."""
+        return not self.findings and self.coverage.is_enough
+
 
 def report_of(
     recording: Recording,
@@ -102,8 +136,9 @@ def report_of(
     *,
     wording: Wording = REPLAY,
     remarks: Sequence[str] = (),
+    min_judged: float = MIN_JUDGED,
 ) -> Report:
-    """The report of what came of a script of a recording."""
+    """Return the report of what came of a script of a recording."""
     ours = frozenset(recording.dialogues)
     ordered = sorted(outcomes, key=lambda outcome: _order(outcome, is_recorded=outcome.dialogue in ours))
     by_dialogue: dict[Dialogue, Counter[Verdict]] = {}
@@ -114,7 +149,9 @@ def report_of(
             reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += 1
     counts = Counter(outcome.verdict for outcome in ordered)
     groups = [Group(verdict.name.lower(), why, count) for (verdict, why), count in reasons.most_common()]
-    return Report(wording, ordered, counts, by_dialogue, groups, _left_out(recording, script), remarks, ours)
+    left_out = _left_out(recording, script)
+    coverage = coverage_of(ordered, min_judged)
+    return Report(wording, ordered, counts, by_dialogue, groups, left_out, remarks, ours, coverage)
 
 
 def _order(outcome: Outcome, *, is_recorded: bool) -> tuple[bool, float, int]:
@@ -153,8 +190,11 @@ def judged(report: Report, outcome: Outcome) -> Judged:
         connection=outcome.dialogue.number,
         request=outcome.request.message if outcome.request else None,
         verdict=outcome.verdict.name.lower(),
-        reasons=outcome.reasons,
-        differences=[differing(outcome, difference) for difference in outcome.differences],
+        reasons=[*dict.fromkeys((*outcome.reasons, *(each.why for each in outcome.accounted if each.why)))],
+        differences=[
+            *(differing(outcome, difference) for difference in outcome.differences),
+            *(_accounted(outcome, each) for each in outcome.accounted),
+        ],
         packets=record.packets if record else None,
         protocol=outcome.dialogue.protocol,
         recorded=[each.message for each in outcome.recorded],
@@ -171,6 +211,20 @@ def differing(outcome: Outcome, difference: Difference) -> Differing:
         recorded=msgspec.UNSET if difference.expected is ABSENT else difference.expected,
         live=msgspec.UNSET if difference.live is ABSENT else difference.live,
     )
+
+
+def _accounted(outcome: Outcome, each: Accounted) -> Differing:
+    """Return a difference that is not a finding as data, without the inside of long values."""
+    difference = each.difference
+    shown = difference._replace(expected=_kept(difference.expected), live=_kept(difference.live))
+    verdict = each.verdict.name.lower()
+    return msgspec.structs.replace(differing(outcome, shown), verdict=verdict, why=each.why)
+
+
+def _kept(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= KEPT_MAX:
+        return value
+    return f"{value[:KEPT_MAX]}… ({len(value):,} characters)"
 
 
 def message_of(outcome: Outcome, difference: Difference) -> str:

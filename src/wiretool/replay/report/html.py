@@ -49,10 +49,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
-    total = f"{counted(len(report.outcomes), 'exchange')} on {counted(len(report.by_dialogue), 'connection')}"
     found = len(report.findings)
-    end = f'<b class="different">{counted(found, "finding")}</b>' if found else '<b class="same">no finding</b>'
-    yield f"<h1>{title}</h1><p>{total}: {end}</p>"
+    style = "same" if report.is_success else "different"
+    yield f'<h1>{title}</h1><p>{report.headline}: <b class="{style}">{_safe(report.result)}</b></p>'
     yield from (f"<p>{_safe(remark)}</p>" for remark in report.remarks)
     yield f"<p>{''.join(_box(verdict, count, found) for verdict, count in sorted(report.counts.items()))}</p>"
     yield from _table(report)
@@ -106,7 +105,12 @@ def _differences(report: Report, outcome: Outcome) -> str:
         )
         name = _safe(differing(outcome, difference).name) if difference.steps else "message"
         parts.append(f"<dt>{name}</dt>{told}")
-    reasons = "".join(f"<div>{_safe(why)}</div>" for why in outcome.reasons)
+    for difference, verdict, why in outcome.accounted:
+        name = _safe(differing(outcome, difference).name)
+        shown = " → ".join(f"<code>{_safe(value)}</code>" for value in beside(difference.expected, difference.live))
+        parts.append(f'<dt class="{verdict.name.lower()}">{name}</dt><dd>{shown}</dd><dd>{_safe(why)}</dd>')
+    accounted = {each.why for each in outcome.accounted}
+    reasons = "".join(f"<div>{_safe(why)}</div>" for why in outcome.reasons if why not in accounted)
     return (f"<dl>{''.join(parts)}</dl>" if parts else "") + reasons
 
 

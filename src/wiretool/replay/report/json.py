@@ -1,18 +1,36 @@
 """A report for programs."""
 
+from typing import Any
+
 from wiretool.codec.json_text import json_text
 from wiretool.replay.report.data import Report, judged
 
 
 def ndjson_text(report: Report) -> str:
-    """One object for each outcome, one a line."""
-    return "".join(f"{json_text(judged(report, outcome))}\n" for outcome in report.outcomes)
+    """Return one object for each outcome, one a line, and at last one that sums up."""
+    lines = [judged(report, outcome) for outcome in report.outcomes]
+    return "".join(f"{json_text(line)}\n" for line in [*lines, {"verdict": "summary", **_summary(report)}])
+
+
+def _summary(report: Report) -> dict[str, Any]:
+    """Return what came of the whole: `result` is what the first line for people says."""
+    coverage = report.coverage
+    return {
+        "exchanges": coverage.total,
+        "judged": coverage.judged,
+        "min_judged": coverage.required,
+        "findings": len(report.findings),
+        "is_success": report.is_success,
+        "result": report.result,
+        "remarks": report.remarks,
+    }
 
 
 def json_report(report: Report) -> str:
     """One object of all."""
     head = {
         "title": report.wording.title,
+        **_summary(report),
         "counts": {verdict.name.lower(): count for verdict, count in sorted(report.counts.items())},
         "connections": [
             {
@@ -25,7 +43,6 @@ def json_report(report: Report) -> str:
             for dialogue, counts in report.by_dialogue.items()
         ],
         "left_out": [group._asdict() for group in report.left_out],
-        "remarks": report.remarks,
     }
     lines = ",\n".join(json_text(judged(report, outcome)) for outcome in report.outcomes)
     return f'{json_text(head)[:-1]},"outcomes":[\n{lines}\n]}}\n'

@@ -22,6 +22,9 @@ _SKIPPED = (Verdict.EXPLAINED, Verdict.UNKNOWN)
 def junit_text(report: Report) -> str:
     """The document: findings are failures, what is explained or unknown is skipped, with its reason."""
     suite = ElementTree.Element("testsuite", name=report.wording.title)
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, number in (("exchanges", report.coverage.total), ("judged", report.coverage.judged)):
+        ElementTree.SubElement(properties, "property", name=name, value=str(number))
     if len(report.outcomes) <= CASES_MAX:
         for outcome in report.outcomes:
             _add_exchange(suite, report, outcome)
@@ -31,7 +34,9 @@ def junit_text(report: Report) -> str:
             by_dialogue[outcome.dialogue].append(outcome)
         for dialogue, outcomes in by_dialogue.items():
             _add_connection(suite, report, dialogue, outcomes)
-    suite.set("tests", str(len(suite)))
+    if report.coverage.shortfall:
+        _fail_coverage(suite, report)
+    suite.set("tests", str(len(suite.findall("testcase"))))
     for name, tag in (("failures", "failure"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))
     suite.set("errors", "0")
@@ -39,6 +44,14 @@ def junit_text(report: Report) -> str:
     suites.append(suite)
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _fail_coverage(suite: ElementTree.Element, report: Report) -> None:
+    """Add a test case that fails because too few of the others were judged."""
+    text = f"{report.headline}: {report.result}"
+    failure = ElementTree.SubElement(_case(suite, "coverage", "judged exchanges"), "failure", message=text)
+    failure.set("type", "coverage")
+    failure.text = text
 
 
 def _add_exchange(suite: ElementTree.Element, report: Report, outcome: Outcome) -> None:

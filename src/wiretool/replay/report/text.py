@@ -21,9 +21,9 @@ ROWS_SHOWN = 30
 _MEANING = {
     Verdict.SAME: "{recorded} and {live} alike",
     Verdict.MAPPED: "the same, but for values that servers make up",
-    Verdict.NOISE: "what differs is another in each run",
-    Verdict.EXPLAINED: "it differs for a reason that is known, below",
-    Verdict.UNKNOWN: "nobody can say, below",
+    Verdict.NOISE: "what differs varies from run to run",
+    Verdict.EXPLAINED: "the protocol allows the difference, below",
+    Verdict.UNKNOWN: "could not be judged, below",
     Verdict.EXTRA: "{live} only",
     Verdict.MISSING: "{recorded} only",
     Verdict.DIFFERENT: "{recorded} and {live} not alike",
@@ -53,10 +53,7 @@ def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
 
 
 def _summary(report: Report, paint: Colour) -> str:
-    found = len(report.findings)
-    total = counted(len(report.outcomes), "exchange")
-    end = paint.paint(_RED, counted(found, "finding")) if found else paint.paint(_GREEN, "no finding")
-    lines = [f"{total} on {counted(len(report.by_dialogue), 'connection')}: {end}"]
+    lines = [f"{report.headline}: {paint.paint(_GREEN if report.is_success else _RED, report.result)}"]
     numbers = {verdict: f"{count:,}" for verdict, count in sorted(report.counts.items())}
     widest = max(map(len, numbers.values()), default=0)
     longest = max((len(verdict.name) for verdict in numbers), default=0)

@@ -35,6 +35,8 @@ from wiretool.servers.pravega.tokens import Failure
 from wiretool.servers.room import PacedLink
 from wiretool.servers.timers import Timer, Timers
 
+#: The first bytes of every HTTP/2 client, as far as it surely sends them at once (RFC 9113 §3.4).
+GRPC_BEGINS = b"PRI * HTTP/2"
 #: The oldest wire version that a server has to do with.
 OLDEST_VERSION = 5
 _PAYLOAD_BYTES_MAX = framing.PAYLOAD_BYTES_MAX["client"]
@@ -50,8 +52,19 @@ _Route = tuple[tuple[Side, str], Decoder, _Handler, Phase | None]
 class StoreLink(PacedLink):
     """A connection to the store. What came with a broken frame is done, its replies are lost, as in the real one."""
 
-    def __init__(self, number: int, store: SegmentStore, outbox: Outbox, timers: Timers, port: Port = "main") -> None:
+    def __init__(
+        self,
+        number: int,
+        store: SegmentStore,
+        outbox: Outbox,
+        timers: Timers,
+        port: Port = "main",
+        controller: str = "",
+    ) -> None:
+        """`controller` says to clients of gRPC where they should connect instead."""
         super().__init__(timers)
+        self._controller = controller
+        self._is_first = True
         self.turn = 0
         self._number = number
         self._store = store
@@ -59,7 +72,7 @@ class StoreLink(PacedLink):
         self._routes = _routes(store.wire_version, port)
         self._inbox = Inbox(_extent)
         self._appending = Appending(store, self)
-        self._reads = Reads(store.segments, self)
+        self._reads = Reads(store.segments, self, timers, store.grouping_ns)
         self._expiry: Timer | None = None
         #: Replies of this turn.
         self._replies: list[bytes] = []
@@ -70,6 +83,10 @@ class StoreLink(PacedLink):
     # -- what happens to the connection ------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> None:
+        if self._is_first and data.startswith(GRPC_BEGINS):
+            self.close(f"this is HTTP/2 (gRPC), expected the wire protocol of the segment store; {self._controller}")
+            return
+        self._is_first = False
         self._inbox.feed(data)
         self._serve(now_ns)
 

@@ -22,7 +22,9 @@ from wiretool.servers.pravega.controller.link import ControllerLink
 from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.service import Service
 from wiretool.servers.pravega.controller.state import ControllerState
+from wiretool.servers.pravega.controller.transactions import ABORT_NS
 from wiretool.servers.pravega.link import Port, StoreLink
+from wiretool.servers.pravega.reading import GROUPING_NS
 from wiretool.servers.pravega.store import SegmentStore
 from wiretool.servers.pravega.tokens import TokenChecker
 
@@ -44,7 +46,8 @@ class PravegaMock(Mock):
     with an empty reply; a writer whose append was refused has to be set up anew. `auth`: user and password that the
     controller asks for; with them the store asks for delegation tokens, signed with `token_key`. `advertise`: where
     clients are sent to find the store, if not to its door; port 0 is that of the door. `has_admin`: there is an
-    admin port too.
+    admin port too. `has_leases`: transactions whose lease is over are aborted. `is_paced`: aborts and the first
+    reads of a connection take as long as clients need that know a real server; without, all is done at once.
     """
 
     operations = ("seal", "scale")
@@ -60,6 +63,8 @@ class PravegaMock(Mock):
         token_key: bytes = b"secret",
         advertise: tuple[str, int] | None = None,
         has_admin: bool = False,
+        has_leases: bool = True,
+        is_paced: bool = False,
     ) -> None:
         if not OLDEST_SERVED_VERSION <= wire_version <= NEWEST_VERSION:
             raise UsageError(
@@ -74,12 +79,17 @@ class PravegaMock(Mock):
         self._tokens = None if auth is None else TokenChecker(token_key)
         self._authority = None if auth is None or self._tokens is None else Authority(*auth, self._tokens)
         self._advertise = advertise
+        self._has_leases = has_leases
+        self._is_paced = is_paced
         #: Where each door is; where it usually is until it is told.
         self._bound = {door.name: Address("127.0.0.1", door.port) for door in self.doors}
+        #: Those that are open.
+        self._open: set[str] = set()
         self.forget()
 
     def bound(self, door: str, host: str, port: int) -> None:
         self._bound[door] = Address(host, port)
+        self._open.add(door)
         self.service = self._new_service()
 
     def forget(self) -> None:
@@ -91,8 +101,16 @@ class PravegaMock(Mock):
             rng=rng,
             tokens=self._tokens,
             forgets_refused=self._like_real,
+            grouping_ns=GROUPING_NS if self._is_paced else 0,
         )
-        self.controller = ControllerState(self._ask, rng)
+        self.controller = ControllerState(
+            self._ask,
+            self.store.append_event,
+            rng,
+            self.timers,
+            has_leases=self._has_leases,
+            abort_ns=ABORT_NS if self._is_paced else 0,
+        )
         self.service = self._new_service()
 
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
@@ -101,7 +119,13 @@ class PravegaMock(Mock):
         if self._like_real and not self._is_watching:
             self._watch(now_ns)
         port: Port = "admin" if door == ADMIN_DOOR.name else "main"
-        return StoreLink(connection, self.store, self.outbox, self.timers, port)
+        return StoreLink(connection, self.store, self.outbox, self.timers, port, self._place_of_controller())
+
+    def _place_of_controller(self) -> str:
+        if CONTROLLER_DOOR.name not in self._open:
+            return "no controller is open, --controller ADDRESS opens one"
+        host, port = self._bound[CONTROLLER_DOOR.name]
+        return f"the controller listens at {f'[{host}]' if ':' in host else host}:{port}"
 
     def operate(self, what: str, arguments: Mapping[str, Any], now_ns: int) -> tuple[Mapping[str, Any], list[Action]]:
         """`seal` {segment} seals a segment; `scale` {scope, stream, segments} divides a stream anew."""

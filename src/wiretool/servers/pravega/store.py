@@ -4,13 +4,14 @@ import random
 from typing import Any
 
 from wiretool.codec.message import Message
+from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed
 from wiretool.protocols.pravega.messages import ReadSegment, SetupAppend
 from wiretool.protocols.pravega.segments import CreateTransientSegment, MergeSegmentsBatch
 from wiretool.servers.pravega.index import SegmentIndex
 from wiretool.servers.pravega.life import ADMIN_ANSWERS, ANSWERS
 from wiretool.servers.pravega.refusals import NAMED_FIELD, failure
-from wiretool.servers.pravega.segments import Refusal, Segments
+from wiretool.servers.pravega.segments import EVENT_COUNT, Refusal, Segments
 from wiretool.servers.pravega.tables import Tables
 from wiretool.servers.pravega.tokens import Permission, TokenChecker
 
@@ -33,6 +34,7 @@ class SegmentStore:
         rng: random.Random,
         tokens: TokenChecker | None = None,
         forgets_refused: bool = False,
+        grouping_ns: int = 0,
     ) -> None:
         self.wire_version = wire_version
         self.segments = Segments(retain_bytes)
@@ -40,6 +42,8 @@ class SegmentStore:
         self.index = SegmentIndex(self.segments) if wire_version >= INDEX_SINCE else None
         #: Whether a writer whose append was refused is set up no longer, as in the real store.
         self.forgets_refused = forgets_refused
+        #: See reading.py.
+        self.grouping_ns = grouping_ns
         self._tokens = tokens
         self._rng = rng
 
@@ -61,6 +65,14 @@ class SegmentStore:
         reply = self.answer(request, now_ns)
         assert reply is not None, f"no one answers a {type(request).__name__}"
         return reply
+
+    def append_event(self, name: str, event: bytes, now_ns: int) -> None:
+        """Append an event of the controller to a segment. SegmentMissing, SegmentSealed."""
+        segment = self.segments.open(name)
+        segment.attributes[EVENT_COUNT] = segment.attributes.get(EVENT_COUNT, 0) + 1
+        self.segments.append(segment, event_frame(event), now_ns)
+        if self.index is not None:
+            self.index.note(segment, now_ns)
 
     def is_name_free(self, name: str, now_ns: int) -> bool:
         """Whether a segment may be made under this name."""

@@ -29,7 +29,7 @@ from wiretool.codec.json_text import json_text, quoted
 from wiretool.codec.types import Data, WireType, uuid_text
 from wiretool.protocols.bulk import Events
 from wiretool.sinks.arrow.arrays import choices_of, hex_of, spans_of, uuid_texts
-from wiretool.sinks.lines.strings import Piece, in_csv, in_json, in_terminal, joined
+from wiretool.sinks.lines.strings import Piece, in_csv, in_json, in_terminal, joined, without_formulas
 
 
 class NoFormError(Exception):
@@ -71,7 +71,7 @@ class Cell:
         is_constant = all(isinstance(piece, str) for piece in pieces)
         text = joined(pieces, 1 if is_constant else count)
         if self.sort is not Sort.NUMBER:
-            text = in_csv(in_terminal(text) if self.sort is Sort.TEXT else text)
+            text = in_csv(without_formulas(in_terminal(text)) if self.sort is Sort.TEXT else text)
         text = text.fill_null("")
         return text[0].as_py() if is_constant else text
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from wiretool.codec.columns import Bytes
 from wiretool.codec.json_text import quoted
+from wiretool.sinks.csv import FORMULA_BEGINS
 from wiretool.sinks.printable import printable
 
 #: Text of many rows in pieces: the same in all of them, or one string a row.
@@ -17,6 +18,7 @@ Piece: TypeAlias = str | pa.Array
 #: Which bytes of ASCII text JSON does not have as they are, and which a terminal had better not see.
 _JSON_ESCAPED = np.array([len(quoted(chr(byte))) > 3 for byte in range(128)] + [True] * 128)
 _CONTROLS = np.array([not chr(byte).isprintable() for byte in range(128)] + [True] * 128)
+_FORMULA = f"^[{re.escape(''.join(FORMULA_BEGINS))}]"
 #: What a cell of CSV is quoted for.
 _CSV_SPECIAL = re.escape('",\n\r').join("[]")
 
@@ -59,6 +61,12 @@ def in_csv(text: pa.Array) -> pa.Array:
     doubled = pc.replace_substring(text, '"', '""')
     whole = joined(['"', doubled, '"'], len(text))
     return whole if pc.all(special).as_py() else pc.if_else(special, whole, text)
+
+
+def without_formulas(text: pa.Array) -> pa.Array:
+    """Strings, with a quote in front of those that spreadsheets would run; as `csv.without_formula`."""
+    is_formula = pc.match_substring_regex(text, _FORMULA)
+    return pc.if_else(is_formula, joined(["'", text], len(text)), text) if pc.any(is_formula).as_py() else text
 
 
 def _kinds_of(text: pa.Array, wanted: Bytes, first: int = -1) -> list[int]:

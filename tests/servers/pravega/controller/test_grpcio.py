@@ -100,9 +100,9 @@ def test_streams_are_made_scaled_and_followed() -> None:
 def test_failures_have_their_code_and_text() -> None:
     async def test(world: World, through: grpc.aio.Channel) -> None:
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await call(through, "getCurrentSegments", pb.StreamInfo(scope="s", stream="100 % ä"))
+            await call(through, "getCurrentSegments", pb.StreamInfo(scope="100 % ä", stream="s"))
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
-        assert caught.value.details() == "STREAM_NOT_FOUND: s/100 % ä"
+        assert caught.value.details() == "get entry: key: 100 % ä table: _system/_tables/scopes"
         nothing = through.unary_unary("/nobody.Knows/this")
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await nothing(b"", timeout=DEADLINE_S)

@@ -202,13 +202,32 @@ def test_truncation_at_the_same_cut_again_is_fine(world: World) -> None:
     assert truncate(world, info, {0: 4}) == truncate(world, info, {0: 4}) == pb.UpdateStreamStatus.SUCCESS
 
 
-@pytest.mark.parametrize("cut", [{}, {0: 3}, {0: 11}, {0: -1}, {9: 5}])
-def test_a_cut_before_the_head_or_beyond_the_end_is_refused(world: World, cut: dict[int, int]) -> None:
+@pytest.mark.parametrize("cut", [{}, {0: 3}, {0: -1}, {9: 5}])
+def test_a_cut_before_the_head_is_refused(world: World, cut: dict[int, int]) -> None:
     info = world.make_stream()
     world.append("s/t/0.#epoch.0", b"x" * 10)
     truncate(world, info, {0: 4})
     assert truncate(world, info, cut) == pb.UpdateStreamStatus.FAILURE
     assert world.store.segments.info("s/t/0.#epoch.0").start == 4
+
+
+def test_a_cut_beyond_the_end_is_taken(world: World) -> None:
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", b"x" * 10)
+    assert truncate(world, info, {0: 1000}) == pb.UpdateStreamStatus.SUCCESS
+    (head,) = world.call("getSegments", pb.GetSegmentsRequest(streamInfo=info)).segments
+    assert head.offset == 1000
+    assert truncate(world, info, {0: 11}) == pb.UpdateStreamStatus.FAILURE
+
+
+@pytest.mark.parametrize("kind", [pb.RetentionPolicy.UNKNOWN, pb.RetentionPolicy.TIME, pb.RetentionPolicy.SIZE])
+def test_a_retention_that_is_none_is_not_given_out(world: World, kind: pb.RetentionPolicy.RetentionPolicyType) -> None:
+    world.call("createScope", pb.ScopeInfo(scope="s"))
+    config = stream_config("s", "t")
+    config.retentionPolicy.CopyFrom(pb.RetentionPolicy(retentionType=kind, retentionMax=2**63 - 1))
+    world.call("createStream", config)
+    found = world.call("getStreamConfiguration", config.streamInfo)
+    assert found.HasField("retentionPolicy") == (kind != pb.RetentionPolicy.UNKNOWN)
 
 
 # -- retention ---------------------------------------------------------------------------------------------------------
@@ -295,7 +314,8 @@ def test_a_sealed_stream_takes_nothing_and_changes_no_more(world: World) -> None
     assert world.segments("s/t/") == {"s/t/0.#epoch.0": True}
     assert world.call("updateStream", stream_config("s", "t", 2)).status == status.STREAM_SEALED
     assert truncate(world, info, {0: 0}) == status.STREAM_SEALED
-    assert ids(world, info) == [0]
+    assert ids(world, info) == []
+    assert not world.call("isSegmentValid", pb.SegmentId(streamInfo=info, segmentId=0)).response
     successors = world.call("getSegmentsImmediatelyFollowing", pb.SegmentId(streamInfo=info, segmentId=0))
     assert len(successors.segments) == 0
 

@@ -128,10 +128,10 @@ def test_a_call_is_answered_with_headers_message_and_trailers(wire: Wire) -> Non
 
 
 def test_a_failure_is_told_in_trailers_alone(wire: Wire) -> None:
-    stream = wire.client.call("getCurrentSegments", pb.StreamInfo(scope="s", stream="ä"))
+    stream = wire.client.call("getCurrentSegments", pb.StreamInfo(scope="ä", stream="s"))
     wire.exchange()
     assert wire.client.headers[stream]["grpc-status"] == "5"
-    assert wire.client.headers[stream]["grpc-message"] == "STREAM_NOT_FOUND: s/%C3%A4"
+    assert wire.client.headers[stream]["grpc-message"] == "get entry: key: %C3%A4 table: _system/_tables/scopes"
     assert stream not in wire.client.data
     assert wire.outbox.counts["server", "getCurrentSegments NOT_FOUND"] == 1
 

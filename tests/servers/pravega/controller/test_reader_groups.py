@@ -4,6 +4,7 @@ import pytest
 
 from tests.servers.pravega.controller.world import World
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
+from wiretool.servers.pravega.controller.codes import CallFailed
 
 ID = "11111111-2222-3333-4444-555555555555"
 
@@ -95,7 +96,9 @@ def test_a_missing_group(world: World) -> None:
     assert world.call("updateReaderGroup", config(info)).status == pb.UpdateReaderGroupResponse.RG_NOT_FOUND
     assert world.call("deleteReaderGroup", about).status == pb.DeleteReaderGroupStatus.RG_NOT_FOUND
     about.scope = "none"
-    assert world.call("deleteReaderGroup", about).status == pb.DeleteReaderGroupStatus.RG_NOT_FOUND
+    for method in ("getReaderGroupConfig", "deleteReaderGroup"):
+        with pytest.raises(CallFailed, match="get entry: key: none table: _system/_tables/scopes"):
+            world.call(method, about)
 
 
 def test_deletion_wants_the_id_and_takes_stream_and_subscription(world: World) -> None:
@@ -139,4 +142,7 @@ def test_a_group_may_read_what_is_not_there(world: World) -> None:
     missing = pb.StreamInfo(scope="none", stream="none")
     answer = world.call("createReaderGroup", config(missing, retention=1))
     assert answer.status == pb.CreateReaderGroupResponse.SUCCESS
+    with pytest.raises(CallFailed, match="get entry: key: none table: _system/_tables/scopes"):
+        world.call("listSubscribers", missing)
+    missing.scope = "s"
     assert world.call("listSubscribers", missing).status == pb.SubscribersResponse.STREAM_NOT_FOUND

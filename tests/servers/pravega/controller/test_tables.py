@@ -67,7 +67,7 @@ def test_a_deleted_table_is_gone(world: World) -> None:
     assert world.call("deleteKeyValueTable", TABLE).status == pb.DeleteKVTableStatus.TABLE_NOT_FOUND
     answer = world.call("getKeyValueTableConfiguration", TABLE)
     assert answer.status == pb.KeyValueTableConfigResponse.TABLE_NOT_FOUND
-    with pytest.raises(CallFailed, match="TABLE_NOT_FOUND: s/t") as caught:
+    with pytest.raises(CallFailed, match="get entry: key: t table: _system/_tables/s/kvTablesInScope") as caught:
         world.call("getCurrentSegmentsKeyValueTable", TABLE)
     assert caught.value.code is Code.NOT_FOUND
 

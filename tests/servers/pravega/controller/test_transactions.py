@@ -6,6 +6,7 @@ from tests.servers.pravega.controller.world import SECOND, World
 from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
 from wiretool.servers.pravega.controller.codes import CallFailed, Code
+from wiretool.servers.pravega.controller.transactions import ABORT_NS
 
 LEASE_MS = 30_000
 
@@ -62,6 +63,9 @@ def test_abort_drops_the_parts(world: World) -> None:
     txn = begin(world, info)
     world.append(part(txn, "s/t/0.#epoch.0"), b"inside")
     assert world.call("abortTransaction", txn).status == pb.TxnStatus.SUCCESS
+    assert state(world, txn) == "ABORTING"
+    world.append(part(txn, "s/t/0.#epoch.0"), b"on its way")
+    world.advance(ABORT_NS)
     assert state(world, txn) == "ABORTED"
     assert world.data("s/t/0.#epoch.0") == b""
     assert list(world.segments("s/t/")) == ["s/t/0.#epoch.0"]
@@ -181,6 +185,7 @@ def test_completed_ones_are_listed_and_remembered_for_long(world: World, monkeyp
     for txn in txns[:3]:
         world.call("commitTransaction", txn)
     world.call("abortTransaction", txns[3])
+    world.advance(ABORT_NS)
     listed = world.call("listCompletedTransactions", pb.ListCompletedTxnRequest(streamInfo=info)).response
     assert [(one.txnId.lowBits, one.status) for one in listed] == [
         (3, pb.TxnResponse.COMMITTED),
@@ -192,7 +197,7 @@ def test_completed_ones_are_listed_and_remembered_for_long(world: World, monkeyp
 @pytest.mark.parametrize("lease_ms", [0, 9_999, 600_001, -1])
 def test_a_lease_has_its_bounds(world: World, lease_ms: int) -> None:
     info = world.make_stream()
-    with pytest.raises(CallFailed, match=f"a lease of {lease_ms} ms") as caught:
+    with pytest.raises(CallFailed, match=r"lease (should be greater|value too large)") as caught:
         begin(world, info, lease_ms)
     assert caught.value.code is Code.UNKNOWN
 
@@ -208,17 +213,35 @@ def test_a_ping_tells_how_far_it_is(world: World) -> None:
     assert world.call("pingTransaction", ping).status == pb.PingTxnStatus.COMMITTED
 
 
-def test_leases_run_out_only_where_they_are_enforced() -> None:
-    lenient, strict = World(), World(has_leases=True)
-    for world, expected in ((lenient, "OPEN"), (strict, "ABORTED")):
-        info = world.make_stream()
-        txn = begin(world, info)
-        world.timers.run(world.now_ns + 31 * SECOND)
-        assert state(world, txn) == expected
+@pytest.mark.parametrize(("has_leases", "expected"), [(True, "ABORTED"), (False, "OPEN")])
+def test_leases_run_out_where_they_are_enforced(has_leases: bool, expected: str) -> None:
+    world = World(has_leases=has_leases)
+    txn = begin(world, world.make_stream())
+    world.advance(LEASE_MS * 1_000_000 + SECOND // 10)
+    assert state(world, txn) == "OPEN"
+    world.advance(SECOND // 2)
+    world.advance(ABORT_NS)
+    assert state(world, txn) == expected
+    status = world.call("commitTransaction", txn).status
+    assert status == (pb.TxnStatus.FAILURE if has_leases else pb.TxnStatus.SUCCESS)
+
+
+def test_what_is_being_aborted_is_neither_committed_nor_renewed() -> None:
+    world = World()
+    info = world.make_stream()
+    txn = begin(world, info)
+    world.call("abortTransaction", txn)
+    assert world.call("commitTransaction", txn).status == pb.TxnStatus.FAILURE
+    assert world.call("abortTransaction", txn).status == pb.TxnStatus.SUCCESS
+    ping = pb.PingTxnRequest(streamInfo=info, txnId=txn.txnId, lease=LEASE_MS)
+    assert world.call("pingTransaction", ping).status == pb.PingTxnStatus.ABORTED
+    world.call("sealStream", info)
+    assert state(world, txn) == "ABORTED"
+    assert world.timers.next_ns is None
 
 
 def test_a_ping_renews_a_lease_and_the_end_cancels_it() -> None:
-    world = World(has_leases=True)
+    world = World()
     info = world.make_stream()
     txn = begin(world, info)
     world.now_ns += 20 * SECOND

@@ -11,6 +11,7 @@ from wiretool.servers.pravega.controller.authority import Authority
 from wiretool.servers.pravega.controller.context import Address, Context
 from wiretool.servers.pravega.controller.service import Service
 from wiretool.servers.pravega.controller.state import ControllerState
+from wiretool.servers.pravega.controller.transactions import ABORT_NS
 from wiretool.servers.pravega.store import SegmentStore
 from wiretool.servers.timers import Timers
 
@@ -23,13 +24,15 @@ class World:
     """A store, a controller, and its service; `now_ns` is the time of every call."""
 
     def __init__(
-        self, *, authority: Authority | None = None, has_leases: bool = False, retain_bytes: int = 1 << 20
+        self, *, authority: Authority | None = None, has_leases: bool = True, retain_bytes: int = 1 << 20
     ) -> None:
         self.now_ns = NOW
         self.timers = Timers()
         rng = random.Random(1)
         self.store = SegmentStore(wire_version=17, retain_bytes=retain_bytes, rng=rng)
-        self.state = ControllerState(self.store.ask, rng, lease_timers=self.timers if has_leases else None)
+        self.state = ControllerState(
+            self.store.ask, self.store.append_event, rng, self.timers, has_leases=has_leases, abort_ns=ABORT_NS
+        )
         context = Context(self.state, Address("store.test", 12345), Address("controller.test", 9090), authority)
         self.service = Service(context)
 
@@ -37,6 +40,11 @@ class World:
         """The answer of a method."""
         answer = self.service.call(method, request.SerializeToString(), authorization, self.now_ns)
         return GetMessageClass(METHODS[method].output_type).FromString(answer)
+
+    def advance(self, duration_ns: int) -> None:
+        """Let time pass, and do what is due then."""
+        self.now_ns += duration_ns
+        self.timers.run(self.now_ns)
 
     def segments(self, prefix: str = "") -> dict[str, bool]:
         """The store's segments without their indexes, and whether they are sealed."""

@@ -29,7 +29,7 @@ class CallFailed(Exception):
 def failure(refused: Refused) -> CallFailed:
     """How a call fails that is refused for something its answer has no word for."""
     if refused.why.endswith("_NOT_FOUND"):
-        return CallFailed(Code.NOT_FOUND, str(refused))
+        return CallFailed(Code.NOT_FOUND, refused.text)
     if refused.why is Why.STREAM_SEALED:
-        return CallFailed(Code.INTERNAL, str(refused))
-    return CallFailed(Code.UNKNOWN, str(refused))
+        return CallFailed(Code.INTERNAL, refused.text)
+    return CallFailed(Code.UNKNOWN, refused.text)

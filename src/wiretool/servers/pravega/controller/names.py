@@ -1,6 +1,7 @@
 """Names and numbers of segments, and which names may be given."""
 
 import re
+from uuid import NAMESPACE_URL, uuid5
 
 #: With a leading underscore a name is internal: the controller's own streams, and what clients make beside theirs.
 _NAME = re.compile(r"_?[A-Za-z0-9.\-]+")
@@ -33,6 +34,17 @@ def segment_id(number: int, epoch: int) -> int:
 def segment_name(scope: str, stream: str, number: int, epoch: int) -> str:
     """What the store calls a stream's segment."""
     return f"{scope}/{stream}/{number}.#epoch.{epoch}"
+
+
+def missing_scope(name: str) -> str:
+    """Return how the real controller, which keeps its state in tables, reports a scope that is missing."""
+    return f"get entry: key: {name} table: _system/_tables/scopes"
+
+
+def missing_entry(key: str, table: str) -> str:
+    """Return how the real controller reports an entry that is missing in a table; the table's name ends in an id."""
+    path = f"_system/_tables/{table}"
+    return f"get entry: key: {key} table: {path}.#.{uuid5(NAMESPACE_URL, path)}"
 
 
 def transaction_name(segment: str, high_bits: int, low_bits: int) -> str:

@@ -38,11 +38,13 @@ class Why(StrEnum):
 class Refused(Exception):
     """The controller does not do what was asked; nothing has changed."""
 
-    def __init__(self, why: Why, what: str) -> None:
+    def __init__(self, why: Why, what: str, text: str = "") -> None:
         super().__init__(why, what)
         self.why = why
         #: What was asked about: a name, a number.
         self.what = what
+        #: The text with which the real controller fails the call, if it is known.
+        self.text = text or f"{why}: {what}"
 
     def __str__(self) -> str:
         return f"{self.why}: {self.what}"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.names import is_name
+from wiretool.servers.pravega.controller.names import is_name, missing_entry, missing_scope
 from wiretool.servers.pravega.controller.paging import Catalogue
 from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.streams import KeyRange, Stream
@@ -56,6 +56,14 @@ class Scopes:
         if name in self.all:
             raise Refused(Why.SCOPE_EXISTS, name)
         self.all.add(name, Scope(name))
+        self._list_system_later()
+
+    def _list_system_later(self) -> None:
+        """List the system scope behind the first scope of a client: a real controller does not list it first."""
+        if len(self.all) == 2:
+            system = self.find(SYSTEM_SCOPE)
+            self.all.remove(SYSTEM_SCOPE)
+            self.all.add(SYSTEM_SCOPE, system)
 
     def delete(self, name: str) -> None:
         """Remove an empty scope."""
@@ -67,7 +75,7 @@ class Scopes:
         """The scope of that name."""
         scope = self.all.get(name)
         if scope is None:
-            raise Refused(Why.SCOPE_NOT_FOUND, name)
+            raise Refused(Why.SCOPE_NOT_FOUND, name, missing_scope(name))
         return scope
 
     def stream(self, scope: str, stream: str) -> Stream:
@@ -75,5 +83,11 @@ class Scopes:
         found = self.all.get(scope)
         known = None if found is None else found.streams.get(stream)
         if known is None:
-            raise Refused(Why.STREAM_NOT_FOUND, f"{scope}/{stream}")
+            text = missing_scope(scope) if found is None else missing_entry(stream, f"{scope}/streamsInScope")
+            raise Refused(Why.STREAM_NOT_FOUND, f"{scope}/{stream}", text)
         return known
+
+    def has_stream(self, scope: str, stream: str) -> bool:
+        """Return whether there is a stream of that name."""
+        found = self.all.get(scope)
+        return found is not None and stream in found.streams

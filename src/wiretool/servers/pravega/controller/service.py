@@ -10,6 +10,7 @@ from wiretool.servers.pravega.controller.calls import reader_groups, scopes, seg
 from wiretool.servers.pravega.controller.codes import CallFailed, Code, failure
 from wiretool.servers.pravega.controller.context import Call, Context
 from wiretool.servers.pravega.controller.refused import Refused
+from wiretool.servers.pravega.controller.scopes import SYSTEM_SCOPE
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["ControllerService"]
 #: What a method's name stands behind in the path of a call.
@@ -48,6 +49,8 @@ class Service:
             message = _REQUESTS[method].FromString(request)
         except DecodeError as err:
             raise CallFailed(Code.INTERNAL, f"Invalid protobuf byte sequence: {err}") from err
+        if SYSTEM_SCOPE.encode() in request:
+            self._context.state.make_system_streams(now_ns)
         try:
             return call(self._context, message, now_ns).SerializeToString(deterministic=True)
         except Refused as refused:

@@ -5,9 +5,10 @@ from random import Random
 
 from wiretool.servers.pravega.controller.lifecycle import Streams
 from wiretool.servers.pravega.controller.reader_groups import ReaderGroups
-from wiretool.servers.pravega.controller.scopes import Scopes
-from wiretool.servers.pravega.controller.store import Ask, Store
+from wiretool.servers.pravega.controller.scopes import SYSTEM_SCOPE, Scopes
+from wiretool.servers.pravega.controller.store import Append, Ask, Store
 from wiretool.servers.pravega.controller.streams import KeyRange, StreamSegment
+from wiretool.servers.pravega.controller.system import system_streams
 from wiretool.servers.pravega.controller.tables import KeyValueTables
 from wiretool.servers.pravega.controller.transactions import Transactions
 from wiretool.servers.pravega.controller.watermarks import WriterMarks
@@ -15,20 +16,39 @@ from wiretool.servers.timers import Timers
 
 
 class ControllerState:
-    """The state of a controller, which `ask`s the store for segments and tables.
+    """The state of a controller, which `ask`s the store for segments and tables and `append`s events of its own.
 
-    Ids of reader groups that clients do not choose come from `random`. With `lease_timers`, transactions whose lease
-    is over are aborted; real clients do not keep their leases well (see transactions.py).
+    Ids of reader groups that clients do not choose come from `random`. With `has_leases`, transactions whose lease is
+    over are aborted, which takes `abort_ns`.
     """
 
-    def __init__(self, ask: Ask, random: Random, *, lease_timers: Timers | None = None) -> None:
-        store = Store(ask)
+    def __init__(
+        self,
+        ask: Ask,
+        append: Append,
+        random: Random,
+        timers: Timers,
+        *,
+        has_leases: bool = True,
+        abort_ns: int = 0,
+    ) -> None:
+        store = Store(ask, append)
         self.scopes = Scopes()
-        self.transactions = Transactions(self.scopes, store, lease_timers)
+        self.transactions = Transactions(self.scopes, store, timers, has_leases=has_leases, abort_ns=abort_ns)
         self.streams = Streams(self.scopes, store, self.transactions.abort_all)
         self.reader_groups = ReaderGroups(self.scopes, self.streams, random)
         self.tables = KeyValueTables(self.scopes, store)
-        self.writer_marks = WriterMarks(self.scopes)
+        self.writer_marks = WriterMarks(self.scopes, store, timers)
+
+    def make_system_streams(self, now_ns: int) -> None:
+        """Make the controller's own streams, unless they are there.
+
+        This waits until a client asks about them: a controller that is replayed against the mock makes them itself.
+        """
+        if self.scopes.find(SYSTEM_SCOPE).streams:
+            return
+        for config in system_streams():
+            self.streams.create(config, now_ns)
 
     def delete_scope_recursively(self, name: str, now_ns: int) -> None:
         """Remove a scope with all that is in it."""

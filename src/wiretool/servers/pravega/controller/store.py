@@ -26,6 +26,8 @@ from wiretool.servers.pravega.controller.refused import Refused, Why
 
 #: The store's reply to a request at a time, a failure too.
 Ask = Callable[[Message, int], Message]
+#: Append an event to a segment that is there and not sealed, at a time.
+Append = Callable[[str, bytes, int], None]
 
 #: What the scaling types are called in CreateSegment, by those of the controller.
 _SCALE_TYPES = {
@@ -41,8 +43,9 @@ class Store:
     What is already as it is wanted is no failure: clients work on the same segments. Refused: any other failure.
     """
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, append: Append) -> None:
         self._ask = ask
+        self._append = append
 
     def create(self, name: str, config: pb.StreamConfig, now_ns: int) -> None:
         """Make an empty segment with the policy of its stream."""
@@ -80,11 +83,6 @@ class Store:
         request = TruncateSegment(request_id=0, segment=name, truncation_offset=offset)
         self._do(request, now_ns, SegmentTruncated, SegmentIsTruncated, NoSuchSegment)
 
-    def reaches(self, name: str, offset: int, now_ns: int) -> bool:
-        """Whether a segment is there and as long as that."""
-        info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
-        return isinstance(info, StreamSegmentInfo) and 0 <= offset <= info.write_offset
-
     def start(self, name: str, now_ns: int) -> int:
         """Where a segment begins; 0 where there is no such segment."""
         info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
@@ -94,6 +92,10 @@ class Store:
         """Whether a segment is sealed; None where there is no such segment."""
         info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
         return info.is_sealed if isinstance(info, StreamSegmentInfo) else None
+
+    def append_event(self, name: str, event: bytes, now_ns: int) -> None:
+        """Append an event to a segment that is there and not sealed."""
+        self._append(name, event, now_ns)
 
     def merge(self, target: str, sources: Sequence[str], now_ns: int) -> None:
         """Put segments behind another, in their order, and remove them."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.names import segment_id, segment_name
+from wiretool.servers.pravega.controller.names import missing_entry, segment_id, segment_name
 from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.timers import Timer
 
@@ -59,8 +59,10 @@ class Transaction:
     high_bits: int
     low_bits: int
     epoch: Epoch
-    #: Aborts it when its lease is over, where leases are enforced.
-    expiry: Timer | None = None
+    #: Whether it is being aborted: its segments go a little later.
+    is_aborting: bool = False
+    #: Begins to abort it when its lease is over, where leases are enforced; ends that where it has begun.
+    timer: Timer | None = None
 
 
 @dataclass
@@ -77,6 +79,8 @@ class Mark:
 
     timestamp: int
     cut: Cut
+    #: Whether the writer has gone: the mark counts for one more watermark.
+    is_last: bool = False
 
 
 class Stream:
@@ -102,6 +106,8 @@ class Stream:
         self.completed: OrderedDict[tuple[int, int], bool] = OrderedDict()
         self.subscriptions: dict[str, Subscription] = {}
         self.marks: dict[str, Mark] = {}
+        #: The lower bound of the last watermark; None before the first.
+        self.watermark: int | None = None
 
     # -- segments ------------------------------------------------------------------------------------------------------
 
@@ -122,7 +128,8 @@ class Stream:
     def epoch(self, number: int) -> Epoch:
         """The epoch of that number."""
         if not 0 <= number < len(self.epochs):
-            raise Refused(Why.EPOCH_NOT_FOUND, f"{self.scope}/{self.name} epoch {number}")
+            text = missing_entry(f"epochRecord-{number}", f"{self.scope}/{self.name}/metadata")
+            raise Refused(Why.EPOCH_NOT_FOUND, f"{self.scope}/{self.name} epoch {number}", text)
         return self.epochs[number]
 
     def store_name(self, segment: StreamSegment) -> str:
@@ -201,6 +208,22 @@ class Stream:
                 if self._ends_before(segment, theirs):
                     return False
         return True
+
+    def furthest(self, cuts: Iterable[Cut]) -> Cut:
+        """Return the cut that lies at or behind all of some cuts, and no further."""
+        offsets: dict[int, int] = {}
+        for cut in cuts:
+            for segment, offset in cut.items():
+                offsets[segment] = max(offset, offsets.get(segment, 0))
+        return {
+            segment: offset
+            for segment, offset in offsets.items()
+            if not any(self._ends_before(segment, other) for other in offsets)
+        }
+
+    def segment(self, segment: int) -> StreamSegment:
+        """Return the segment of an id that this stream has or had."""
+        return self._by_id[segment]
 
     def between(self, begin: Cut, end: Cut) -> list[StreamSegment]:
         """The segments that have a part between two cuts, their own segments included; empty cuts are the ends."""

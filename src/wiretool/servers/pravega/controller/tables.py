@@ -1,7 +1,13 @@
 """Key-value tables: table segments with keys of a fixed length, divided by key ranges that never change."""
 
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.names import TABLE, is_user_name, segment_name
+from wiretool.servers.pravega.controller.names import (
+    TABLE,
+    is_user_name,
+    missing_entry,
+    missing_scope,
+    segment_name,
+)
 from wiretool.servers.pravega.controller.paging import Page
 from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.scaling import even_ranges
@@ -37,7 +43,8 @@ class KeyValueTables:
         found = self._scopes.all.get(scope)
         table = None if found is None else found.tables.get(name)
         if table is None:
-            raise Refused(Why.TABLE_NOT_FOUND, f"{scope}/{name}")
+            text = missing_scope(scope) if found is None else missing_entry(name, f"{scope}/kvTablesInScope")
+            raise Refused(Why.TABLE_NOT_FOUND, f"{scope}/{name}", text)
         return table
 
     def page(self, scope: str, token: str) -> Page:
@@ -46,7 +53,8 @@ class KeyValueTables:
 
     def delete(self, scope: str, name: str, now_ns: int) -> None:
         """Remove a table with all its entries."""
-        self.remove(self._scopes.find(scope), self.find(scope, name), now_ns)
+        table = self.find(scope, name)
+        self.remove(self._scopes.find(scope), table, now_ns)
 
     def remove(self, scope: Scope, table: Table, now_ns: int) -> None:
         """Remove a table of a scope."""

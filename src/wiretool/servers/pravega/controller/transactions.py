@@ -14,17 +14,23 @@ from wiretool.servers.timers import Timers
 #: What a lease may be, as the real controller takes it.
 LEASE_MS_MIN = 10_000
 LEASE_MS_MAX = 600_000
+#: For so long a lease that is over is overlooked (seen: 0.14 to 0.5 s).
+LEASE_SLACK_MS = 300
+#: For so long appends to a transaction that is being aborted are still answered: a real controller answers, and its
+#: clients may still be setting up their appends, before it removes the segments.
+ABORT_NS = 100_000_000
 _NS_PER_MS = 1_000_000
 _LOW_BITS = 63
 _HIGH_EPOCH_BIT = 32
 
 
 class TransactionState(Enum):
-    """How far a transaction has come. Committing and aborting take no time here."""
+    """The progress of a transaction. Committing takes no time here."""
 
     UNKNOWN = auto()
     OPEN = auto()
     COMMITTED = auto()
+    ABORTING = auto()
     ABORTED = auto()
 
 
@@ -32,23 +38,27 @@ class Transactions:
     """The transactions of all streams.
 
     An id is the epoch of the stream, then a counter over all streams whose low 63 bits make the low half: clients
-    extend its sign. With `timers` a transaction whose lease is over is aborted; without, it stays open, which real
-    clients need: the Rust one pings for the first time when the lease has just passed, and not each of them.
+    extend its sign. A transaction whose lease is over is aborted. Without `has_leases` it stays open: the Rust client
+    pings for the first time when its lease of 90 s has just passed, and does not ping each of several.
     """
 
-    def __init__(self, scopes: Scopes, store: Store, timers: Timers | None = None) -> None:
+    def __init__(
+        self, scopes: Scopes, store: Store, timers: Timers, *, has_leases: bool = True, abort_ns: int = 0
+    ) -> None:
         self._scopes = scopes
         self._store = store
         self._timers = timers
+        self._has_leases = has_leases
+        self._abort_ns = abort_ns
         self._count = 0
 
     def create(self, scope: str, stream: str, lease_ms: int, now_ns: int) -> Transaction:
         """Open a transaction on the active segments of a stream."""
         if not LEASE_MS_MIN <= lease_ms <= LEASE_MS_MAX:
-            raise Refused(Why.INVALID_ARGUMENT, f"a lease of {lease_ms} ms; {LEASE_MS_MIN} to {LEASE_MS_MAX} are taken")
+            raise Refused(Why.INVALID_ARGUMENT, f"a lease of {lease_ms} ms", _lease_text(lease_ms))
         found = self._scopes.stream(scope, stream)
         if found.is_sealed:
-            raise Refused(Why.STREAM_SEALED, f"{scope}/{stream}")
+            raise Refused(Why.STREAM_SEALED, f"{scope}/{stream}", f"Stream: {stream} State: SEALED")
         epoch = found.active
         self._count += 1
         high_bits = epoch.number << _HIGH_EPOCH_BIT | self._count >> _LOW_BITS
@@ -60,10 +70,13 @@ class Transactions:
         return transaction
 
     def state(self, scope: str, stream: str, high_bits: int, low_bits: int) -> TransactionState:
-        """How far a transaction has come; UNKNOWN where there never was one, or it ended long ago."""
+        """Return the state of a transaction; UNKNOWN where there never was one, or it ended long ago."""
+        if not self._scopes.has_stream(scope, stream):
+            return TransactionState.UNKNOWN
         found = self._scopes.stream(scope, stream)
-        if (high_bits, low_bits) in found.open_transactions:
-            return TransactionState.OPEN
+        transaction = found.open_transactions.get((high_bits, low_bits))
+        if transaction is not None:
+            return TransactionState.ABORTING if transaction.is_aborting else TransactionState.OPEN
         is_committed = found.completed.get((high_bits, low_bits))
         if is_committed is None:
             return TransactionState.UNKNOWN
@@ -72,10 +85,10 @@ class Transactions:
     def ping(
         self, scope: str, stream: str, high_bits: int, low_bits: int, lease_ms: int, now_ns: int
     ) -> TransactionState:
-        """Renew the lease of a transaction, if it is open; how far it has come."""
-        found = self._scopes.stream(scope, stream)
-        transaction = found.open_transactions.get((high_bits, low_bits))
-        if transaction is not None:
+        """Renew the lease of a transaction, if it is open; return its state."""
+        if self.state(scope, stream, high_bits, low_bits) is TransactionState.OPEN:
+            found = self._scopes.stream(scope, stream)
+            transaction = found.open_transactions[high_bits, low_bits]
             if lease_ms > LEASE_MS_MAX:
                 raise Refused(Why.LEASE_TOO_LARGE, f"a lease of {lease_ms} ms")
             self._lease(found, transaction, lease_ms, now_ns)
@@ -85,38 +98,52 @@ class Transactions:
         """Put the events of a transaction into the stream. Once more is fine; after an abort it is refused."""
         found = self._scopes.stream(scope, stream)
         transaction = found.open_transactions.get((high_bits, low_bits))
-        if transaction is not None:
+        if transaction is not None and not transaction.is_aborting:
             self._merge(found, transaction, now_ns)
             self._complete(found, transaction, is_committed=True)
-        elif not found.completed.get((high_bits, low_bits), False):
+        elif transaction is not None or not found.completed.get((high_bits, low_bits), False):
             raise Refused(Why.FAILURE, f"transaction {high_bits:016x}{low_bits:016x} is not open")
 
     def abort(self, scope: str, stream: str, high_bits: int, low_bits: int, now_ns: int) -> None:
-        """Drop the events of a transaction. Once more is fine; after a commit it is refused."""
+        """Begin to drop the events of a transaction. Once more is fine; after a commit it is refused."""
         found = self._scopes.stream(scope, stream)
         transaction = found.open_transactions.get((high_bits, low_bits))
         if transaction is not None:
-            self._abort(found, transaction, now_ns)
+            self._begin_abort(found, transaction, now_ns)
         elif found.completed.get((high_bits, low_bits), True):
             raise Refused(Why.FAILURE, f"transaction {high_bits:016x}{low_bits:016x} is not open")
 
     def abort_all(self, stream: Stream, now_ns: int) -> None:
-        """Abort every open transaction of a stream."""
+        """Abort every open transaction of a stream, at once."""
         for transaction in list(stream.open_transactions.values()):
             self._abort(stream, transaction, now_ns)
 
     def completed(self, scope: str, stream: str) -> Mapping[tuple[int, int], bool]:
-        """The transactions that ended last, and whether they were committed."""
+        """Return the transactions that ended last, and whether they were committed; none of a missing stream."""
+        if not self._scopes.has_stream(scope, stream):
+            return {}
         ended = list(self._scopes.stream(scope, stream).completed.items())
         return dict(ended[-limits.CONTROLLER_COMPLETED_LISTED_MAX :])
 
     def _lease(self, stream: Stream, transaction: Transaction, lease_ms: int, now_ns: int) -> None:
-        if self._timers is None:
+        if not self._has_leases:
             return
-        if transaction.expiry is not None:
-            transaction.expiry.cancel()
-        expires_ns = now_ns + lease_ms * _NS_PER_MS
-        transaction.expiry = self._timers.at(expires_ns, lambda at_ns: self._abort(stream, transaction, at_ns))
+        _cancel(transaction)
+        expires_ns = now_ns + (lease_ms + LEASE_SLACK_MS) * _NS_PER_MS
+        transaction.timer = self._timers.at(expires_ns, lambda at_ns: self._begin_abort(stream, transaction, at_ns))
+
+    def _begin_abort(self, stream: Stream, transaction: Transaction, now_ns: int) -> None:
+        """Let a transaction be aborted soon, if that has not begun."""
+        if transaction.is_aborting:
+            return
+        if not self._abort_ns:
+            self._abort(stream, transaction, now_ns)
+            return
+        transaction.is_aborting = True
+        _cancel(transaction)
+        transaction.timer = self._timers.at(
+            now_ns + self._abort_ns, lambda at_ns: self._abort(stream, transaction, at_ns)
+        )
 
     def _abort(self, stream: Stream, transaction: Transaction, now_ns: int) -> None:
         for segment in transaction.epoch.segments:
@@ -124,8 +151,7 @@ class Transactions:
         self._complete(stream, transaction, is_committed=False)
 
     def _complete(self, stream: Stream, transaction: Transaction, *, is_committed: bool) -> None:
-        if transaction.expiry is not None:
-            transaction.expiry.cancel()
+        _cancel(transaction)
         del stream.open_transactions[_key(transaction)]
         stream.completed[_key(transaction)] = is_committed
         if len(stream.completed) > limits.CONTROLLER_COMPLETED_MAX:
@@ -169,6 +195,18 @@ def _copies(stream: Stream, epoch: Epoch) -> tuple[StreamSegment, ...]:
     """The segments of a copy of an epoch that is begun now, in the order of that."""
     number = len(stream.epochs)
     return tuple(segment._replace(epoch=number) for segment in epoch.segments)
+
+
+def _lease_text(lease_ms: int) -> str:
+    """Return how the real controller refuses a lease."""
+    if lease_ms < LEASE_MS_MIN:
+        return "lease should be greater than minimum lease"
+    return f"lease value too large, max value is {LEASE_MS_MAX}"
+
+
+def _cancel(transaction: Transaction) -> None:
+    if transaction.timer is not None:
+        transaction.timer.cancel()
 
 
 def _key(transaction: Transaction) -> tuple[int, int]:

@@ -18,7 +18,8 @@ def create_reader_group(
 
 
 def get_reader_group_config(context: Context, request: pb.ReaderGroupInfo, now_ns: int) -> pb.ReaderGroupConfigResponse:
-    """Tell a group's configuration."""
+    """Tell a group's configuration. A missing scope fails the call, as in the other calls about a group."""
+    context.state.scopes.find(request.scope)
     try:
         config = context.state.reader_groups.config(request.scope, request.readerGroup)
     except Refused as refused:
@@ -42,6 +43,7 @@ def update_reader_group(
 
 def delete_reader_group(context: Context, request: pb.ReaderGroupInfo, now_ns: int) -> pb.DeleteReaderGroupStatus:
     """Remove a group."""
+    context.state.scopes.find(request.scope)
     delete = context.state.reader_groups.delete
     return told(
         pb.DeleteReaderGroupStatus,
@@ -51,6 +53,7 @@ def delete_reader_group(context: Context, request: pb.ReaderGroupInfo, now_ns: i
 
 def list_subscribers(context: Context, request: pb.StreamInfo, now_ns: int) -> pb.SubscribersResponse:
     """Name the groups that tell how far they have read a stream."""
+    context.state.scopes.find(request.scope)
     try:
         names = context.state.reader_groups.subscribers(request.scope, request.stream)
     except Refused as refused:
@@ -63,6 +66,7 @@ def update_subscriber_stream_cut(
 ) -> pb.UpdateSubscriberStatus:
     """Keep how far a group has read a stream."""
     info, cut = request.streamCut.streamInfo, dict(request.streamCut.cut)
+    context.state.scopes.find(info.scope)
     note = context.state.reader_groups.note_cut
     return told(
         pb.UpdateSubscriberStatus,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
+from wiretool.servers.pravega.controller.codes import CallFailed, Code
 from wiretool.servers.pravega.controller.context import Call, Context, said, segment_range, stream_info
-from wiretool.servers.pravega.controller.refused import Refused, Why
+from wiretool.servers.pravega.controller.refused import Refused
 from wiretool.servers.pravega.controller.streams import KeyRange, Stream
 from wiretool.servers.pravega.tokens import Permission
 
@@ -21,8 +22,9 @@ def _token(context: Context, info: pb.StreamInfo, now_ns: int, permission: Permi
 
 
 def get_current_segments(context: Context, request: pb.StreamInfo, now_ns: int) -> pb.SegmentRanges:
-    """Tell the segments that take events; of a sealed stream, those that did last."""
-    segments = _stream(context, request).active.segments
+    """Tell the segments that take events; a sealed stream has none."""
+    stream = _stream(context, request)
+    segments = () if stream.is_sealed else stream.active.segments
     return pb.SegmentRanges(
         segmentRanges=[segment_range(request.scope, request.stream, segment) for segment in segments],
         delegationToken=_token(context, request, now_ns),
@@ -64,7 +66,7 @@ def get_segments_between(context: Context, request: pb.StreamCutRange, now_ns: i
     """Tell the segments between two cuts."""
     info, begin, end = request.streamInfo, dict(getattr(request, "from")), dict(request.to)
     if not begin and not end:
-        raise Refused(Why.INVALID_ARGUMENT, "both cuts are empty")
+        raise CallFailed(Code.INTERNAL, "Internal exception occurred")
     stream = context.state.streams.settled(info.scope, info.stream, now_ns)
     return pb.StreamCutRangeResponse(
         segments=[_segment_id(info, segment.id) for segment in stream.between(begin, end)],
@@ -74,8 +76,9 @@ def get_segments_between(context: Context, request: pb.StreamCutRange, now_ns: i
 
 def is_segment_valid(context: Context, request: pb.SegmentId, now_ns: int) -> pb.SegmentValidityResponse:
     """Tell whether a segment takes events."""
-    active = _stream(context, request.streamInfo).active.segments
-    return pb.SegmentValidityResponse(response=any(segment.id == request.segmentId for segment in active))
+    stream = _stream(context, request.streamInfo)
+    is_active = any(segment.id == request.segmentId for segment in stream.active.segments)
+    return pb.SegmentValidityResponse(response=is_active and not stream.is_sealed)
 
 
 def is_stream_cut_valid(context: Context, request: pb.StreamCut, now_ns: int) -> pb.StreamCutValidityResponse:

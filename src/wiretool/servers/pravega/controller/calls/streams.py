@@ -43,8 +43,7 @@ def get_stream_configuration(context: Context, request: pb.StreamInfo, now_ns: i
 
 def check_stream_exists(context: Context, request: pb.StreamInfo, now_ns: int) -> pb.ExistsResponse:
     """Tell whether a stream is there."""
-    scope = context.state.scopes.all.get(request.scope)
-    return pb.ExistsResponse(exists=scope is not None and request.stream in scope.streams)
+    return pb.ExistsResponse(exists=context.state.scopes.has_stream(request.scope, request.stream))
 
 
 def list_streams_in_scope(
@@ -89,7 +88,7 @@ def note_timestamp_from_writer(context: Context, request: pb.TimestampFromWriter
     context.state.scopes.stream(info.scope, info.stream)
     return told(
         pb.TimestampResponse,
-        lambda: note(info.scope, info.stream, request.writer, request.timestamp, cut),
+        lambda: note(info.scope, info.stream, request.writer, request.timestamp, cut, now_ns),
         "result",
     )
 
@@ -97,8 +96,6 @@ def note_timestamp_from_writer(context: Context, request: pb.TimestampFromWriter
 def remove_writer(context: Context, request: pb.RemoveWriterRequest, now_ns: int) -> pb.RemoveWriterResponse:
     """Forget how far a writer was."""
     info = request.stream
-    if not check_stream_exists(context, info, now_ns).exists:
-        return pb.RemoveWriterResponse(result=pb.RemoveWriterResponse.STREAM_DOES_NOT_EXIST)
     remove = context.state.writer_marks.remove
     return told(pb.RemoveWriterResponse, lambda: remove(info.scope, info.stream, request.writer), "result")
 

@@ -11,12 +11,14 @@ from wiretool.servers.pravega.tokens import Permission
 _PINGED = {
     TransactionState.OPEN: pb.PingTxnStatus.OK,
     TransactionState.COMMITTED: pb.PingTxnStatus.COMMITTED,
+    TransactionState.ABORTING: pb.PingTxnStatus.ABORTED,
     TransactionState.ABORTED: pb.PingTxnStatus.ABORTED,
     TransactionState.UNKNOWN: pb.PingTxnStatus.UNKNOWN,
 }
 _STATES = {
     TransactionState.OPEN: pb.TxnState.OPEN,
     TransactionState.COMMITTED: pb.TxnState.COMMITTED,
+    TransactionState.ABORTING: pb.TxnState.ABORTING,
     TransactionState.ABORTED: pb.TxnState.ABORTED,
     TransactionState.UNKNOWN: pb.TxnState.UNKNOWN,
 }

@@ -17,17 +17,21 @@ public final class Driver {
             Map.entry("bytes", ByteStreams::bytes),
             Map.entry("checkpoint", Readers::checkpoint),
             Map.entry("events", Events::events),
+            Map.entry("expired", Ends::expired),
             Map.entry("forbidden", Streams::forbidden),
             Map.entry("large", Events::large),
             Map.entry("pooled", Events::pooled),
             Map.entry("revisions", Revisions::revisions),
             Map.entry("scaling", Scaling::scaling),
             Map.entry("sealed", Events::sealed),
+            Map.entry("sealed_stream", Ends::sealedStream),
             Map.entry("streams", Streams::streams),
             Map.entry("synchronizer", Revisions::synchronizer),
             Map.entry("table", Tables::table),
             Map.entry("transactions", Transactions::transactions),
-            Map.entry("two_readers", Readers::twoReaders));
+            Map.entry("truncated_beyond", Ends::truncatedBeyond),
+            Map.entry("two_readers", Readers::twoReaders),
+            Map.entry("windows", Times::windows));
 
     private Driver() {
     }

@@ -1,0 +1,105 @@
+"""The result of `wiretool replay` and `wiretool diff`: reports, and how the command ends."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from wiretool.commands.options import tell
+from wiretool.commands.replay_wishes import Judging, Playing
+from wiretool.errors import PeerError, Stopped, UsageError, WiretoolError
+
+if TYPE_CHECKING:
+    from wiretool.replay.expect import Expectations
+    from wiretool.replay.outcomes import Outcome
+    from wiretool.replay.script import Script
+    from wiretool.sessions.dialogues import Recording
+
+CUT_SHORT = "stopped before its end: what was not sent by then is missing here"
+
+
+class Played(NamedTuple):
+    """What came of a replay, and the signal that stopped it before its end."""
+
+    outcomes: "list[Outcome]"
+    stopped_by: int | None
+    remarks: Sequence[str] = ()
+    #: Why what was recorded of it ends early.
+    unrecorded: WiretoolError | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was played to its end."""
+        return self.stopped_by is None
+
+
+def report_replay(
+    recording: "Recording", script: "Script", played: Played, judging: Judging, expectations: "Expectations"
+) -> None:
+    """Write the report, then end as `check_whole` and `check_success` do."""
+    from wiretool.replay.report import write_report
+    from wiretool.sinks.output import open_output
+
+    remarks = [*damage_remarks([recording]), *played.remarks, *expectations.apply(played.outcomes)]
+    if not played.is_whole:
+        remarks.append(CUT_SHORT)
+    files = [("junit", judging.junit), ("html", judging.html), (judging.form.value, judging.output)]
+    is_success = False
+    for form, path in files:
+        if path is not None or form == judging.form.value:
+            with open_output(path) as out:
+                report = write_report(
+                    recording, script, played.outcomes, out, form, remarks=remarks, min_judged=judging.min_judged
+                )
+                is_success = report.is_success
+    check_whole(played)
+    check_success([recording], is_success=is_success)
+
+
+def report_comparison(recording: "Recording", one: Played, other: Played, playing: Playing, judging: Judging) -> None:
+    """Write what two servers answer differently, then end as `check_whole` and `check_success` do.
+
+    PeerError where neither answers anything: silence is not an answer that two could have alike.
+    """
+    from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.printable import printable
+
+    rows = list(grid(one.outcomes, other.outcomes))
+    coverage = coverage_of_both(one.outcomes, other.outcomes, judging.min_judged)
+    first, second = (", ".join(map(str, each.values())) or "mock" for each in (playing.targets, playing.against))
+    if other.is_whole and coverage.total and is_mute([*one.outcomes, *other.outcomes]):
+        raise PeerError(f"neither {first} nor {second} answers anything: there is nothing to compare")
+    remarks = [*damage_remarks([recording]), *dict.fromkeys((*one.remarks, *other.remarks))]
+    with open_output(judging.output) as out:
+        for line in grid_lines(rows, first, second, coverage):
+            out.write(printable(line) + "\n")
+        for remark in [*remarks, *([] if other.is_whole else [CUT_SHORT])]:
+            out.write(printable(remark) + "\n")
+    check_whole(other._replace(unrecorded=one.unrecorded))
+    check_success([recording], is_success=not rows and coverage.is_enough)
+
+
+def check_whole(played: Played) -> None:
+    """Stopped where it was not played to its end; UsageError where what was recorded of it ends early."""
+    why = f"{played.unrecorded}: the recording ends there, the report does not"
+    if played.stopped_by is not None:
+        if played.unrecorded is not None:
+            tell(why)
+        raise Stopped(played.stopped_by)
+    if played.unrecorded is not None:
+        raise UsageError(why)
+
+
+def damage_remarks(recordings: "Iterable[Recording]") -> list[str]:
+    """Return what is wrong with damaged captures, for the report."""
+    return [f"{each.damage}; only what comes before that is used" for each in recordings if each.damage]
+
+
+def check_success(recordings: "Iterable[Recording]", *, is_success: bool) -> None:
+    """CaptureError where a capture is damaged; `typer.Exit` of 1 where the result is no success."""
+    for recording in recordings:
+        if recording.damage is not None:
+            raise recording.damage
+    if not is_success:
+        raise typer.Exit(1)

@@ -1,0 +1,100 @@
+"""Whether what a run measured may be quoted: operations that were answered, and few errors.
+
+Whether the generator itself was able to measure is in health.py.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from wiretool.load.figures import error_rate, share_text
+from wiretool.load.plan import Plan
+from wiretool.load.result import Operation, Second
+from wiretool.sinks.text.figures import time_text
+from wiretool.sinks.text.stats import counted
+
+#: What appenders do, and fetchers.
+APPEND, FETCH, CONSUME = "append", "fetch", "consume"
+#: What fetchers of a stream that is written meanwhile are seen to get; they may make no other exchange.
+TAIL = "tail"
+#: Protocols whose clients consume roads.
+CONSUMED = ("offramp",)
+#: Whole seconds at the end of a run in which appends were due and none was answered: fewer may be one pause.
+SILENT_SECONDS = 2
+
+
+def expected_operations(plan: Plan, *, is_drained: bool) -> list[tuple[str, ...]]:
+    """Return what the users of a plan do, each as the operations of which one at least has to be measured.
+
+    A backlog is fetched once its drain has begun.
+    """
+    does_fetch = plan.fetchers and (is_drained or not plan.has_backlog)
+    expected: list[tuple[str, ...]] = [(APPEND,)] if plan.appenders else []
+    if does_fetch:
+        expected.append((CONSUME if plan.protocol in CONSUMED else FETCH, TAIL))
+    return expected
+
+
+def doubts(
+    operations: Mapping[str, Operation], expected: Sequence[Sequence[str]], seconds: Sequence[Second], plan: Plan
+) -> list[str]:
+    """Return why the figures must not be quoted, a sentence each; none if they may.
+
+    `seconds` are the measured ones; with none of them there is another reason already.
+    """
+    if not seconds:
+        return []
+    return [
+        *(
+            _unmeasured(names[0], operations.get(names[0]), seconds)
+            for names in expected
+            if not any(_has_figures(operations, name) for name in names)
+        ),
+        *_failing(operations, plan.max_errors),
+        *_silence(operations, seconds),
+    ]
+
+
+def _has_figures(operations: Mapping[str, Operation], name: str) -> bool:
+    return name in operations and operations[name].count > 0
+
+
+def _unmeasured(name: str, operation: Operation | None, seconds: Sequence[Second]) -> str:
+    """Say that no exchange succeeded, and what became of those that were due."""
+    parts = []
+    if operation is not None and operation.errors:
+        kind = max(operation.error_kinds, key=operation.error_kinds.__getitem__, default="")
+        parts.append(f"{operation.errors:,} failed ({kind})" if kind else f"{operation.errors:,} failed")
+    if operation is not None and operation.unfinished:
+        parts.append(_overdue(operation))
+    told = " and ".join(parts) or "none was due"
+    return f"no {name} was measured in {counted(len(seconds), 'second')}: {told}; expected one at least"
+
+
+def _overdue(operation: Operation) -> str:
+    due = time_text(operation.unfinished_us)
+    return f"{operation.unfinished:,} were due and not answered, the oldest due {due} before the end"
+
+
+def _failing(operations: Mapping[str, Operation], most: float) -> Iterator[str]:
+    for name, operation in operations.items():
+        share = error_rate(operation)
+        if operation.count and share > most:
+            total = operation.count + operation.errors
+            yield (
+                f"{name}: {share_text(share)} of {total:,} failed; expected {share_text(most)} at most (--max-errors)"
+            )
+
+
+def _silence(operations: Mapping[str, Operation], seconds: Sequence[Second]) -> Iterator[str]:
+    """Report appends that the target stopped answering: they are in no figure."""
+    operation = operations.get(APPEND)
+    if operation is None or not operation.count or operation.unfinished_us < SILENT_SECONDS * 1_000_000:
+        return
+    answered = [second.second for second in seconds if _is_answered(second)]
+    silent = seconds[-1].second - max(answered, default=-1)
+    if silent >= SILENT_SECONDS:
+        yield f"no append was answered in the last {silent} seconds: {_overdue(operation)}"
+
+
+def _is_answered(second: Second) -> bool:
+    moment = second.operations.get(APPEND)
+    return moment is not None and moment.count + moment.errors > 0

@@ -1,0 +1,406 @@
+"""The state of an open flow as bytes, from which another process goes on: what is in them, class by class.
+
+They begin with a line that says which version of this schema they follow. Bytes of another one are refused, and so is
+what does not follow the schema: nothing in a state can name a class, a function or a file.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from hashlib import blake2b
+from importlib import import_module
+from typing import Annotated, Literal, Protocol
+
+import msgspec
+
+import wiretool
+from wiretool.bulk.numbering import Numbers, Settled
+from wiretool.bulk.pace import Pace
+from wiretool.bulk.read import BulkDissector
+from wiretool.bulk.told import Told
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.capture.bulk_streams import BulkStreams
+from wiretool.capture.ended import PACKED_BYTES, EndedFlows
+from wiretool.capture.flows import Flow as StreamFlow
+from wiretool.capture.flows import Shared
+from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding, Gap
+from wiretool.capture.layers import Segment
+from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
+from wiretool.capture.recent import RecentRuns
+from wiretool.capture.streams import Streams
+from wiretool.codec.columns import Integers
+from wiretool.codec.framing import Mark, Splitter
+from wiretool.codec.state_types import (
+    ARRAY,
+    BOOL,
+    BYTES,
+    INT,
+    LONGS,
+    OFFSETS,
+    SIDE,
+    TEXT,
+    FieldType,
+    StateError,
+    by_side,
+    fresh,
+    host,
+    many,
+    method,
+    named,
+    optional,
+    pairs,
+    plain,
+    ref,
+    row,
+)
+from wiretool.codec.states import Schema, StateClass, attributes, value
+from wiretool.dissect import Connections
+from wiretool.errors import CaptureError, UsageError
+from wiretool.ledger import Account, ConnectionAccount, Ledger
+from wiretool.pipeline.flows import Flow, Namer, Over
+from wiretool.pipeline.once import Once, Seen
+from wiretool.pipeline.places import Places
+from wiretool.pipeline.tables import Kept
+from wiretool.protocols.ports import PORTS
+from wiretool.protocols.registry import PROTOCOLS
+from wiretool.sessions.exchange_rows import Source
+from wiretool.sessions.exchanges import Open, Requests
+from wiretool.sessions.subjects import Subject
+from wiretool.sinks.arrow.events import Block
+from wiretool.stretches import Stretches
+from wiretool.watch import Stranger
+
+#: Counts the forms that states have had; within one, the fingerprint of the schema tells the fields apart.
+FORM = 2
+#: Bytes of the checksum after that line.
+DIGEST_BYTES = 16
+
+_PROTOCOL = named(lambda: PROTOCOLS, lambda protocol: str(protocol.name))
+_HOW = Literal["fin", "rst", "reused", "capture-end", "evicted"]
+_MAYBE_SIDE = plain(Literal["client", "server", ""])
+_ITEM = ref(Data, Gap, Finding, End)
+_SIDES = many(SIDE, frozenset)
+_NO_DUPLICATES = 0, 0
+_DUPLICATES = FieldType(
+    tuple[int, int],
+    lambda sizes, _: (sizes["client"], sizes["server"]),
+    lambda sizes, _: NO_DUPLICATES if sizes == _NO_DUPLICATES else {"client": sizes[0], "server": sizes[1]},
+)
+_NUMBERS_AND_PACE = row(ref(Numbers), ref(Pace))
+#: How new watches are made: of the numbers and the pace of their dissector.
+_KIND = FieldType(
+    _NUMBERS_AND_PACE.wire,
+    lambda kind, dumper: _NUMBERS_AND_PACE.dump_of()(kind.args, dumper),
+    lambda given, loader: partial(BulkWatch, *_NUMBERS_AND_PACE.load_of()(given, loader)),
+)
+
+
+class Index(Protocol):
+    """What is asked by numbers that the rest of a state holds."""
+
+    def keep(self, numbers: Integers, /) -> None: ...
+
+
+@cache
+def schema() -> Schema:
+    """The schema, with what the protocols add to it."""
+    folders = [name.replace("-", "_").replace(".", "_") for name in PORTS]
+    states = [import_module(f"wiretool.protocols.{folder}.state") for folder in folders]
+    own = _classes([each.CONVERSATION for each in states], [each.BULK for each in states if each.BULK is not None])
+    return Schema([*own, *(cls for each in states for cls in each.CLASSES)])
+
+
+@cache
+def state_head() -> bytes:
+    """Return the line with which states of this version begin."""
+    return f"wiretool {wiretool.__version__} flow {FORM}-{schema().fingerprint}\n".encode()
+
+
+def serialize(flow: Flow, kept: Kept, indices: Sequence[Index]) -> bytes:
+    """Return a flow, and what tables know of it, as bytes.
+
+    Of its `indices` is kept what numbers in the state may ask for: each whole number in it is taken for one.
+    """
+    body = schema().dump([flow, kept], {id(index): index.keep for index in indices})
+    return b"".join((state_head(), blake2b(body, digest_size=DIGEST_BYTES).digest(), body))
+
+
+def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
+    """Return the flow that was serialized, with hosts of these names.
+
+    UsageError where another version of wiretool has written it; CaptureError where it is damaged, or was forged.
+    """
+    head = state_head()
+    if not data.startswith(head):
+        by = data[: len(head) + 16].partition(b"\n")[0].decode("ascii", "replace")
+        raise UsageError(
+            f"the state of an open flow is of {by!r}, not of {head.decode().strip()!r}: "
+            "go on with the version that began, or begin anew in another folder"
+        )
+    digest, body = data[len(head) : len(head) + DIGEST_BYTES], data[len(head) + DIGEST_BYTES :]
+    try:
+        if blake2b(body, digest_size=DIGEST_BYTES).digest() != digest:
+            raise StateError("its checksum is wrong")
+        flow, kept = schema().load(body, (Flow, Kept), hosts)
+    except StateError as err:
+        why = f"damaged state: {err}; begin anew, with another checkpoint and other tables"
+        raise CaptureError("state of an open flow", why, offset=0) from None
+    return flow, kept
+
+
+def _classes(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
+    return [*_PIPELINE, *_TABLES, *_STREAMS, *_ITEMS, *_DISSECTOR, *_watches(conversations, bulks)]
+
+
+_PIPELINE = (
+    attributes(
+        "flow",
+        Flow,
+        key=BYTES,
+        places=ref(Places),
+        once=ref(Once),
+        ledger=ref(Ledger),
+        over=many(ref(Over)),
+        dissector=ref(BulkDissector),
+    ),
+    value("over", Over, connection=ref(Connection), account=ref(ConnectionAccount)),
+    attributes("namer", Namer, _flow=BYTES, _seen=pairs(row(INT, INT, BOOL), INT, lambda each: Counter(dict(each)))),
+    attributes(
+        "places", Places, _files=many(ARRAY), _numbers=many(ARRAY), _count=INT, _kept=ARRAY, _before=INT
+    ),
+    attributes("once", Once, _seen=pairs(INT, many(ref(Seen))), _tail=many(ARRAY, tuple), _files=many(INT, set)),
+    attributes("seen", Seen, turn_ns=INT, length=INT, files=many(INT, set)),
+    attributes("ledger", Ledger, connections=many(ref(ConnectionAccount))),
+    attributes(
+        "connection-account", ConnectionAccount, connection=INT, client=TEXT, server=TEXT, protocol=TEXT,
+        account=ref(Account),
+    ),
+    attributes("account", Account, **dict.fromkeys(Account.__dataclass_fields__, INT)),
+)  # fmt: skip
+_SUBJECT = ref(Subject)
+_TABLES = (
+    value("kept", Kept, protocols=pairs(INT, TEXT), blocks=pairs(INT, ref(Block)), requests=ref(Open)),
+    value("event-block", Block, n=INT, offset=INT, raw=BYTES),
+    value(
+        "open",
+        Open,
+        about=pairs(row(INT, TEXT), many(_SUBJECT, tuple)),
+        requests=optional(ref(Requests)),
+        sources=many(ref(Source)),
+        subjects=many(optional(_SUBJECT)),
+        writers=many(optional(TEXT)),
+    ),
+    value("requests", Requests, **dict.fromkeys(Requests.__dataclass_fields__, ARRAY)),
+    value("source", Source, connection=INT, client=TEXT, server=TEXT, protocol=TEXT, message=TEXT, side=SIDE),
+    value("subject", Subject, kind=TEXT, name=TEXT),
+)
+_OPTIONAL_INT = optional(INT)
+_STREAMS = (
+    attributes(
+        "streams",
+        Streams,
+        _server_ports=many(INT, frozenset),
+        _flows=pairs(BYTES, ref(StreamFlow)),
+        _tracked=pairs(ref(Connection), ref(StreamFlow)),
+        _ended=pairs(BYTES, ref(EndedFlows)),
+        _name=ref(Namer),
+        _shared=ref(Shared),
+        _recent=ref(RecentRuns),
+        _waiting=pairs(ref(StreamFlow), fresh(type(None))),
+        _look_ns=INT,
+        _last=optional(ref(Segment)),
+    ),
+    attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held)),
+    attributes("held", Held, size=INT),
+    attributes(
+        "stream-flow",
+        StreamFlow,
+        peer=ref(StreamFlow),
+        key=BYTES,
+        connection=ref(Connection),
+        side=SIDE,
+        recent=ref(RecentRuns),
+        is_plain=BOOL,
+        is_started=BOOL,
+        is_ended=BOOL,
+        seq=INT,
+        offset=INT,
+        isn=_OPTIONAL_INT,
+        ack=_OPTIONAL_INT,
+        first_ack=_OPTIONAL_INT,
+        fin=_OPTIONAL_INT,
+        reach=INT,
+        pieces=ref(Pieces),
+        missing=ref(Ranges),
+        settle_ns=INT,
+        settle_packets=INT,
+        settle_offset=INT,
+    ),
+    attributes("pieces", Pieces, _pieces=many(ref(Piece)), _held=ref(Held), size=INT),
+    attributes("ranges", Ranges, _ranges=many(row(INT, INT)), _most=INT),
+    attributes(
+        "ended-flows",
+        EndedFlows,
+        _key=BYTES,
+        connection=ref(Connection),
+        _packed=plain(Annotated[bytes, msgspec.Meta(min_length=PACKED_BYTES, max_length=PACKED_BYTES)]),
+        _missing=many(ref(Ranges), tuple),
+    ),
+    StateClass(
+        "recent",
+        RecentRuns,
+        {"bytes_max": INT, "next": INT, "streams": many(row(ref(Connection), SIDE)), "rows": OFFSETS, "data": BYTES},
+        split=RecentRuns.split,
+        restore=RecentRuns.restore,
+    ),
+)
+_PLACE = {"time_ns": INT, "packet": INT}
+_ITEMS = (
+    attributes(
+        "connection",
+        Connection,
+        id=INT,
+        client=TEXT,
+        client_port=INT,
+        server=TEXT,
+        server_port=INT,
+        opened=BOOL,
+        closed=plain(_HOW | Literal[""]),
+        reset_by=_MAYBE_SIDE,
+        duplicate_bytes=_DUPLICATES,
+        first_ns=INT,
+        last_ns=INT,
+        packets=INT,
+        reader=optional(ref(BulkWatch, EndedBulkWatch)),
+        is_understood=BOOL,
+    ),
+    value("data", Data, connection=ref(Connection), side=SIDE, offset=INT, data=BYTES, **_PLACE),
+    value("gap", Gap, connection=ref(Connection), side=SIDE, offset=INT, length=INT, **_PLACE),
+    value(
+        "finding", Finding, connection=ref(Connection), side=SIDE, offset=INT, length=INT, kind=TEXT, why=TEXT,
+        **_PLACE, data=BYTES,
+    ),
+    value("end", End, connection=ref(Connection), side=_MAYBE_SIDE, how=plain(_HOW), **_PLACE),
+    value("piece", Piece, offset=INT, data=BYTES, **_PLACE),
+    value(
+        "segment", Segment, number=INT, time_ns=INT, flow=BYTES, seq=INT, ack=INT, flags=INT, payload=BYTES, cut=INT
+    ),
+    value("mark", Mark, end=INT, packet=INT, time_ns=INT),
+    attributes("stranger", Stranger, length=INT, offset=INT, first_packet=INT, last_packet=INT, time_ns=INT),
+    attributes("stretches", Stretches, _numbers=LONGS, _packets=LONGS),
+)  # fmt: skip
+_DISSECTOR = (
+    attributes(
+        "dissector",
+        BulkDissector,
+        _numbers=ref(Numbers),
+        _pace=ref(Pace),
+        _told=fresh(lambda: Told([], [])),
+        _notes=many(row(INT, TEXT)),
+        _tell=host(lambda loader: loader.hosts["notes"]),
+        _connections=ref(Connections),
+        _recent=ref(RecentRuns),
+        _flows=ref(Streams),
+        _streams=ref(BulkStreams),
+        _last_packet=INT,
+        _behind=fresh(dict),
+        _later=fresh(type(None)),
+    ),
+    attributes(
+        "connections",
+        Connections,
+        _numbers=method(Numbers, "take"),
+        _kind=_KIND,
+        forced=optional(_PROTOCOL),
+        _ports=pairs(INT, _PROTOCOL),
+        _ledger=ref(Ledger),
+        _notes=method(BulkDissector, "_note"),
+        _opened=method(Flow, "note_opened"),
+        _count=INT,
+        _watches=pairs(ref(Connection), ref(BulkWatch)),
+    ),
+    attributes(
+        "numbers",
+        Numbers,
+        next=INT,
+        _step=INT,
+        _last=INT,
+        _packet=INT,
+        _free=INT,
+        _left=pairs(INT, INT),
+        _count=INT,
+        _settled=many(ref(Settled)),
+        _firsts=many(INT),
+    ),
+    attributes("settled", Settled, _arrays=row(ARRAY, ARRAY, ARRAY, ARRAY), _packed=fresh(tuple)),
+    attributes("pace", Pace, growth=INT, _bytes_per_record=plain(float), _most=plain(float), is_outgrown=BOOL),
+    attributes(
+        "column-streams",
+        BulkStreams,
+        _streams=ref(Streams),
+        _recent=ref(RecentRuns),
+        pause=INT,
+        is_alone=BOOL,
+        feeds_each=BOOL,
+    ),
+)
+
+
+def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[StateClass]:
+    """What reads a connection, and frames in it: in one of the protocols."""
+    conversation = ref(*conversations)
+    return [
+        attributes(
+            "watch",
+            BulkWatch,
+            _connection=ref(Connection),
+            _began=BOOL,
+            _forced=optional(_PROTOCOL),
+            _expected=many(_PROTOCOL, tuple),
+            _every=many(_PROTOCOL, tuple),
+            _row=ref(ConnectionAccount),
+            _account=ref(Account),
+            _next_n=method(Numbers, "take"),
+            _note=method(BulkDissector, "_note"),
+            _over=optional(method(Connections, "_let_go")),
+            _held=many(_ITEM),
+            _held_bytes=INT,
+            _look_at=INT,
+            _waiting=many(_ITEM),
+            _in_doubt=BOOL,
+            _protocol=TEXT,
+            _foreign=TEXT,
+            _conversation=optional(conversation),
+            _splitters=pairs(SIDE, ref(Splitter)),
+            _strangers=by_side(ref(Stranger)),
+            _open_sides=_SIDES,
+            _ended=_SIDES,
+            _latest_packet=INT,
+            _stretches=ref(Stretches),
+            _is_settled=BOOL,
+            _numbers=ref(Numbers),
+            _pace=ref(Pace),
+            _bulk=optional(ref(*bulks)),
+            _parts=fresh(list),
+            _runs=fresh(list),
+            _ahead=fresh(type(None)),
+            _growth_then=INT,
+        ),
+        attributes("ended-watch", EndedBulkWatch, _row=ref(ConnectionAccount), _next_n=method(Numbers, "take")),
+        attributes(
+            "splitter",
+            Splitter,
+            _framing=conversation,
+            _side=SIDE,
+            _offset=INT,
+            _parts=many(BYTES),
+            _held=INT,
+            _need=INT,
+            _skip=INT,
+            _marks=many(ref(Mark)),
+            _lost_error=TEXT,
+            _lost_why=TEXT,
+            is_searching=BOOL,
+            _at_start=BOOL,
+        ),
+    ]

@@ -1,0 +1,42 @@
+"""Signals that stop a command, and child processes that never outlive the process that started them."""
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # __main__ imports this module before signals are handled
+    from collections.abc import Callable
+
+#: Signals that ask a command to stop: Ctrl-C, a supervisor, and a terminal or SSH session that is closed.
+STOP_SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
+if sys.platform != "win32":
+    STOP_SIGNALS += (signal.SIGHUP,)
+
+#: prctl(2): the option that names the signal that the kernel sends when the parent ends.
+PR_SET_PDEATHSIG = 1
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal as users know it: `Ctrl-C`, `SIGTERM`."""
+    return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+
+
+def parent_death_hook() -> "Callable[[], None]":
+    """Return a function that a child process calls first, so that the kernel kills it when this process ends.
+
+    It holds however this process ends, by SIGKILL too. The calling thread has to live as long as the child: the kernel
+    takes the end of that thread for the end of its process. Only Linux has this; elsewhere the function does nothing.
+    """
+    if sys.platform != "linux":
+        return lambda: None
+    from ctypes import CDLL
+
+    parent, prctl = os.getpid(), CDLL(None).prctl  # looked up here: between fork and exec little is safe
+
+    def tie_to_parent() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before that was arranged
+            os._exit(128 + signal.SIGKILL)
+
+    return tie_to_parent

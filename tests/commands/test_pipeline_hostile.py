@@ -1,0 +1,330 @@
+"""Forged checkpoints and manifests: one line each, exit 3, and nothing of theirs is run or touched."""
+
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.helpers.captures import Talk, packets_of, pcap_bytes
+from tests.helpers.forked import run
+
+from wiretool.capture.index import FileIndex, index_of
+from wiretool.capture.index_cache import KEPT_BYTES_MIN, MAGIC, VERSION, Kept, cache_path
+from wiretool.pipeline.flow_state import DIGEST_BYTES, state_head
+from wiretool.pipeline.stream.states import SCHEMA
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = (CAPTURES / "pravega" / "write.pcap").read_bytes()
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """The command that goes on with a stream that has begun and has open flows."""
+    captures = tmp_path / "captures"
+    captures.mkdir()
+    (captures / "a.pcap").write_bytes(WRITE[:60_000])
+    words = ["pipeline", "stream", str(captures), "-o", str(tmp_path / "t"), "--checkpoint", str(tmp_path / "c")]
+    words.append("--once")
+    assert run(*words).returncode == 0
+    (captures / "a.pcap").write_bytes(WRITE[:200_000])
+    return words
+
+
+def refused(words: Sequence[str], code: int = 3) -> str:
+    """The one line with which it ends, of those that say more than which batch is done."""
+    ended = run(*words)
+    lines = ended.stderr.decode().splitlines()
+    assert ended.returncode == code, lines
+    assert len(lines) == 1, lines
+    return lines[0]
+
+
+def states_of(folder: Path) -> Path:
+    (path,) = (folder / "c" / "states").iterdir()
+    return path
+
+
+def forge(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change each state in a file of states."""
+    with pa.ipc.open_file(path.read_bytes()) as file:
+        table = file.read_all()
+    column = pa.array([change(state) for state in table.column("state").to_pylist()], pa.large_binary())
+    forged = table.set_column(table.schema.get_field_index("state"), SCHEMA.field("state"), column)
+    with pa.OSFile(os.fsencode(path), "wb") as out, pa.ipc.new_file(out, SCHEMA) as stream:
+        stream.write_table(forged)
+
+
+def body_of(state: bytes) -> Any:
+    return msgspec.msgpack.decode(state[len(state_head()) + DIGEST_BYTES :])
+
+
+def state_of(body: Any) -> bytes:
+    """A state with that in it, and a checksum that is right."""
+    data = msgspec.msgpack.encode(body)
+    return state_head() + blake2b(data, digest_size=DIGEST_BYTES).digest() + data
+
+
+class Touch:
+    """What pickle runs when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
+    evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
+    forge(states_of(tmp_path), lambda state: state_head() + len(evil).to_bytes(8, "big") + evil + evil)
+    assert "damaged state: its checksum is wrong; begin anew" in refused(words)
+    forge(states_of(tmp_path), lambda state: state_head() + blake2b(evil, digest_size=DIGEST_BYTES).digest() + evil)
+    assert "damaged state: " in refused(words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_state_of_another_version_says_what_to_do(words: list[str], tmp_path: Path) -> None:
+    evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
+    forge(states_of(tmp_path), lambda state: b"wiretool 0.1.0 flow 1\n" + len(evil).to_bytes(8, "big") + evil + evil)
+    assert "is of 'wiretool 0.1.0 flow 1', not of" in (line := refused(words, code=2))
+    assert "go on with the version that began, or begin anew in another folder" in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda body: body[1:], "should"),
+        (lambda body: [["os.system", "touch"], *body], "Invalid value 'os.system'"),
+        (lambda body: [body[0][:1], *body[1:]], "Expected `array` of at least length"),
+        (lambda body: [[*body[0][:1], "no bytes", *body[0][2:]], *body[1:]], "Expected `bytes`, got `str`"),
+        (lambda body: [[*body[0][:2], -(2**40), *body[0][3:]], *body[1:]], "is referred to"),
+        (lambda body: [[*body[0][:2], -2, *body[0][3:]], *body[1:]], "a kept stands where a Places should"),
+        (lambda body: {"a": 1}, "Expected `array`, got `object`"),
+        (lambda body: [], "object 0 of 0 is referred to"),
+    ],
+)
+def test_a_state_against_the_schema(words: list[str], tmp_path: Path, change: Callable[[Any], Any], why: str) -> None:
+    forge(states_of(tmp_path), lambda state: state_of(change(body_of(state))))
+    line = refused(words)
+    assert "damaged state: " in line
+    assert why in line
+
+
+def test_a_state_that_nests_without_end(words: list[str], tmp_path: Path) -> None:
+    deep = b"\x91" * 200_000 + b"\x90"
+    forge(
+        states_of(tmp_path),
+        lambda state: state_head() + blake2b(deep, digest_size=DIGEST_BYTES).digest() + deep,
+    )
+    assert "damaged state: " in refused(words)
+
+
+def test_values_of_the_right_type_that_are_impossible(words: list[str], tmp_path: Path) -> None:
+    """A column of open requests that is shorter than the others."""
+
+    def change(state: bytes) -> bytes:
+        body = body_of(state)
+        for row in body:
+            if row[0] == "requests":
+                row[1] = row[1][:-8]
+        return state_of(body)
+
+    forge(states_of(tmp_path), change)
+    assert "what was open of flows does not fit what follows" in refused(words)
+
+
+@pytest.mark.parametrize("data", [b"", b"no Arrow", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
+def test_a_file_that_holds_no_states(words: list[str], tmp_path: Path, data: bytes) -> None:
+    states_of(tmp_path).write_bytes(data)
+    assert "what was open of flows cannot be read" in refused(words)
+
+
+def test_a_file_of_other_columns(words: list[str], tmp_path: Path) -> None:
+    table = pa.table({"flow": [1]})
+    with pa.OSFile(os.fsencode(states_of(tmp_path)), "wb") as out, pa.ipc.new_file(out, table.schema) as stream:
+        stream.write_table(table)
+    assert "its columns are others than those of states" in refused(words)
+
+
+def test_offsets_outside_the_file_of_states(words: list[str], tmp_path: Path) -> None:
+    """Arrow follows offsets without looking: these would lead far beyond the memory of the file."""
+    path = states_of(tmp_path)
+    with pa.ipc.open_file(path.read_bytes()) as file:
+        batch = file.get_batch(0)
+    offsets = batch.column("state").buffers()[1].to_pybytes()[: 8 * (batch.num_rows + 1)]
+    raw = path.read_bytes()
+    assert raw.count(offsets) == 1
+    path.write_bytes(raw.replace(offsets, offsets[:8] + (1 << 45).to_bytes(8, "little") + offsets[16:]))
+    assert "what was open of flows cannot be read" in refused(words)
+
+
+@pytest.mark.parametrize("field", ["states", "copy", "staging", "tables"])
+def test_a_commit_that_names_files_elsewhere(words: list[str], tmp_path: Path, field: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").touch()
+    (path,) = (tmp_path / "c" / "commits").iterdir()
+    commit = json.loads(path.read_bytes())
+    if field == "copy":
+        commit["captures"][0]["copy"] = "../../elsewhere/mine"
+    else:
+        commit[field] = {
+            "states": [["../../elsewhere/mine"]],
+            "staging": "../elsewhere",
+            "tables": {"../elsewhere": []},
+        }[field]
+    path.write_text(json.dumps(commit))
+    assert "names a file outside its folder" in refused(words)
+    assert (elsewhere / "mine").exists()
+
+
+# -- who may write -----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_made_is_private(words: list[str], tmp_path: Path) -> None:
+    folders = [tmp_path / "c", *(each for each in (tmp_path / "c").rglob("*") if each.is_dir())]
+    assert len(folders) >= 4
+    assert {each.stat().st_mode & 0o777 for each in folders} == {0o700}
+
+
+@pytest.mark.parametrize("folder", ["c", "c/states", "c/commits"])
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_folder_that_others_may_write_to_is_refused(words: list[str], tmp_path: Path, folder: str, mode: int) -> None:
+    (tmp_path / folder).chmod(mode)
+    line = refused(words, code=2)
+    assert f"other users may write to it (mode {mode:04o}); expected 0700" in line
+    (tmp_path / folder).chmod(0o700)
+    assert run(*words).returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_a_folder_of_somebody_else_is_refused(words: list[str], tmp_path: Path) -> None:
+    os.chown(tmp_path / "c" / "states", 12_345, -1)
+    assert "belongs to another user (uid 12345)" in refused(words, code=2)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    root = tmp_path / "tables"
+    assert run("pipeline", "run", CAPTURES / "pravega" / "reconnect.pcap", "-o", root).returncode == 0
+    return root
+
+
+def _absolute(root: Path, path: Path) -> str:
+    return str(path)
+
+
+def _above(root: Path, path: Path) -> str:
+    return os.path.relpath(path, root)
+
+
+def _linked(root: Path, path: Path) -> str:
+    (root / "link.parquet").symlink_to(path)
+    return "link.parquet"
+
+
+def _below_link(root: Path, path: Path) -> str:
+    (root / "folder").symlink_to(path.parent)
+    return f"folder/{path.name}"
+
+
+@pytest.mark.parametrize("named", [_absolute, _above, _linked, _below_link])
+@pytest.mark.parametrize("command", ["report", "sql"])
+def test_a_manifest_that_names_a_file_elsewhere(
+    tables: Path, tmp_path: Path, named: Callable[[Path, Path], str], command: str
+) -> None:
+    secret = tmp_path / "secret" / "part.parquet"
+    secret.parent.mkdir()
+    manifest = json.loads((tables / "manifest.json").read_bytes())
+    first = manifest["tables"]["frames"][0]
+    shutil.copy(tables / first["path"], secret)
+    first["path"] = named(tables, secret)
+    (tables / "manifest.json").write_text(json.dumps(manifest))
+    more = ["SELECT count(*) FROM frames"] if command == "sql" else []
+    line = refused(["pipeline", command, str(tables), *more])
+    assert "names a file outside" in line
+
+
+# -- the index beside a capture ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A capture of those that are worth an index beside them."""
+    talk = Talk(("10.0.0.1", 40_000), ("10.0.0.2", 443))
+    talk.open()
+    for _ in range(13):
+        talk.say("client", Random(1).randbytes(KEPT_BYTES_MIN // 12), mtu=60_000)
+    path = tmp_path / "large.pcap"
+    path.write_bytes(pcap_bytes(packets_of(talk.frames)))
+    return path
+
+
+def plant(path: Path, change: Callable[[FileIndex], FileIndex]) -> None:
+    """Put an index beside a capture that is bound to it, and says something else."""
+    index_of(path)
+    kept = msgspec.json.decode(cache_path(path).read_bytes().partition(b"\n")[2], type=Kept)
+    body = msgspec.json.encode(msgspec.structs.replace(kept, index=change(kept.index)))
+    cache_path(path).write_bytes(b"%s %d %08x\n" % (MAGIC, VERSION, crc32(body)) + body)
+
+
+def packets_in(root: Path) -> int:
+    manifest = json.loads((root / "manifest.json").read_bytes())
+    return sum(each["packets"] for each in manifest["inputs"])
+
+
+def test_an_index_that_leaves_out_the_end(large: Path, tmp_path: Path) -> None:
+    whole = index_of(large, cache=False)
+    middle = index_of(large, every_bytes=1_000_000, cache=False).joints[5]
+    plant(large, lambda index: replace(index, tail=middle))
+    assert run("pipeline", "run", large, "-o", tmp_path / "t").returncode == 0
+    assert packets_in(tmp_path / "t") == whole.packets
+
+
+def test_an_index_that_the_capture_does_not_end_as(large: Path, tmp_path: Path) -> None:
+    plant(large, lambda index: replace(index, tail=replace(index.tail, before_ns=0)))
+    line = refused(["pipeline", "run", str(large), "-o", str(tmp_path / "t")])
+    assert "run it again, after removing .large.pcap.wiretool-index if that is there" in line
+
+
+# -- what nests without end --------------------------------------------------------------------------------------------
+
+DEEP = "[" * 100_000
+
+
+def test_a_manifest_that_nests_without_end(tables: Path) -> None:
+    (tables / "manifest.json").write_text(f'{{"x":{DEEP}}}')
+    assert "is no manifest of ours: maximum recursion depth" in refused(["pipeline", "report", str(tables)])
+
+
+def test_a_commit_that_nests_without_end(words: list[str], tmp_path: Path) -> None:
+    (path,) = (tmp_path / "c" / "commits").iterdir()
+    path.write_text(f'{{"x":{DEEP}}}')
+    assert "is damaged, and with it the checkpoint: maximum recursion depth" in refused(words)
+
+
+def test_expected_differences_that_nest_without_end(tmp_path: Path) -> None:
+    (tmp_path / "expect.toml").write_text(f"a = {DEEP}{DEEP.replace('[', ']')}")
+    capture = str(CAPTURES / "pravega" / "reconnect.pcap")
+    words = ["replay", capture, "--target", "127.0.0.1:1", "--expect", str(tmp_path / "expect.toml")]
+    assert "expect.toml: maximum recursion depth exceeded" in refused(words, code=2)
+
+
+def test_arguments_of_an_operation_that_nest_without_end() -> None:
+    assert "is no JSON: maximum recursion depth" in refused(
+        ["control", "127.0.0.1:1", "operate", "scale", DEEP], code=2
+    )

@@ -1,0 +1,178 @@
+"""`wiretool replay` and `diff` without evidence: a capture of one direction, a cut one, or nothing to compare."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.helpers.captures import pcap_bytes, sent_by
+from tests.helpers.servers import started, wiretool
+from tests.replay.talks import alive, appending, packets, reading, setting_up, talk
+
+from wiretool.capture.files import read_packets
+from wiretool.capture.items import Side
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+WRITE = CAPTURES / "pravega" / "write.pcap"
+TXN = CAPTURES / "pravega" / "txn.pcap"
+PORTS = (12345, 9090)
+UNHEARD = "nothing that the server sent on the connection is in the recording"
+
+
+def run(*arguments: object) -> tuple[int, list[str], str]:
+    """Exit code, lines of stdout, and stderr."""
+    ended = wiretool(*map(str, arguments))
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stdout.splitlines(), ended.stderr
+
+
+def one_direction(tmp_path: Path, side: Side) -> Path:
+    path = tmp_path / f"{side}.pcap"
+    path.write_bytes(pcap_bytes(sent_by(side, read_packets([WRITE]), PORTS)))
+    return path
+
+
+def cut(tmp_path: Path, size: int) -> Path:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(WRITE.read_bytes()[:size])
+    return path
+
+
+def test_the_client_s_direction_alone_proves_nothing(tmp_path: Path) -> None:
+    code, lines, _ = run("replay", one_direction(tmp_path, "client"), "--speed", "max", "--format", "ndjson")
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert len(rows) >= 1006
+    assert {row["verdict"] for row in rows} == {"unknown"}
+    assert all(any(UNHEARD in why for why in row["reasons"]) for row in rows)
+    assert (summary["judged"], summary["is_success"]) == (0, False)
+    assert summary["result"] == "nothing could be judged"
+
+
+def test_a_server_that_closes_early_is_reported_though_nothing_of_the_recorded_one_is_known(tmp_path: Path) -> None:
+    close = ("--fault", 'message == "AppendBlockEnd" nth=3: reset')
+    code, lines, _ = run("replay", one_direction(tmp_path, "client"), "--speed", "max", *close)
+    assert code == 1
+    assert any("requests unanswered" in line for line in lines)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_one_direction_beside_the_whole_is_no_success(tmp_path: Path, side: Side) -> None:
+    code, lines, _ = run("diff", WRITE, one_direction(tmp_path, side))
+    assert code == 1
+    assert lines[0].endswith("could not be: nothing could be judged")
+
+
+@pytest.mark.parametrize(("form", "words"), [("text", "0 of 1,00"), ("json", '"judged":0'), ("html", "0 of 1,00")])
+def test_each_report_says_that_nothing_could_be_judged(tmp_path: Path, form: str, words: str) -> None:
+    report, page, cases = tmp_path / "report", tmp_path / "page.html", tmp_path / "junit.xml"
+    options = ("--html", page, "--junit", cases)
+    shown = () if form == "html" else ("--format", form, "-o", report)
+    assert run("replay", one_direction(tmp_path, "client"), "--speed", "max", *options, *shown)[0] == 1
+    text = (page if form == "html" else report).read_text()
+    assert words in text
+    assert "nothing could be judged" in text
+    suite = ElementTree.parse(cases).getroot()[0]
+    failure = suite.find("testcase[@classname='coverage']/failure")
+    assert failure is not None
+    assert "nothing could be judged" in (failure.get("message") or "")
+    assert suite.get("failures") == "1"
+
+
+@pytest.mark.parametrize("size", [2_000, 200_000])
+def test_a_cut_capture_is_bad_input_and_what_is_left_of_it_is_reported(tmp_path: Path, size: int) -> None:
+    path = cut(tmp_path, size)
+    decoded = run("decode", path, "-o", tmp_path / "text")
+    for command in (["replay", path, "--speed", "max"], ["diff", WRITE, path], ["diff", path, WRITE]):
+        code, lines, errors = run(*command)
+        assert (code, decoded[0]) == (3, 3)
+        assert lines[0].split()[1] in ("exchanges", "of")
+        assert any("only what comes before that is used" in line for line in lines)
+        assert errors.splitlines()[-1] == decoded[2].splitlines()[-1]
+
+
+def test_a_part_before_the_cut_is_sound(tmp_path: Path) -> None:
+    code, lines, _ = run("replay", cut(tmp_path, 200_000), "--speed", "max", "--to", "0.03")
+    assert (code, "no finding" in lines[0]) == (0, True)
+
+
+def test_a_recording_in_which_nobody_says_anything_is_no_success(tmp_path: Path) -> None:
+    path = tmp_path / "silent.pcap"
+    path.write_bytes(pcap_bytes(packets([("client", b"\0\0\0")], talk(alive())[:1])))
+    code, lines, _ = run("diff", path, path, "--protocol", "pravega")
+    assert (code, lines[0]) == (0, "1 exchange on 1 connection: no finding")
+    path.write_bytes(pcap_bytes(packets([("client", b"\0\0\0")])))
+    for command in (["diff", path, path], ["replay", path]):
+        code, lines, _ = run(*command, "--protocol", "pravega")
+        assert (code, lines[0]) == (1, "0 exchanges on 0 connections: nothing was compared")
+
+
+def test_the_share_that_must_be_judged_can_be_chosen(tmp_path: Path) -> None:
+    """Of the second connection, one of the captures has the client's packets only."""
+    one, other = tmp_path / "one.pcap", tmp_path / "other.pcap"
+    whole = packets(talk(reading(), reading(offset=9)), talk(setting_up(), appending()))
+    one.write_bytes(pcap_bytes(whole))
+    sent = {packet.number for packet in sent_by("client", whole, (12345,))}
+    first = {packet.number for packet in whole if packet.number not in sent and packet.number < whole[-1].number / 2}
+    other.write_bytes(pcap_bytes([packet for packet in whole if packet.number in sent | first]))
+    code, lines, _ = run("diff", one, other, "--format", "ndjson")
+    summary = json.loads(lines[-1])
+    share = summary["judged"] / summary["exchanges"]
+    assert 0 < share < 1
+    for option, expected in ((f"{share - 0.01:.2f}", 0), (f"{100 * share + 1:.0f}%", 1), ("0%", 0), ("100%", 1)):
+        code, lines, _ = run("diff", one, other, "--min-judged", option)
+        assert (code, "too few judged" in lines[0]) == (expected, bool(expected))
+
+
+@pytest.mark.parametrize("text", ["", "half", "-1%", "101%", "2", "50%x", "nan"])
+@pytest.mark.parametrize("command", [["replay", WRITE], ["diff", WRITE, WRITE]])
+def test_no_share_is_refused(command: Sequence[object], text: str) -> None:
+    code, lines, errors = run(*command, "--min-judged", text)
+    assert (code, lines) == (2, [])
+    why = "not a share; expected a percentage such as 5%, or a share such as 0.05"
+    if text in ("101%", "2"):
+        why = "out of range; expected 0 to 1"
+    assert errors == f"wiretool: --min-judged {text!r}: {why}\n"
+
+
+def test_two_servers_are_not_alike_where_nothing_can_be_judged(tmp_path: Path) -> None:
+    doors = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0", "--wire-version", "17")
+    with (
+        started(tmp_path, "serve", "pravega", *doors, name="one") as one,
+        started(tmp_path, "serve", "pravega", *doors, name="other") as other,
+    ):
+        hosts = [":".join(map(str, server.doors["store"])) for server in (one, other)]
+        options = ("--target", hosts[0], "--against", hosts[1], "--prepare", "--speed", "max")
+        code, lines, _ = run("replay", one_direction(tmp_path, "client"), *options)
+        whole = run("replay", TXN, *options)
+    assert code == 1
+    assert lines[-1] == "no success: nothing could be judged (--min-judged 50%)"
+    assert whole[:2] == (0, [f"{hosts[0]} and {hosts[1]} answer alike"])
+
+
+def test_a_server_that_breaks_in_one_of_two_runs_teaches_no_noise() -> None:
+    """The rule counts on from the first run to the second."""
+    code, lines, _ = run(
+        *("replay", TXN, "--speed", "max", "--learn-noise", "--fault", 'message == "SegmentCreated" nth=1: drop'),
+        *("--timeout", "0.2"),
+    )
+    assert code == 1
+    assert "finding" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["pravega/read.pcap", "pravega/write.pcap", "offramp/plain.pcap", "sbp/pd_ranges.pcap"]
+)
+def test_what_is_not_the_same_says_what_differs_and_why(name: str) -> None:
+    code, lines, _ = run("replay", CAPTURES / name, "--speed", "max", "--format", "ndjson")
+    assert code == 0
+    rows = [row for row in map(json.loads, lines[:-1]) if row["verdict"] != "same"]
+    assert rows
+    for row in rows:
+        assert row["reasons"], row
+        assert row["verdict"] == "unknown" or row["differences"], row
+        for difference in row["differences"]:
+            assert difference["verdict"] in ("mapped", "noise", "explained", "unknown")
+            assert difference["why"] in row["reasons"]
+            assert difference.get("recorded") != difference.get("live")

@@ -1,0 +1,37 @@
+"""Share of the exchanges that could be judged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wiretool.replay.coverage import Coverage, coverage_of
+from wiretool.replay.manners.manner import Verdict
+from wiretool.replay.outcomes import Outcome
+from wiretool.sessions.dialogues import Dialogue
+
+HERE = Dialogue(0, "10.0.0.1:1", "10.0.0.2:2")
+_verdicts = st.lists(st.sampled_from(Verdict), max_size=30)
+
+
+@given(_verdicts, st.floats(0, 1))
+def test_success_needs_something_judged_and_the_share_that_is_required(verdicts: list[Verdict], least: float) -> None:
+    coverage = coverage_of([Outcome(HERE, None, verdict=verdict) for verdict in verdicts], least)
+    judged = [verdict for verdict in verdicts if verdict is not Verdict.UNKNOWN]
+    assert (coverage.total, coverage.judged) == (len(verdicts), len(judged))
+    assert coverage.is_enough == (bool(judged) and len(judged) / len(verdicts) >= least)
+    assert coverage.is_enough == (not coverage.shortfall)
+
+
+@pytest.mark.parametrize(
+    ("coverage", "shortfall"),
+    [
+        (Coverage(0, 0, 0.0), "nothing was compared"),
+        (Coverage(3, 0, 0.0), "nothing could be judged"),
+        (Coverage(4, 1), "too few judged"),
+        (Coverage(4, 2), ""),
+        (Coverage(4, 3, 1.0), "too few judged"),
+        (Coverage(4, 4, 1.0), ""),
+    ],
+)
+def test_what_is_missing_is_named(coverage: Coverage, shortfall: str) -> None:
+    assert coverage.shortfall == shortfall
