@@ -151,6 +151,19 @@ def test_two_servers_are_not_alike_where_nothing_can_be_judged(tmp_path: Path) -
     assert whole[:2] == (0, [f"{hosts[0]} and {hosts[1]} answer alike"])
 
 
+def test_what_depends_on_a_setup_follows_its_slow_answer_though_the_recording_has_none(tmp_path: Path) -> None:
+    """The store closes the connection of a writer that appends before its setup is answered."""
+    recorded = tmp_path / "live.pcap"
+    options = ("--speed", "max", "--record", recorded, "--fault", 'message == "AppendSetup": stall 700ms')
+    code, lines, _ = run("replay", one_direction(tmp_path, "client"), *options)
+    assert (code, lines[0].endswith("nothing could be judged")) == (1, True)
+    _, decoded, _ = run("decode", recorded, "--format", "ndjson", "--protocol", "pravega")
+    messages = [json.loads(line).get("message") for line in decoded]
+    assert messages.count("AppendBlockEnd") == 1000
+    assert "DataAppended" in messages[messages.index("AppendSetup") :]
+    assert "AppendBlockEnd" not in messages[: messages.index("AppendSetup")]
+
+
 def test_a_server_that_breaks_in_one_of_two_runs_teaches_no_noise() -> None:
     """The rule counts on from the first run to the second."""
     code, lines, _ = run(

@@ -93,6 +93,18 @@ class Line:
         """Whether nothing more can be heard."""
         return bool(self.why_over)
 
+    @property
+    def has_unheard_requests(self) -> bool:
+        """Return whether live requests wait for replies of which the recording has none."""
+        return bool(self._open) and not (self.dialogue.is_heard or self.is_over)
+
+    def must_wait(self, request: Record) -> bool:
+        """Return whether a request waits for the replies to earlier ones, of which the recording has none.
+
+        A client sends a setup and what depends on it one after the other; requests of one kind it may pipeline.
+        """
+        return self.has_unheard_requests and next(iter(self._open.values())).message != request.message
+
     # -- what was recorded ---------------------------------------------------------------------------------------------
 
     def is_settled(self, recorded: Record) -> bool:

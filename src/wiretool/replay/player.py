@@ -240,8 +240,12 @@ class Player(Caller):
         if isinstance(step, Say):
             if line.is_over:
                 line.cannot_say(step.record)
-            else:
-                line.say(step.record, now_ns)
+                return True
+            if line.must_wait(step.record):
+                if not self._is_given_up(line, now_ns):
+                    return False
+                line.vain_waits += 1
+            line.say(step.record, now_ns)
             return True
         if isinstance(step, Leave):
             self._leave(step, line)
@@ -342,11 +346,16 @@ class Player(Caller):
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _linger(self, now_ns: int) -> None:
-        """All is said: listen for a moment for what comes too much, then go."""
+        """Listen for excess messages after the last step, then finish.
+
+        Without recorded replies no step waits for the live ones: their requests have all of the patience here.
+        """
         if self._since_ns is None:
             self._since_ns = now_ns
-        if now_ns < self._since_ns + LINGER_NS:
-            self.wake_ns = self._since_ns + LINGER_NS
+        has_unanswered = any(line.has_unheard_requests for line in self._lines.values())
+        deadline_ns = self._since_ns + (max(self._patience_ns, LINGER_NS) if has_unanswered else LINGER_NS)
+        if now_ns < deadline_ns:
+            self.wake_ns = deadline_ns
             return
         self.is_over = True
         for number, line in self._lines.items():

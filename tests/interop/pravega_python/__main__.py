@@ -6,6 +6,7 @@ scenario's arguments, and `auth` and `tls` for the connection.
 """
 
 import json
+import os
 import sys
 
 import pravega_client  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -28,6 +29,8 @@ def main() -> None:
     options = json.loads(text)
     manager = pravega_client.StreamManager(controller, options.pop("auth", False), options.pop("tls", False))
     print(json.dumps(SCENARIOS[name](manager, **options)), flush=True)
+    # Threads of the client outlive main, and one that takes the lock of an ending interpreter aborts the process.
+    os._exit(0)
 
 
 if __name__ == "__main__":
