@@ -1,5 +1,6 @@
 """Every exception raised on purpose, each with the exit code that cli.py gives it."""
 
+import errno
 from typing import Any
 
 
@@ -120,6 +121,15 @@ class OutputError(UsageError):
     """Output that the system refuses to take any more, as a full disk does: no option would mend that."""
 
     exit_code = 74
+
+
+#: What the system says where a disk or a quota is full, or the device fails.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+
+
+def write_error(text: str, err: OSError) -> UsageError:
+    """Return the error for output that the system refused: OutputError where another path would not have helped."""
+    return OutputError(text) if err.errno in _FULL else UsageError(text)
 
 
 class Unmet(WiretoolError):

@@ -7,7 +7,7 @@ import typer
 
 from wiretool.commands.options import tell
 from wiretool.commands.replay_wishes import Judging, Playing
-from wiretool.errors import PeerError, Stopped, UsageError, WiretoolError
+from wiretool.errors import OutputError, PeerError, Stopped, UsageError, WiretoolError
 
 if TYPE_CHECKING:
     from wiretool.replay.expect import Expectations
@@ -81,14 +81,14 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
 
 
 def check_whole(played: Played) -> None:
-    """Stopped where it was not played to its end; UsageError where what was recorded of it ends early."""
+    """Raise Stopped where the replay was stopped, UsageError or OutputError where its recording ends early."""
     why = f"{played.unrecorded}: the recording ends there, the report does not"
     if played.stopped_by is not None:
         if played.unrecorded is not None:
             tell(why)
         raise Stopped(played.stopped_by)
     if played.unrecorded is not None:
-        raise UsageError(why)
+        raise OutputError(why) if isinstance(played.unrecorded, OutputError) else UsageError(why)
 
 
 def damage_remarks(recordings: "Iterable[Recording]") -> list[str]:

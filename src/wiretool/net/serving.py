@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from wiretool.errors import UsageError
+from wiretool.errors import write_error
 from wiretool.net.addresses import Address
 from wiretool.net.signals import on_stop
 from wiretool.net.station import Station
@@ -111,7 +111,7 @@ def tell_ready(path: Path, running: Station, bound: Mapping[str, Address], besid
         whole.write_text(text + "\n")
         whole.replace(path)
     except OSError as err:
-        raise UsageError(f"cannot write {path}: {err.strerror}") from err
+        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
 
 
 async def _until(stopped: asyncio.Event, plan: Plan) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from wiretool.errors import UsageError, WiretoolError
+from wiretool.errors import UsageError, WiretoolError, write_error
 from wiretool.pipeline.held import hold, is_left
 from wiretool.pipeline.layout import MANIFEST, read_head
 from wiretool.sinks.arrow.files import reason, refused
@@ -58,7 +58,7 @@ def _made_beside(place: Path, root: Path) -> Path:
         staging.mkdir()
     except OSError as err:
         why = f"tables are made beside it first, and {place.parent} takes no folder for them"
-        raise UsageError(f"cannot write {root}: {why}: {reason(err)}") from err
+        raise write_error(f"cannot write {root}: {why}: {reason(err)}", err) from err
     return staging
 
 

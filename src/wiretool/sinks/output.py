@@ -10,7 +10,7 @@ from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wiretool.errors import OutputError, UsageError
+from wiretool.errors import OutputError, UsageError, write_error
 
 #: Characters that are gathered before they are written.
 CHUNK = 64 * 1024
@@ -118,7 +118,7 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
     try:
         file = path.open("ab")
     except OSError as err:
-        raise UsageError(f"cannot write {path}: {err.strerror}") from err
+        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
     return Output(file, name=str(path), at_once=at_once, own=True)
 
 

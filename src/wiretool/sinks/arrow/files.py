@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wiretool import __version__
-from wiretool.errors import UsageError
+from wiretool.errors import write_error
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.leaves import CODED
 
@@ -72,8 +72,8 @@ class TableFile(ABC):
         self._waiting_rows = 0
         #: Whether a part of it could not be written: it will not be whole.
         self.is_broken = False
-        #: What the system said, if it did not take it.
-        self.refusal = ""
+        #: What the system said, if it refused to write it.
+        self.refusal: OSError | None = None
         self._part = part_of(path)
         with refused(path):
             path.parent.mkdir(exist_ok=True)
@@ -140,7 +140,7 @@ class TableFile(ABC):
                 try:
                     yield
                 except OSError as err:
-                    self.refusal = reason(err)
+                    self.refusal = err
                     raise
             is_done = True
         finally:
@@ -224,11 +224,11 @@ def is_table_of_ours(path: Path) -> bool:
 
 @contextmanager
 def refused(path: Path) -> Iterator[None]:
-    """UsageError where the system does not take what is written."""
+    """Raise UsageError where the system refuses what is written, OutputError where a disk is full."""
     try:
         yield
     except OSError as err:
-        raise UsageError(f"cannot write {path}: {reason(err)}") from err
+        raise write_error(f"cannot write {path}: {reason(err)}", err) from err
 
 
 def reason(err: OSError) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from wiretool.errors import UsageError
-from wiretool.sinks.arrow.files import FILES, Press, TableFile
+from wiretool.errors import UsageError, write_error
+from wiretool.sinks.arrow.files import FILES, Press, TableFile, reason
 
 #: Bytes that wait in all tables together; above, the fullest ones are written.
 WAITING_BYTES_MAX = 12 * 1024 * 1024
@@ -84,15 +84,14 @@ class OpenTables:
 
     def _refuse(self) -> None:
         lost = [file for file in self.files if file.refusal]
-        if not lost:
+        if not lost or (refusal := lost[0].refusal) is None:
             return
         folder, names = self._folder, [str(file.path.relative_to(self._folder)) for file in lost]
         named = ", ".join(names[:NAMED_MAX]) + f" and {len(names) - NAMED_MAX} more" * (len(names) > NAMED_MAX)
         others = ", the others have what was read until then" * (len(lost) < len(self.files))
-        raise UsageError(
-            f"cannot write all tables in {folder}: {lost[0].refusal}; {named} left out{others}: "
-            "make room, or give a folder elsewhere, and run it again"
-        )
+        why = f"{reason(refusal)}; {named} left out{others}"
+        advice = "make room, or give a folder elsewhere, and run it again"
+        raise write_error(f"cannot write all tables in {folder}: {why}: {advice}", refusal)
 
 
 def _all_of(steps: Iterator[Callable[[], None]]) -> None:
