@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer.main
 
-from tests.helpers import message_table
+from tests.helpers import filter_page, message_table
 from tests.helpers.benches import is_busy
 from tests.helpers.servers import started
 from tests.interop.pravega_server import HAS_WHEEL, IS_CI
@@ -287,6 +287,10 @@ def test_the_readme_is_read_in_five_minutes() -> None:
 
 def test_the_page_of_messages_is_that_of_the_declarations() -> None:
     assert message_table.PAGE.read_text() == message_table.page_text(), "python -m tests.helpers.message_table"
+
+
+def test_the_page_of_filters_is_that_of_the_filter_language() -> None:
+    assert filter_page.PAGE.read_text() == filter_page.page_text(), "python -m tests.helpers.filter_page"
 
 
 def test_every_capture_has_a_line_on_its_origin() -> None:

@@ -25,7 +25,14 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
 )
 #: Parts that may be imported by their neighbours on the same floor.
-NEIGHBOURS = {("sinks", "sessions"), ("sinks", "where"), ("watch", "records"), ("batches", "records"), ("watch")}
+NEIGHBOURS = {
+    ("sinks", "sessions"),
+    ("sinks", "where"),
+    ("where", "sessions"),
+    ("watch", "records"),
+    ("batches", "records"),
+    ("watch"),
+}
 
 #: A package of its own, which Spark finds and loads in every session: it loads nothing of ours before it is asked, then
 #: the pipeline alone, and nothing of ours loads it.

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,15 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.records import START_NS, WRITER, Pair, Sample, a_gap, a_record
+from wiretool import limits
+from wiretool.codec.types import NamedByte
+from wiretool.dissect import read
 from wiretool.errors import UsageError
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
-from wiretool.where import Clock, Selection, columns_of, names_for
+from wiretool.where import History, Selection, columns_of, names_for
+from wiretool.where.history import RequestValues
 from wiretool.where.names import Kind, Names, record_names
 
 FIELDS = Names(Kind.OBJECT)
 FIELDS.add_fields(Sample)
 NAMES = record_names(FIELDS)
+CAPTURES = Path(__file__).parents[1] / "captures"
 ALL = names_for(PROTOCOLS.values())
 RECORD = a_record(
     n=12,
@@ -32,7 +38,7 @@ RECORD = a_record(
 
 
 def keeps(expression: str, record: Record = RECORD, names: Names = NAMES) -> bool:
-    return Selection(names, Clock(), expression=expression)(record)
+    return Selection(names, History(), expression=expression)(record)
 
 
 @pytest.mark.parametrize(
@@ -128,16 +134,110 @@ def test_a_value_of_another_kind_than_declared_compares_without_harm(value: Any)
 
 
 def test_time_counts_from_the_first_record_that_was_asked_about() -> None:
-    select = Selection(NAMES, Clock(), expression="time > 1.5 and n > 0")
+    select = Selection(NAMES, History(), expression="time > 1.5 and n > 0")
     records = [a_record(n=n, time_ns=START_NS + n * 500_000_000) for n in range(6)]
     assert [record.n for record in records if select(record)] == [4, 5]
 
 
 def test_time_counts_on_while_another_connection_is_asked_for() -> None:
-    select = Selection(NAMES, Clock(), expression="time == 2", connection=1)
+    select = Selection(NAMES, History(), expression="time == 2", connection=1)
     assert not select(a_record())
     assert not select(a_record(time_ns=START_NS + 2_000_000_000))
     assert select(a_record(connection=1, time_ns=START_NS + 2_000_000_000))
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_knows_its_request() -> None:
+    request = a_record(n=5, fields=Sample(request_id=9, offset=77))
+    reply = a_record(n=6, side="server", reply_to=5, time_ns=START_NS + 3_000)
+    for expression in (
+        "request.fields.offset == 77",
+        'request.side == "client" and side == "server"',
+        "latency == 3us",
+        "3us >= latency and latency > 2.9us",
+        "request != null",
+        "request.time_ns < time_ns",
+    ):
+        select = Selection(NAMES, History(), expression=expression)
+        assert [select(record) for record in (request, reply)] == [False, True], expression
+        assert not Selection(NAMES, History(), expression=expression)(reply), "its request was not seen"
+
+
+def test_a_request_that_is_too_far_back_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 100)
+    select = Selection(NAMES, History(), expression="latency == 0")
+    for n in range(1, 101):
+        assert not select(a_record(n=n))
+    assert not select(a_record(n=101, reply_to=1))
+    assert select(a_record(n=101, reply_to=2))
+
+
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=8), st.lists(st.integers(0, 130), min_size=1))
+def test_values_of_requests_are_the_same_by_record_and_by_batch(sizes: list[int], distances: list[int]) -> None:
+    """With room for 100 records; every record answers another, so many before it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "REQUESTS_OPEN_MAX", 100)
+        single, batched = (RequestValues(lambda record: record.n) for _ in range(2))
+    n = 1
+    for size in sizes:
+        batched.begin_batch(n, size, range(n, n + size).__getitem__)
+        for each in range(n, n + size):
+            single.note(a_record(n=each))
+            reply_to = each - distances[each % len(distances)]
+            if reply_to > 0:
+                expected = single.of(each, reply_to)
+                assert batched.of(each, reply_to) == expected == (reply_to if each - reply_to < 100 else None)
+        n += size
+
+
+def test_an_address_has_a_host_and_a_port() -> None:
+    assert keeps('client.host == "10.0.0.1" and client.port == 40000 and server.port in [12345, 12378]')
+    assert keeps('client.host == "::1" and client.port > 1', a_record(client="[::1]:40000"))
+    assert columns_of("client.host,server.port", NAMES, History()) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ('message == "SegmentRed"', r"no message is called 'SegmentRed' \(did you mean SegmentRead\?\)"),
+        ('request.message in ["Hello", "Helo"]', r"no message is called 'Helo' \(did you mean Hello\?\)"),
+        ('protocol == "pravga"', r"no protocol is called 'pravga' \(did you mean pravega\?\)"),
+        ('"servr" == side', r"side is never 'servr' \(did you mean server\?\): client, server"),
+        ('fields.checkType == "x"', "no record has fields.checkType"),
+        ("request.latency > 1", "no record has request.latency"),
+        ("client.prt == 1", r"did you mean client.port\?"),
+        ("fields.offset > 5ms", "a duration, which only time and latency are"),
+    ],
+)
+def test_a_value_that_nothing_has_is_a_slip(expression: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        keeps(expression, names=ALL)
+
+
+def test_the_values_of_a_byte_with_names_are_known() -> None:
+    names = Names(Kind.OBJECT)
+    names.member("check").add(NamedByte({0: "NoEntry", 1: "AnyVersion"}, kind="bad-check"))
+    with pytest.raises(
+        UsageError, match=r"fields.check is never 'NoEntri' \(did you mean NoEntry\?\): AnyVersion, NoEntry"
+    ):
+        keeps('fields.check == "NoEntri"', names=record_names(names))
+    names.member("check").add_kind(Kind.TEXT)
+    assert not keeps('fields.check == "NoEntri"', names=record_names(names))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()))
+def test_every_message_in_a_capture_is_known_by_name(name: str) -> None:
+    known = {each.name: each.message_names for each in PROTOCOLS.values()}
+    seen = {
+        (record.protocol, record.message)
+        for path in sorted((CAPTURES / name).glob("*.pcap*"))
+        for record in read([path])
+        if record.kind == "frame"
+    }
+    assert seen
+    assert [each for each in seen if each[1] not in known[each[0]]] == []
 
 
 def test_escapes_in_texts() -> None:
@@ -173,7 +273,7 @@ def test_a_member_with_any_name_is_reached_in_brackets() -> None:
         ("fields.segment in 5", "is never true"),
         ("n", "n is a number: compare it with something"),
         ("5", "this is a number: compare it with something"),
-        ("kind == 'fram'", r"column 9: kind is never 'fram' \(did you mean frame\?\): frame, gap, problem, other"),
+        ("kind == 'fram'", r"column 9: kind is never 'fram' \(did you mean frame\?\): frame, gap, other, problem"),
         ("side in ['client', 'sever']", "did you mean server"),
         ("n = 1", r"column 3: '=' means nothing here \(did you mean ==\?\)"),
         ("n == 1 && n == 2", r"column 8: '&' means nothing here \(did you mean and\?\)"),
@@ -190,7 +290,9 @@ def test_a_member_with_any_name_is_reached_in_brackets() -> None:
         ("message ~ '('", "no regular expression: "),
         ("message ~ 'a{99999999999}'", "no regular expression: "),
         ("message ~ side", "~ wants a regular expression in quotes"),
-        ("n == 5ms", "5m… is no number"),
+        ("n == 5ms", "column 6: a duration, which only time and latency are: give a number"),
+        ("latency in [5ms]", "a duration in a list"),
+        ("n == 5x", "5x… is no number"),
         ("n == 1.2.3", r"1\.2\.… is no number"),
         (f"n == {'9' * 5000}", "a number of 5000 characters"),
         ("time > 'yesterday'", "'yesterday' is no time"),
@@ -227,7 +329,7 @@ WORDS = st.sampled_from(SIGNS + TERMS + PATHS)
 @given(st.lists(WORDS, max_size=12).map(" ".join) | st.text() | st.text(alphabet="()[]nfields.\"'\\=<>~0123e-,x "))
 def test_any_text_is_a_filter_or_a_usage_error(expression: str) -> None:
     try:
-        select = Selection(NAMES, Clock(), expression=expression)
+        select = Selection(NAMES, History(), expression=expression)
     except UsageError:
         return
     for record in (RECORD, a_gap(), a_record(fields={"offset": "x", "pairs": 3})):
@@ -262,7 +364,7 @@ def test_the_fields_of_every_protocol_are_known() -> None:
         "fields.status == 101",
         'fields.headers[0][1] ~ "x"',
     ):
-        Selection(ALL, Clock(), expression=expression)
+        Selection(ALL, History(), expression=expression)
     for expression in (
         "fields.sugested_length > 0",
         "fields.header.tabel == 'x'",
@@ -270,18 +372,18 @@ def test_the_fields_of_every_protocol_are_known() -> None:
         "fields.suggested_length == 'x'",
     ):
         with pytest.raises(UsageError):
-            Selection(ALL, Clock(), expression=expression)
+            Selection(ALL, History(), expression=expression)
 
 
 def test_a_protocol_alone_has_only_its_own_fields() -> None:
     names = names_for([PROTOCOLS["offramp"]])
-    Selection(names, Clock(), expression="fields.partition == 1")
+    Selection(names, History(), expression="fields.partition == 1")
     with pytest.raises(UsageError, match=r"no record has fields\.request_id"):
-        Selection(names, Clock(), expression="fields.request_id == 1")
+        Selection(names, History(), expression="fields.request_id == 1")
 
 
 def test_columns_give_values_by_the_same_names() -> None:
-    columns = columns_of("n, fields.pairs[0].value,fields.pairs,time,fields, why", NAMES, Clock())
+    columns = columns_of("n, fields.pairs[0].value,fields.pairs,time,fields, why", NAMES, History())
     assert columns is not None
     values = {name: value_in(RECORD) for name, value_in in columns}
     assert values["n"] == 12
@@ -290,7 +392,7 @@ def test_columns_give_values_by_the_same_names() -> None:
     assert values["fields"]["offset"] == 100
     assert math.isclose(values["time"], 0)
     assert values["why"] is None
-    assert columns_of("", NAMES, Clock()) is None
+    assert columns_of("", NAMES, History()) is None
 
 
 @pytest.mark.parametrize(
@@ -304,4 +406,4 @@ def test_columns_give_values_by_the_same_names() -> None:
 )
 def test_a_column_that_no_record_has_is_refused(paths: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        columns_of(paths, NAMES, Clock())
+        columns_of(paths, NAMES, History())

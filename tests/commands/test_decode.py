@@ -301,3 +301,14 @@ def wait_until_read(pipe: int) -> None:
     while unread[0]:
         assert time.monotonic() < deadline, "nobody reads"
         fcntl.ioctl(pipe, termios.FIONREAD, unread)
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_the_summary_says_how_many_records_were_selected(engine: str, tmp_path: Path) -> None:
+    capture = GOLDEN.parents[1] / "captures" / "pravega" / "write.pcap"
+    for where, option in (("latency > 1ms", ()), ("latency > 1ms", ("-o", tmp_path / "t.parquet"))):
+        if engine == "columns" and not option:
+            continue  # text is for people, and in rows
+        ended = run("decode", capture, "--engine", engine, "--where", where, *option)
+        assert ended.returncode == 0
+        assert ended.stderr.decode().startswith("wiretool: 2 of 2,041 records written; 2,041 frames in 2 connections")

@@ -16,7 +16,7 @@ from tests.helpers.tools import run_tool
 from wiretool.dissect import read
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.ndjson import json_record
-from wiretool.where import Clock, Selection, names_for
+from wiretool.where import History, Selection, names_for
 
 ROOT = Path(__file__).parent.parent.parent
 WRITE = ROOT / "captures" / "pravega" / "write.pcap"
@@ -26,7 +26,7 @@ MIXED = ROOT / "captures" / "offramp" / "mixed_noise.pcap"
 
 def records(capture: Path, where: str) -> list[dict[str, Any]]:
     """The matching records of a capture, without what depends on the rest of it."""
-    keep = Selection(names_for(PROTOCOLS.values()), Clock(), expression=where)
+    keep = Selection(names_for(PROTOCOLS.values()), History(), expression=where)
     found = [json_record(record) for record in read(capture) if keep(record)]
     beside = ("n", "connection", "packets", "offset", "reply_to", "append", "events")
     return [{name: value for name, value in record.items() if name not in beside} for record in found]

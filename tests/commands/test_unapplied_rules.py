@@ -58,11 +58,11 @@ def test_a_rule_that_could_not_act_says_why(tmp_path: Path) -> None:
 def test_rules_of_several_runs_are_counted_together(hits: int) -> None:
     from wiretool.faults import AppliedRules, parse_rule
     from wiretool.faults.standing import Standing
-    from wiretool.where.values import Clock
+    from wiretool.where.history import History
 
     rules = [parse_rule(text, protocols=["pravega"], origin="--fault") for text in (APPLIED, NEVER, APPLIED)]
     applied = AppliedRules(rules)
-    standings = [Standing(number, rule, Clock(), 0) for number, rule in enumerate(rules, 1)]
+    standings = [Standing(number, rule, History(), 0) for number, rule in enumerate(rules, 1)]
     standings[1].failed("no such field")
     standings[2].hits = hits
     applied.note(standings[:1])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from wiretool.errors import UsageError
-from wiretool.faults.reach import check_names, known_of, may_hold
+from wiretool.faults.reach import known_of, may_hold
 from wiretool.where.syntax import parse
 
 KNOWN = known_of("pravega", "server", "DataAppended")
@@ -36,13 +35,3 @@ def test_three_valued(expression: str, may: bool) -> None:
 
 def test_no_condition_may_always_hold() -> None:
     assert may_hold(None, KNOWN)
-
-
-def test_names_that_nothing_has() -> None:
-    names = {"message": ["Hello", "DataAppended"]}
-    for good in ('message == "Hello"', 'not (message in ["Hello"] or side == "x")', "message == null", 'message ~ "X"'):
-        check_names(parse(good), names)
-    with pytest.raises(UsageError, match=r"column 12: no message is called 'Helo' \(did you mean Hello\?\)"):
-        check_names(parse('message == "Helo"'), names)
-    with pytest.raises(UsageError, match="no message is called 'X'"):
-        check_names(parse('side == "client" and not (message in ["Hello", "X"])'), names)

@@ -23,7 +23,7 @@ from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_l
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
 from wiretool.sinks.ledger import kept, no_connection
-from wiretool.sinks.pump import Written, pump
+from wiretool.sinks.pump import Counted, Written, pump
 
 if TYPE_CHECKING:
     from wiretool.batches.batch import Batch
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from wiretool.sinks.sink import Sink
     from wiretool.sinks.tally import Tally
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Counted)
 
 
 @dataclass(slots=True)
@@ -106,7 +106,9 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
     job = Job(given, how, what, output, tally)
     with (
         stoppable(*needed(job, is_bulk=is_bulk)),
-        kept(job.tally.shown, ledger, tell if what.has_totals else None, inputs=given.paths),
+        kept(
+            job.tally.shown, ledger, tell if what.has_totals else None, inputs=given.paths, prefix=job.written.summarize
+        ),
         told_when_stopped(job.so_far),
     ):
         (from_columns if is_bulk else from_rows)(job, sources)
@@ -197,12 +199,16 @@ def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iter
 
 def chosen_by(kind: Callable[..., T], job: Job) -> "tuple[T | None, Pairs | None]":
     """What says which records are wanted, of this kind, and the columns that are; None for all of them."""
-    from wiretool.where import Clock, columns_of, names_for
+    from wiretool.where import History, columns_of, names_for
 
-    what, clock = job.what, Clock()
+    what, history = job.what, History()
     names = names_for(protocols_like(job.how.protocol) if what.is_choosy or what.fields else ())
-    keep = kind(names, clock, expression=what.where, connection=what.connection) if what.is_choosy else None
-    return keep, columns_of(what.fields, names, clock)
+    columns = columns_of(what.fields, names, history)
+    is_needed = what.is_choosy or bool(history.requests)  # columns of requests need a history of all records
+    keep = kind(names, history, expression=what.where, connection=what.connection) if is_needed else None
+    if what.is_choosy and what.count is None:
+        job.written.selection = keep
+    return keep, columns
 
 
 def write_records(job: Job, records: "Iterator[Record]") -> None:

@@ -171,9 +171,9 @@ def check_said(script: "Script", reading: Reading) -> None:
 def wanted_records(recording: "Recording", reading: Reading) -> set[int]:
     """The numbers of the records that the options choose, of both sides. UsageError for a bad expression."""
     from wiretool.sessions.dialogues import Told
-    from wiretool.where import Clock, Selection, names_for
+    from wiretool.where import History, Selection, names_for
 
-    selection = Selection(names_for(protocols_like(reading.protocol)), Clock(), expression=reading.where)
+    selection = Selection(names_for(protocols_like(reading.protocol)), History(), expression=reading.where)
     told = (event.record for event in recording.events if isinstance(event, Told))
     return {record.n for record in told if selection(record)}
 

@@ -47,10 +47,10 @@ def slice_into(path: Path, wanted: Slicing) -> None:
     from wiretool.sinks.output import open_output
     from wiretool.sinks.packets import Packets
     from wiretool.sinks.slice import Chosen
-    from wiretool.where import Clock, names_for
+    from wiretool.where import History, names_for
 
     names = names_for(protocols_like(wanted.protocol))
-    keep = BatchFilter(names, Clock(), expression=wanted.where, connection=wanted.connection).keep
+    keep = BatchFilter(names, History(), expression=wanted.where, connection=wanted.connection).keep
     with stoppable("wiretool.bulk.read"), no_empty_file(path), open_output(path, inputs=wanted.captures) as out:
         packets, chosen = Packets(out), Chosen(whole_connections=wanted.whole_connections)
         with told_when_stopped(lambda: so_far(path, packets)):

@@ -130,13 +130,13 @@ def written(shown: Shown, protocols: Sequence[str]) -> "Iterator[Callable[[Recor
     from wiretool.protocols.registry import protocol_named
     from wiretool.sinks.choose import sink_for
     from wiretool.sinks.output import open_output
-    from wiretool.where import Clock, Selection, columns_of, names_for
+    from wiretool.where import History, Selection, columns_of, names_for
 
-    clock = Clock()
+    history = History()
     names = names_for([protocol_named(name) for name in protocols])
-    keep = Selection(names, clock, expression=shown.where)
+    keep = Selection(names, history, expression=shown.where)
     with open_output(shown.output, at_once=True) as out:
-        columns = columns_of(shown.fields, names, clock)
+        columns = columns_of(shown.fields, names, history)
         sink = sink_for(shown.form.value, out, columns=columns, annotate=annotate, tree=shown.tree, dump=shown.dump)
         sink.begin()
         try:

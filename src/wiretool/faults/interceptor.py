@@ -26,7 +26,7 @@ from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
 from wiretool.protocols.conversation import Protocol
 from wiretool.records import Record
-from wiretool.where.values import Clock
+from wiretool.where.history import History
 
 
 class Interceptor:
@@ -55,7 +55,7 @@ class Interceptor:
         self._on_hit = on_hit
         self._is_watching = is_watching or on_record is not None
         self._is_relay = is_relay
-        self._clock = Clock()
+        self._history = History()
         self._lines: dict[int, Line] = {}
         #: When something is due in those in which anything waits for its time.
         self._wakes: dict[int, int] = {}
@@ -89,7 +89,7 @@ class Interceptor:
         if self._is_relay and isinstance(rule.action, Keep):
             raise UsageError(f"{rule.origin} {rule.text!r}: only a mock (wiretool serve) can be told what to keep")
         number = next(self._ids)
-        self._standings[number] = Standing(number, rule, self._clock, self._seed)
+        self._standings[number] = Standing(number, rule, self._history, self._seed)
         self._tell_rules()
         return number
 
@@ -208,7 +208,7 @@ class Interceptor:
         return next(self._record_numbers)
 
     def _tell(self, record: Record) -> None:
-        self._clock.since_first_ns(record)
+        self._history.note(record)
         if record.kind == "frame":
             self.counts[record.side][record.message] += 1
         if self._on_record is not None:

@@ -1,11 +1,9 @@
 """Which messages a condition can be true of, as far as that shows before a frame is seen."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 
-from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Side
 from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Path
-from wiretool.where.tokens import wrong
 
 #: A name that no message has: stands for those nobody has declared.
 UNDECLARED = ""
@@ -58,24 +56,3 @@ def _path_and_constant(node: Comparison) -> tuple[Path | None, Constant | None]:
         sides = (node.right, node.left)
     first, second = sides
     return (first, second) if isinstance(first, Path) and isinstance(second, Constant) else (None, None)
-
-
-def check_names(node: Node | None, names: Mapping[str, Collection[str]]) -> None:
-    """UsageError where something with a closed set of names is compared with what it never is."""
-    for comparison in _comparisons(node):
-        path, constant = _path_and_constant(comparison)
-        if path is None or constant is None or path.text not in names or comparison.operator not in ("==", "!=", "in"):
-            continue
-        for value in constant.value if isinstance(constant.value, list) else [constant.value]:
-            if value is not None and value not in names[path.text]:
-                raise wrong(constant.at, f"no {path.text} is called {value!r}{nearest(str(value), names[path.text])}")
-
-
-def _comparisons(node: Node | None) -> Iterator[Comparison]:
-    if isinstance(node, Comparison):
-        yield node
-    elif isinstance(node, Not):
-        yield from _comparisons(node.part)
-    elif isinstance(node, Every | AnyOf):
-        for part in node.parts:
-            yield from _comparisons(part)

@@ -25,13 +25,13 @@ from wiretool.faults.actions import (
     WrongLength,
 )
 from wiretool.faults.dialects import Dialect, Kind, dialect_of
-from wiretool.faults.reach import UNDECLARED, check_names, known_of, may_hold
+from wiretool.faults.reach import UNDECLARED, known_of, may_hold
 from wiretool.protocols.conversation import Protocol
 from wiretool.where.fields import names_for
+from wiretool.where.history import History
 from wiretool.where.judge import Judge, judge_of
 from wiretool.where.names import Names
 from wiretool.where.syntax import Node, parse
-from wiretool.where.values import Clock
 
 SIDES: tuple[Side, Side] = ("client", "server")
 
@@ -83,9 +83,9 @@ class Rule:
     def __str__(self) -> str:
         return self.text
 
-    def judge(self, clock: Clock) -> Judge:
-        """The test of its expression on a record; `time` counts by `clock`."""
-        return (lambda record: True) if self._node is None else judge_of(self._node, self._names, clock)
+    def judge(self, history: History) -> Judge:
+        """The test of its expression on a record; `time` counts by `history`."""
+        return (lambda record: True) if self._node is None else judge_of(self._node, self._names, history)
 
 
 def make_rule(expression: str, when: When, action: Action, protocols: Sequence[Protocol], origin: str) -> Rule:
@@ -97,8 +97,7 @@ def make_rule(expression: str, when: When, action: Action, protocols: Sequence[P
     dialects = [dialect_of(protocol) for protocol in protocols]
     node = parse(expression) if expression else None
     if node is not None:
-        judge_of(node, names, Clock())
-        check_names(node, _closed_names(dialects))
+        judge_of(node, names, History())
     _check_numbers(when, action)
     sides = frozenset(
         (dialect.protocol.name, side) for dialect in dialects for side in SIDES if _may_reach(node, dialect, side)
@@ -115,13 +114,6 @@ def make_rule(expression: str, when: When, action: Action, protocols: Sequence[P
 @cache
 def _names_of(protocols: tuple[Protocol, ...]) -> Names:
     return names_for(protocols)
-
-
-def _closed_names(dialects: Sequence[Dialect]) -> dict[str, set[str]]:
-    return {
-        "message": {name for dialect in dialects for _, name in dialect.kinds},
-        "protocol": {dialect.protocol.name for dialect in dialects},
-    }
 
 
 def _may_reach(node: Node | None, dialect: Dialect, side: Side) -> bool:

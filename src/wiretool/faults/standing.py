@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from wiretool.faults.rule import Rule
 from wiretool.records import Record
-from wiretool.where.values import Clock
+from wiretool.where.history import History
 
 
 class Standing:
     """A rule with its count and its own chance, which other rules do not change."""
 
-    def __init__(self, number: int, rule: Rule, clock: Clock, seed: int) -> None:
+    def __init__(self, number: int, rule: Rule, history: History, seed: int) -> None:
         self.id = number
         self.rule = rule
         #: Frames that its condition was true of, of those on which it may act.
@@ -22,7 +22,7 @@ class Standing:
         #: How often it should have and could not, and why last.
         self.failures = 0
         self.why = ""
-        self._judge: Callable[[Record], bool] = rule.judge(clock)
+        self._judge: Callable[[Record], bool] = rule.judge(history)
         self._rng = random.Random(f"{seed}/{number}")
 
     def wants(self, record: Record) -> bool:

@@ -173,14 +173,7 @@ def endings(names: Collection[str]) -> Mapping[str, str]:
 @cache
 def _names_known() -> frozenset[str]:
     """The tables that messages may have: of those that are declared, and of operations that are known by name alone."""
-    return frozenset(
-        f"{protocol.name}.{name}"
-        for protocol in PROTOCOLS.values()
-        for name in (
-            *(cls.declaration.name for cls in protocol.messages),
-            *(name for name, _ in protocol.exchanges.asks | protocol.exchanges.may_ask),
-        )
-    )
+    return frozenset(f"{protocol.name}.{name}" for protocol in PROTOCOLS.values() for name in protocol.message_names)
 
 
 def told_apart(names: Collection[str], missing: str) -> str:

@@ -118,6 +118,15 @@ class Protocol:
     first_messages: frozenset[str] = frozenset()
     #: The kind of encoder for whole connections, where a frame depends on messages before or after it.
     encoder: type[ConnectionEncoder] = ConnectionEncoder
+    #: Names of frames that no declaration has.
+    undeclared: tuple[str, ...] = ("Unknown",)
+
+    @property
+    def message_names(self) -> frozenset[str]:
+        """The names that frames may have: declared ones, operations known by name alone, and undeclared ones."""
+        declared = (cls.declaration.name for cls in self.messages)
+        asked = (name for name, _ in self.exchanges.asks | self.exchanges.may_ask)
+        return frozenset((*declared, *asked, *self.undeclared))
 
     def open_encoder(self) -> ConnectionEncoder:
         """Return an encoder for the messages of a new connection."""

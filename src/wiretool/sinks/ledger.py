@@ -12,9 +12,14 @@ from wiretool.sinks.output import open_output
 
 @contextmanager
 def kept(
-    book: Ledger, path: Path | None, tell: Callable[[str], None] | None, *, inputs: Sequence[Path] = ()
+    book: Ledger,
+    path: Path | None,
+    tell: Callable[[str], None] | None,
+    *,
+    inputs: Sequence[Path] = (),
+    prefix: Callable[[], str] = str,
 ) -> Iterator[None]:
-    """Write the ledger to `path`, and its totals to `tell`, once reading is over or broke off.
+    """Write the ledger to `path`, and its totals after a prefix to `tell`, once reading is over or broke off.
 
     UsageError, before anything is read, where the file cannot be written or is one of the `inputs`.
     """
@@ -23,7 +28,7 @@ def kept(
         yield
     finally:
         if tell is not None and (book.connections or book.packets.tcp):
-            tell(totals(book))
+            tell(prefix() + totals(book))
         if output is not None:
             with output:
                 for piece in pieces_of(book):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from wiretool.records import Record
 from wiretool.sinks.sink import Sink
@@ -12,6 +13,19 @@ class Written:
     """How many records were written so far, for whoever is asked when it is stopped."""
 
     records: int = 0
+    #: Selects them from all records, where not all are written.
+    selection: "Counted | None" = None
+
+    def summarize(self) -> str:
+        """Return how many of all records were written, as the beginning of a line; nothing where all were."""
+        return "" if self.selection is None else f"{self.records:,} of {self.selection.seen:,} records written; "
+
+
+class Counted(Protocol):
+    """A filter that counts the records it was shown."""
+
+    @property
+    def seen(self) -> int: ...
 
 
 def pump(

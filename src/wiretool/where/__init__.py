@@ -3,12 +3,13 @@
 from wiretool.errors import UsageError
 from wiretool.records import Record
 from wiretool.where.fields import names_for as names_for
+from wiretool.where.history import Getter
+from wiretool.where.history import History as History
 from wiretool.where.judge import Judge, judge_of
 from wiretool.where.names import Names as Names
 from wiretool.where.names import known
 from wiretool.where.syntax import Path, Truth, parse
-from wiretool.where.values import Clock as Clock
-from wiretool.where.values import Getter, getter
+from wiretool.where.values import getter
 
 
 class Selection:
@@ -17,30 +18,38 @@ class Selection:
     Ask it about every record in order, for `time` counts from the first.
     """
 
-    def __init__(self, names: Names, clock: Clock, *, expression: str = "", connection: int | None = None) -> None:
-        self._clock = clock
+    def __init__(self, names: Names, history: History, *, expression: str = "", connection: int | None = None) -> None:
+        self._history = history
         self._connection = connection
         self._judge: Judge | None = None
+        #: Records that it was shown.
+        self.seen = 0
         if expression:
             try:
-                self._judge = judge_of(parse(expression), names, clock)
+                self._judge = judge_of(parse(expression), names, history)
             except UsageError as err:
                 raise UsageError(f"where {expression!r}: {err}") from err
 
     def __call__(self, record: Record) -> bool:
-        self._clock.since_first_ns(record)
+        """Remember a record and return whether it is selected."""
+        self.seen += 1
+        self._history.note(record)
+        return self.matches(record)
+
+    def matches(self, record: Record) -> bool:
+        """Return whether a record is selected; the history knows it already."""
         if self._connection is not None and record.connection != self._connection:
             return False
         return self._judge is None or self._judge(record)
 
 
-def columns_of(paths: str, names: Names, clock: Clock) -> list[tuple[str, Getter]] | None:
+def columns_of(paths: str, names: Names, history: History) -> list[tuple[str, Getter]] | None:
     """For each of the paths, which commas part, its getter; None for no paths. UsageError for one no record has."""
     parts = [part.strip() for part in paths.split(",")]
-    return [(part, _getter(part, names, clock)) for part in parts] if paths else None
+    return [(part, _getter(part, names, history)) for part in parts] if paths else None
 
 
-def _getter(text: str, names: Names, clock: Clock) -> Getter:
+def _getter(text: str, names: Names, history: History) -> Getter:
     try:
         node = parse(text)
         if not isinstance(node, Truth) or not isinstance(node.operand, Path):
@@ -48,4 +57,4 @@ def _getter(text: str, names: Names, clock: Clock) -> Getter:
         known(names, node.operand.steps, node.operand.at)
     except UsageError as err:
         raise UsageError(f"field {text!r}: {err}") from err
-    return getter(node.operand.steps, clock)
+    return getter(node.operand.steps, history)

@@ -10,10 +10,12 @@ from wiretool.where.names import ANYTHING, Kind, Names, kind_of, record_names
 
 def names_for(protocols: Iterable[Protocol]) -> Names:
     """Every name of a record of these protocols."""
+    protocols = list(protocols)
     fields = Names(Kind.OBJECT)
     for protocol in protocols:
         _add_protocol(fields, protocol)
-    return record_names(fields)
+    messages = frozenset().union(*(protocol.message_names for protocol in protocols))
+    return record_names(fields, (protocol.name for protocol in protocols), messages)
 
 
 def _add_protocol(fields: Names, protocol: Protocol) -> None:

@@ -3,20 +3,25 @@
 import operator as operators
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from wiretool.codec.jsonform import nearest
 from wiretool.records import Record
-from wiretool.where.names import CHOICES, Kind, Names, kind_of, known
+from wiretool.where.history import Getter, History
+from wiretool.where.names import Kind, Names, kind_of, known
 from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Path, Truth
 from wiretool.where.tokens import wrong
-from wiretool.where.values import Clock, Getter, getter
+from wiretool.where.values import getter
 
 Judge = Callable[[Record], bool]
 Relation = Callable[[Any, Any], bool]
 _ORDERED = Kind.NUMBER | Kind.TEXT
+#: The names of values in seconds.
+DURATIONS = ("time", "latency")
+#: Values that an error lists.
+CHOICES_SHOWN_MAX = 12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FRACTION = re.compile(r"(?<=\d)\.(\d{1,9})(?=$|[Zz+-])")
 _ORDERINGS: dict[str, Relation] = {
@@ -27,37 +32,38 @@ _ORDERINGS: dict[str, Relation] = {
 }
 
 
-def judge_of(node: Node, names: Names, clock: Clock) -> Judge:
+def judge_of(node: Node, names: Names, history: History) -> Judge:
     """The test that a tree stands for; UsageError where a name or a comparison makes no sense."""
     if isinstance(node, Comparison):
-        return _comparison(node, names, clock)
+        return _comparison(node, names, history)
     if isinstance(node, Truth):
-        return _truth(node, names, clock)
+        return _truth(node, names, history)
     if isinstance(node, Not):
-        part = judge_of(node.part, names, clock)
+        part = judge_of(node.part, names, history)
         return lambda record: not part(record)
-    parts = [judge_of(each, names, clock) for each in node.parts]
+    parts = [judge_of(each, names, history) for each in node.parts]
     if isinstance(node, Every):
         return lambda record: all(test(record) for test in parts)
     assert isinstance(node, AnyOf)
     return lambda record: any(test(record) for test in parts)
 
 
-def _truth(node: Truth, names: Names, clock: Clock) -> Judge:
+def _truth(node: Truth, names: Names, history: History) -> Judge:
     kind = _kind(node.operand, names)
     if Kind.BOOL not in kind:
         said = node.operand.text if isinstance(node.operand, Path) else "this"
         raise wrong(node.operand.at, f"{said} is {kind.words}: compare it with something")
-    get = _value_getter(node.operand, clock)
+    get = _value_getter(node.operand, history)
     return lambda record: get(record) is True
 
 
-def _comparison(node: Comparison, names: Names, clock: Clock) -> Judge:
+def _comparison(node: Comparison, names: Names, history: History) -> Judge:
     node = with_times(node)
+    _check_durations(node)
     left, right = _kind(node.left, names), _kind(node.right, names)
     _check(node, left, right)
-    _check_choices(node)
-    get_left, get_right = _value_getter(node.left, clock), _value_getter(node.right, clock)
+    _check_choices(node, names)
+    get_left, get_right = _value_getter(node.left, history), _value_getter(node.right, history)
     if node.operator in ("==", "!=") and None in (_constant(node.left), _constant(node.right)):
         return _absence(node, get_left, get_right)
     relation = relation_of(node)
@@ -122,9 +128,9 @@ def _pattern(node: Comparison) -> re.Pattern[str]:
         raise wrong(node.right.at, f"no regular expression: {err}") from err
 
 
-def _value_getter(operand: Operand, clock: Clock) -> Getter:
+def _value_getter(operand: Operand, history: History) -> Getter:
     if isinstance(operand, Path):
-        return getter(operand.steps, clock)
+        return getter(operand.steps, history)
     value = operand.value
     return lambda record: value
 
@@ -164,19 +170,33 @@ def _said(operand: Operand, kind: Kind) -> str:
     return f"{operand.text} ({kind.words})" if isinstance(operand, Path) else kind.words
 
 
-def _check_choices(node: Comparison) -> None:
-    """A text that `kind` or `side` never has is a slip of the pen."""
+def _check_durations(node: Comparison) -> None:
+    """UsageError where `5ms` is compared with what is not in seconds: a field of a message has units of its own."""
+    for constant, other in ((node.left, node.right), (node.right, node.left)):
+        is_known = isinstance(other, Path) and other.text in DURATIONS
+        if isinstance(constant, Constant) and constant.is_duration and not is_known:
+            raise wrong(constant.at, f"a duration, which only {' and '.join(DURATIONS)} are: give a number")
+
+
+def _check_choices(node: Comparison, names: Names) -> None:
+    """UsageError for a text that the value never is: a slip of the pen."""
+    if node.operator not in ("==", "!=", "in"):
+        return
     for path, other in ((node.left, node.right), (node.right, node.left)):
-        if not isinstance(path, Path) or path.text not in CHOICES or not isinstance(other, Constant):
+        if not isinstance(path, Path) or not isinstance(other, Constant):
             continue
-        if node.operator not in ("==", "!=", "in"):
-            continue
+        choices = known(names, path.steps, path.at).choices
         for value in other.value if isinstance(other.value, list) else [other.value]:
-            if value is not None and value not in CHOICES[path.text]:
-                choices = ", ".join(CHOICES[path.text])
-                raise wrong(
-                    other.at, f"{path.text} is never {value!r}{nearest(str(value), CHOICES[path.text])}: {choices}"
-                )
+            if choices and isinstance(value, str) and value not in choices:
+                raise wrong(other.at, _no_choice(path.text, value, choices))
+
+
+def _no_choice(name: str, value: str, choices: Collection[str]) -> str:
+    last = name.rpartition(".")[2]
+    if last in ("message", "protocol"):
+        return f"no {last} is called {value!r}{nearest(value, choices)}; `wiretool explain` lists them all"
+    all_of_them = f": {', '.join(sorted(choices))}" if len(choices) <= CHOICES_SHOWN_MAX else ""
+    return f"{name} is never {value!r}{nearest(value, choices)}{all_of_them}"
 
 
 # -- times -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The names that a filter or a list of columns may use, and what kind of value each has."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Any
 
@@ -51,6 +51,10 @@ class Names:
     members: dict[str, "Names"] = field(default_factory=dict)
     element: "Names | None" = None
     is_open: bool = False
+    #: The only texts that it may be, where that is known.
+    choices: frozenset[str] | None = None
+    #: For the reference page.
+    meaning: str = ""
 
     def add(self, wire: WireType, depth: int = 0) -> None:
         """Know that the value may also be one of this wire type."""
@@ -63,10 +67,15 @@ class Names:
         elif isinstance(wire, ListOf | JsonList | ScalarsSlot):
             self._elements().add(wire.element, depth + 1)
         else:
-            self.add_kind(next((kind for types, kind in _KINDS if isinstance(wire, types)), ANYTHING))
+            kind = next((kind for types, kind in _KINDS if isinstance(wire, types)), ANYTHING)
+            self.add_kind(kind, _texts_of(wire))
 
-    def add_kind(self, kind: Kind) -> None:
-        """Know that the value may also be of this kind; one that may be anything may have anything in it."""
+    def add_kind(self, kind: Kind, texts: Iterable[str] | None = None) -> None:
+        """Know that the value may also be of this kind, one of `texts` if given; anything may have anything in it."""
+        if Kind.TEXT in kind:
+            is_first = Kind.TEXT not in self.kind
+            known = frozenset() if is_first else self.choices
+            self.choices = None if texts is None or known is None else known | frozenset(texts)
         self.kind |= kind
         self.is_open |= kind is ANYTHING
 
@@ -94,6 +103,13 @@ class Names:
         return found if found is not None or not self.is_open else OPEN
 
 
+def _texts_of(wire: WireType) -> Iterable[str] | None:
+    """Return the only texts that a value of this wire type may be; None where it may be any."""
+    if isinstance(wire, NamedByte):
+        return wire.names.values()
+    return [wire.text] if isinstance(wire, JsonName) else None
+
+
 _KINDS: tuple[tuple[tuple[type[WireType], ...], Kind], ...] = (
     ((Int, JsonInt), Kind.NUMBER),
     ((Scalar,), Kind.NUMBER | Kind.BOOL),
@@ -102,43 +118,52 @@ _KINDS: tuple[tuple[tuple[type[WireType], ...], Kind], ...] = (
     ((BytesSlot,), Kind.OBJECT),
 )
 OPEN = Names(ANYTHING, is_open=True)
-_NUMBER, _TEXT = Names(Kind.NUMBER), Names(Kind.TEXT)
-_PACKETS = Names(Kind.LIST, element=_NUMBER)
-_APPEND = Names(Kind.OBJECT, is_open=True)
-_EVENTS = Names(Kind.LIST, element=_APPEND)
+_NUMBER, _TEXT = Kind.NUMBER, Kind.TEXT
+_APPEND = Names(Kind.OBJECT, is_open=True, meaning="of an append that the frame completes: segment, writer, numbers")
 
-#: What every record may have, in the order in which it is told. `time` is seconds since the first record.
+
+def _address(meaning: str) -> Names:
+    host = Names(_TEXT, meaning="its IP address, IPv6 without brackets")
+    return Names(_TEXT, {"host": host, "port": Names(_NUMBER, meaning="its TCP port")}, meaning=meaning)
+
+
+#: What every record may have.
 RECORD_NAMES: Mapping[str, Names] = {
-    "n": _NUMBER,
-    "kind": _TEXT,
-    "time": _NUMBER,
-    "time_ns": _NUMBER,
-    "connection": _NUMBER,
-    "client": _TEXT,
-    "server": _TEXT,
-    "side": _TEXT,
-    "protocol": _TEXT,
-    "message": _TEXT,
-    "packets": _PACKETS,
-    "offset": _NUMBER,
-    "length": _NUMBER,
-    "reply_to": _NUMBER,
-    "error": _TEXT,
-    "why": _TEXT,
+    "n": Names(_NUMBER, meaning="number of the record, from 1"),
+    "kind": Names(_TEXT, choices=frozenset(("frame", "gap", "problem", "other")), meaning="the kind of record"),
+    "time": Names(_NUMBER, meaning='seconds since the first record, or a date: `time > "2026-11-24T08:00Z"`'),
+    "time_ns": Names(_NUMBER, meaning="nanoseconds since 1970"),
+    "connection": Names(_NUMBER, meaning="number of the connection, from 0"),
+    "client": _address("address of the client, `host:port`"),
+    "server": _address("address of the server, `host:port`"),
+    "side": Names(_TEXT, choices=frozenset(("client", "server")), meaning="the sender"),
+    "protocol": Names(_TEXT, meaning="name of the protocol"),
+    "message": Names(_TEXT, meaning="name of the message"),
+    "packets": Names(
+        Kind.LIST, element=Names(_NUMBER), meaning="`packets[0]` and `packets[1]`: its first and last packet, from 1"
+    ),
+    "offset": Names(_NUMBER, meaning="position of its first byte in the flow"),
+    "length": Names(_NUMBER, meaning="size in bytes"),
+    "reply_to": Names(_NUMBER, meaning="`n` of the request that it answers"),
+    "latency": Names(_NUMBER, meaning="seconds from the request to this reply"),
+    "error": Names(_TEXT, meaning="of a problem: its kind"),
+    "why": Names(_TEXT, meaning="of a problem: its text"),
     "append": _APPEND,
-    "events": _EVENTS,
-    "left_over": _TEXT,
-}
-#: The only values of some.
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    "kind": ("frame", "gap", "problem", "other"),
-    "side": ("client", "server"),
+    "events": Names(Kind.LIST, element=_APPEND, meaning="with `--events`, the events of an append"),
+    "left_over": Names(_TEXT, meaning="bytes after the last known field, in hex"),
 }
 
 
-def record_names(fields: Names) -> Names:
-    """Every name of a record with such fields."""
-    return Names(Kind.OBJECT, {**RECORD_NAMES, "fields": fields})
+def record_names(fields: Names, protocols: Iterable[str] = (), messages: Iterable[str] = ()) -> Names:
+    """Every name of a record with such fields, of these protocols and messages, and of the request that it answers."""
+    names = {
+        **RECORD_NAMES,
+        "protocol": replace(RECORD_NAMES["protocol"], choices=frozenset(protocols)),
+        "message": replace(RECORD_NAMES["message"], choices=frozenset(messages)),
+        "fields": fields,
+    }
+    request = {name: each for name, each in names.items() if name not in ("reply_to", "latency")}
+    return Names(Kind.OBJECT, {**names, "request": Names(Kind.OBJECT, request)})
 
 
 def known(names: Names, steps: tuple[str | int, ...], at: int) -> Names:

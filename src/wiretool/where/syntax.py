@@ -4,7 +4,7 @@ either     = both { "or" both }
 both       = negation { "and" negation }
 negation   = "not" negation | comparison
 comparison = "(" either ")" | operand [ operator operand ]
-operand    = path | number | text | true | false | null | "[" [ operand { "," operand } ] "]"
+operand    = path | number | duration | text | true | false | null | "[" [ operand { "," operand } ] "]"
 """
 
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ class Constant:
 
     value: Any
     at: int
+    #: Written with a unit of time; the value is in seconds.
+    is_duration: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +150,9 @@ class _Parser:
         if token.kind == "path" and token.text not in WORDS:
             self._advance()
             return Path(token.value, token.text, token.at)
-        if token.kind in ("number", "text"):
+        if token.kind in ("number", "text", "duration"):
             self._advance()
-            return Constant(token.value, token.at)
+            return Constant(token.value, token.at, is_duration=token.kind == "duration")
         raise wrong(token.at, f"{_named(token)}, where a field or a value is wanted")
 
     def _list(self, at: int) -> Constant:
@@ -162,6 +164,8 @@ class _Parser:
             item = self._operand()
             if isinstance(item, Path):
                 raise wrong(item.at, f"{item.text} in a list, which takes numbers and texts only")
+            if item.is_duration:
+                raise wrong(item.at, "a duration in a list, which takes numbers and texts only")
             values.append(item.value)
         self._depth -= 1
         return Constant(values, at)

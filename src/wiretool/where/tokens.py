@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wiretool.errors import UsageError
+from wiretool.units import DURATION
 
-TokenKind = Literal["path", "number", "text", "sign", "end"]
+TokenKind = Literal["path", "duration", "number", "text", "sign", "end"]
 #: Characters of a number that is written out; longer ones name nothing that is in a capture.
 NUMBER_CHARACTERS_MAX = 40
 
+NS_PER_S = 1_000_000_000
 _SPACE = re.compile(r"\s*")
 _STEP = r"""(?:\.[A-Za-z_]\w*|\[\d{1,9}\]|\["(?:[^"\\]|\\.)*"\])"""
 _TOKENS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
     ("path", re.compile(rf"[A-Za-z_]\w*{_STEP}*", re.ASCII)),
+    ("duration", re.compile(r"\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|s|min|m|h|d)\b")),
     ("number", re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)", re.ASCII)),
     ("text", re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'""", re.DOTALL)),
     ("sign", re.compile(r"[=!<>]=|[<>~()\[\],]")),
@@ -72,6 +75,8 @@ def _value(kind: TokenKind, text: str, at: int, behind: str) -> Any:
         if behind[:1].isalnum() or behind[:1] in ("_", "."):
             raise wrong(at, f"{text}{behind[:1]!s}… is no number")
         return _number(text, at)
+    if kind == "duration":
+        return round(DURATION.parse(text, f"column {at + 1}:") * NS_PER_S) / NS_PER_S
     if kind == "text":
         return unescaped(text[1:-1])
     return steps_of(text) if kind == "path" else None

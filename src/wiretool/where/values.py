@@ -1,50 +1,58 @@
 """Values of a record, by the steps that lead to them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import WireType
 from wiretool.records import Record
-
-#: A value in JSON form, None where the record has none.
-Getter = Callable[[Record], Any]
-Steps = tuple[str | int, ...]
+from wiretool.where.history import Getter, History, Steps
 
 
-class Clock:
-    """Remembers when the first record was captured; `time` counts from there."""
-
-    def __init__(self) -> None:
-        self._first_ns: int | None = None
-
-    def since_first_ns(self, record: Record) -> int:
-        """Nanoseconds from the first record this was asked for to this one."""
-        return record.time_ns - self.first_ns(record.time_ns)
-
-    def first_ns(self, time_ns: int) -> int:
-        """When the first record was captured; that is `time_ns` where this is the first time it is asked for."""
-        if self._first_ns is None:
-            self._first_ns = time_ns
-        return self._first_ns
-
-
-def getter(steps: Steps, clock: Clock) -> Getter:
-    """The function that follows `steps` from a record; None where they lead nowhere in it."""
-    first, rest = steps[0], steps[1:]
+def getter(steps: Steps, history: History) -> Getter:
+    """Return the function that follows `steps` from a record; it gives None where they lead nowhere."""
+    first, rest = str(steps[0]), steps[1:]
     if first == "time":
-        return lambda record: clock.since_first_ns(record) / 1e9
+        return lambda record: history.since_first_ns(record) / 1e9
+    if first == "latency":
+        return _latency_getter(history)
+    if first == "request":
+        return _request_getter(rest or ("n",), history)
     if first == "fields":
         return _field_getter(rest) if rest else _all_fields
     if first == "left_over":
         return lambda record: record.left_over.hex() or None
-    name = str(first)
+    if first in ("client", "server") and rest:
+        return lambda record: address_part(getattr(record, first), str(rest[0]))
     if rest:
-        return lambda record: _follow(getattr(record, name), rest)
-    if name in ("protocol", "message", "error", "why"):
-        return lambda record: getattr(record, name) or None
-    return lambda record: getattr(record, name)
+        return lambda record: _follow(getattr(record, first), rest)
+    if first in ("protocol", "message", "error", "why"):
+        return lambda record: getattr(record, first) or None
+    return lambda record: getattr(record, first)
+
+
+def address_part(address: str, part: str) -> Any:
+    """Return the `host` (text, IPv6 without brackets) or `port` (number) of an `ip:port`; None for any other part."""
+    host, _, port = address.rpartition(":")
+    if part == "port":
+        return int(port) if port.isdecimal() else None
+    return host.strip("[]") if part == "host" else None
+
+
+def _request_getter(steps: Steps, history: History) -> Getter:
+    values = history.request_values(steps, getter(steps, history))
+    return lambda record: None if record.reply_to is None else values.of(record.n, record.reply_to)
+
+
+def _latency_getter(history: History) -> Getter:
+    requested_ns = _request_getter(("time_ns",), history)
+
+    def get(record: Record) -> Any:
+        begin_ns = requested_ns(record)
+        return None if begin_ns is None else (record.time_ns - begin_ns) / 1e9
+
+    return get
 
 
 def _all_fields(record: Record) -> Any:

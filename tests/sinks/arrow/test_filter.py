@@ -26,7 +26,7 @@ from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sinks.arrow.filter import BatchFilter
 from wiretool.sinks.ndjson import json_record
-from wiretool.where import Clock, Names, Selection, names_for
+from wiretool.where import History, Names, Selection, names_for
 from wiretool.where.names import Kind, record_names
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -164,7 +164,7 @@ OPERATORS = ["==", "!=", "<", "<=", ">", ">=", "in", "contains", "~"]
 
 def is_sound(expression: str, names: Names) -> bool:
     try:
-        Selection(names, Clock(), expression=expression)
+        Selection(names, History(), expression=expression)
     except UsageError:
         return False
     return True
@@ -199,8 +199,8 @@ def expressions() -> st.SearchStrategy[str]:
 
 def check(expression: str, names: Names, batches: list[Batch], connection: int | None = None) -> int:
     """Hold the batch filter to the record filter; how many records are kept."""
-    keep = BatchFilter(names, Clock(), expression=expression, connection=connection)
-    wanted = Selection(names, Clock(), expression=expression, connection=connection)
+    keep = BatchFilter(names, History(), expression=expression, connection=connection)
+    wanted = Selection(names, History(), expression=expression, connection=connection)
     count = 0
     for batch in batches:
         expected = [record for record in records_of(batch) if wanted(record)]
@@ -261,8 +261,17 @@ def real_values() -> list[tuple[str, Any]]:
     found: dict[tuple[str, str], tuple[str, Any]] = {}
     for batches in real_batches():
         records: list[Record] = [record for batch in batches for record in records_of(batch)]
+        forms = {record.n: json_record(record) for record in records}
         for record in [*records[:60], *records[60::40]]:
-            for path, value in paths_in(json_record(record) | {"time": 0.5}, ""):
+            more: dict[str, Any] = {"time": 0.5}
+            for side in ("client", "server"):
+                host, _, port = forms[record.n][side].rpartition(":")
+                more |= {f"{side}.host": host, f"{side}.port": int(port)}
+            if record.reply_to is not None:
+                more["latency"] = (record.time_ns - records[record.reply_to - records[0].n].time_ns) / 1e9
+                request = forms[record.reply_to]
+                more["request"] = {name: request[name] for name in request.keys() - {"reply_to"}}
+            for path, value in paths_in(forms[record.n] | more, ""):
                 found[path, repr(value)] = (path, value)
     return list(found.values())
 
@@ -306,6 +315,13 @@ def test_any_expression_on_real_captures(expression: str, which: int) -> None:
         ('message == "AppendBlockEnd" and fields.last_event_number > 500', 500),
         ('side == "server" and reply_to != null', 1007),
         ("append.event_number <= 10", 10),
+        ("client.port == 37610 and server.host == '127.0.0.1'", 2004),
+        ("latency > 100us", 8),
+        ("latency > 0.0001 and latency < 1ms", 6),
+        ("request.fields.last_event_number in [5, 6]", 2),
+        ("request.message == 'AppendBlockEnd' and request.append.event_number > 900", 100),
+        ("not request.length > 0", 1032),
+        ("request != null", 1009),
         ("not events[0].length > 0", 1041),
     ],
 )
@@ -324,7 +340,7 @@ def test_times_too_far_apart_for_64_bits(expression: str) -> None:
 
 def test_without_an_expression_all_is_kept() -> None:
     batch = a_batch()
-    keep = BatchFilter(NAMES, Clock())
+    keep = BatchFilter(NAMES, History())
     assert records_of(keep.keep(batch)) == records_of(batch)
 
 
@@ -338,9 +354,9 @@ def test_plain_comparisons_make_no_records(monkeypatch: pytest.MonkeyPatch) -> N
         'time > 1 and time_ns != 5 and side == "client" and packets[0] < packets[1] and reply_to != null',
     ):
         for batch in batches:
-            BatchFilter(ALL, Clock(), expression=expression).keep(batch)
+            BatchFilter(ALL, History(), expression=expression).keep(batch)
 
 
 def test_an_expression_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(UsageError, match=r"where 'n = 1': column 3"):
-        BatchFilter(NAMES, Clock(), expression="n = 1")
+        BatchFilter(NAMES, History(), expression="n = 1")

@@ -19,8 +19,9 @@ from wiretool.sinks.choose import sink_for
 from wiretool.sinks.lines import parts
 from wiretool.sinks.lines.sink import lines_sink_for
 from wiretool.sinks.sink import Column as Chosen
+from wiretool.where.history import History
 from wiretool.where.tokens import steps_of
-from wiretool.where.values import Clock, getter
+from wiretool.where.values import getter
 
 WIRE = st.text(st.characters(max_codepoint=127) | st.sampled_from('"\\,\n\x7f'), max_size=6)
 BYTES = st.binary(max_size=5)
@@ -117,7 +118,7 @@ def batch_with(draw: st.DrawFn, data: bytes, count: int, group: Group) -> Batch:
 
 
 def outputs(batch: Batch, form: str, paths: str) -> tuple[str, str]:
-    chosen = [Chosen(path, getter(steps_of(path), Clock())) for path in paths.split(",")] if paths else None
+    chosen = [Chosen(path, getter(steps_of(path), History())) for path in paths.split(",")] if paths else None
     lines, rows = Paper(), Paper()
     sink = lines_sink_for(form, lines, chosen)
     assert sink is not None

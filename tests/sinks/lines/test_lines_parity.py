@@ -27,7 +27,7 @@ from wiretool.sinks.lines import parts
 from wiretool.sinks.lines.choose import batch_sink_for
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.output import Output
-from wiretool.where import Clock, columns_of, names_for
+from wiretool.where import History, columns_of, names_for
 
 FORMS = ("ndjson", "json", "csv")
 #: Values that are always found in columns, some in no row or in some rows only, and some that are not.
@@ -69,7 +69,7 @@ def batches_of(source: Source, protocol: str = "auto") -> list[Batch]:
 
 def by_lines(batches: Sequence[Batch], form: str, paths: str) -> str:
     paper = Paper()
-    sink = batch_sink_for(form, paper, columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    sink = batch_sink_for(form, paper, columns=columns_of(paths, NAMES, History()), annotate=annotate)
     assert isinstance(sink, LinesSink)
     sink.begin()
     for batch in batches:
@@ -80,7 +80,7 @@ def by_lines(batches: Sequence[Batch], form: str, paths: str) -> str:
 
 def by_rows(records: Iterable[Record], form: str, paths: str) -> str:
     paper = Paper()
-    sink = sink_for(form, paper, columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    sink = sink_for(form, paper, columns=columns_of(paths, NAMES, History()), annotate=annotate)
     sink.begin()
     for record in records:
         sink.write(record)
@@ -189,7 +189,7 @@ def test_no_records(form: str) -> None:
 
 @pytest.mark.parametrize("paths", ["time", "n,time", 'fields["offset"]', "(n)"])
 def test_what_is_told_in_turn_or_spelt_otherwise_goes_by_rows(paths: str) -> None:
-    sink = batch_sink_for("csv", Paper(), columns=columns_of(paths, NAMES, Clock()), annotate=annotate)
+    sink = batch_sink_for("csv", Paper(), columns=columns_of(paths, NAMES, History()), annotate=annotate)
     assert isinstance(sink, RowByRow)
 
 

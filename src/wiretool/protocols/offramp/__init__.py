@@ -37,4 +37,5 @@ PROTOCOL = Protocol(
     disowns=is_other_http,
     first_messages=frozenset(("HandshakeRequest", "HandshakeResponse")),
     encoder=OfframpEncoder,
+    undeclared=("Unknown", "Fragment", "Empty"),
 )

@@ -9,8 +9,9 @@ import pyarrow as pa
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.protocols.bulk import Group
 from wiretool.sinks.arrow.filter_compare import Mask, both, compare, is_missing, is_true, negated
+from wiretool.sinks.arrow.filter_history import begin_batch
 from wiretool.sinks.arrow.filter_values import Rows, Same, Values
-from wiretool.where import Clock, Names, Selection
+from wiretool.where import History, Names, Selection
 from wiretool.where.judge import judge_of, relation_of, with_times
 from wiretool.where.syntax import AnyOf, Comparison, Constant, Every, Node, Not, Operand, Truth, parse
 
@@ -22,35 +23,39 @@ Answer = Callable[[Sequence[Values], int], Mask]
 class BatchFilter:
     """What `where.Selection` is to records."""
 
-    def __init__(self, names: Names, clock: Clock, *, expression: str = "", connection: int | None = None) -> None:
+    def __init__(self, names: Names, history: History, *, expression: str = "", connection: int | None = None) -> None:
         """UsageError where the expression makes no sense."""
-        self._selection = Selection(names, clock, expression=expression, connection=connection)
-        self._clock = clock
+        self._selection = Selection(names, history, expression=expression, connection=connection)
+        self._history = history
+        #: Records that it was shown.
+        self.seen = 0
         self._connection = connection
-        self._test = _test_of(parse(expression), names, clock) if expression else _keep_all
+        self._test = _test_of(parse(expression), names, history) if expression else _keep_all
 
     def keep(self, batch: Batch) -> Batch:
-        """The batch with only the records that are wanted."""
-        self._start_clock(batch)
-        records = [record for record in batch.records if self._selection(record)]
+        """Return the batch with only the records that are selected."""
+        self.seen += batch.count
+        self._begin(batch)
+        records = [record for record in batch.records if self._selection.matches(record)]
         runs = [run for run in map(self._of_run, batch.runs) if run is not None]
         count = len(records) + sum(len(group.rows) for run in runs for group in run.groups)
         return Batch(batch.first_n, count, runs, records)
 
-    def _start_clock(self, batch: Batch) -> None:
-        """Show the clock the first record, wherever in the batch that is."""
+    def _begin(self, batch: Batch) -> None:
+        """Show the history the batch: its first record, wherever that is, and what replies ask for."""
         firsts = [(record.n, record.time_ns) for record in batch.records[:1]]
         for run in batch.runs:
             firsts += [_first(run, group) for group in run.groups if len(group.rows)]
         if firsts:
-            self._clock.first_ns(min(firsts)[1])
+            self._history.first_ns(min(firsts)[1])
+        begin_batch(self._history, batch)
 
     def _of_run(self, run: FrameRun) -> FrameRun | None:
         if self._connection not in (None, run.connection):
             return None
         in_hex: list[pa.Buffer] = []
         groups = [group for group in run.groups if len(group.rows)]
-        kept = [_kept(group, self._test(Rows(run, group, self._clock, in_hex))) for group in groups]
+        kept = [_kept(group, self._test(Rows(run, group, self._history, in_hex))) for group in groups]
         wanted = [group for group in kept if len(group.rows)]
         return replace(run, groups=wanted) if wanted else None
 
@@ -73,31 +78,31 @@ def _keep_all(_: Rows) -> Mask:
 # -- the test that a tree stands for; `Selection` has checked it before ------------------------------------------------
 
 
-def _test_of(node: Node, names: Names, clock: Clock) -> Test:
+def _test_of(node: Node, names: Names, history: History) -> Test:
     match node:
         case Comparison():
-            return _comparison(node, names, clock)
+            return _comparison(node, names, history)
         case Truth(operand):
-            return _leaf(node, [operand], names, clock, lambda values, _: is_true(values[0]))
+            return _leaf(node, [operand], names, history, lambda values, _: is_true(values[0]))
         case Not(part):
-            test = _test_of(part, names, clock)
+            test = _test_of(part, names, history)
             return lambda rows: negated(test(rows))
         case Every(parts):
-            tests = [_test_of(part, names, clock) for part in parts]
+            tests = [_test_of(part, names, history) for part in parts]
             return lambda rows: _every(tests, rows)
         case AnyOf(parts):
-            others = [_test_of(Not(part), names, clock) for part in parts]
+            others = [_test_of(Not(part), names, history) for part in parts]
             return lambda rows: negated(_every(others, rows))
 
 
-def _comparison(node: Comparison, names: Names, clock: Clock) -> Test:
+def _comparison(node: Comparison, names: Names, history: History) -> Test:
     leaf, node = node, with_times(node)
     operands = [node.left, node.right]
     if node.operator in ("==", "!=") and any(isinstance(each, Constant) and each.value is None for each in operands):
-        return _leaf(leaf, operands, names, clock, _absence(wants=node.operator == "=="))
+        return _leaf(leaf, operands, names, history, _absence(wants=node.operator == "=="))
     operator, relation = node.operator, relation_of(node)
     return _leaf(
-        leaf, operands, names, clock, lambda values, count: compare(operator, relation, values[0], values[1], count)
+        leaf, operands, names, history, lambda values, count: compare(operator, relation, values[0], values[1], count)
     )
 
 
@@ -109,9 +114,11 @@ def _absence(*, wants: bool) -> Answer:
     return answer
 
 
-def _leaf(node: Comparison | Truth, operands: Sequence[Operand], names: Names, clock: Clock, answer: Answer) -> Test:
+def _leaf(
+    node: Comparison | Truth, operands: Sequence[Operand], names: Names, history: History, answer: Answer
+) -> Test:
     """The test that `answer` gives for the operands' columns; where one has none, the records are asked."""
-    judge = judge_of(node, names, clock)
+    judge = judge_of(node, names, history)
 
     def test(rows: Rows) -> Mask:
         values = []

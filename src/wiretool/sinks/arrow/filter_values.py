@@ -15,7 +15,8 @@ from wiretool.codec.types import Data, WireType, uuid_text
 from wiretool.protocols.bulk import NO_REPLY, Group
 from wiretool.records import Record
 from wiretool.sinks.arrow.arrays import hex_of, spans_of
-from wiretool.where.values import Clock, Steps
+from wiretool.where.history import History, Steps
+from wiretool.where.values import address_part
 
 #: Where what is written in hex is taken from an array of all data in hex; text has 32-bit offsets.
 HEX_BYTES_MAX = 1 << 29
@@ -61,7 +62,7 @@ class Rows:
 
     run: FrameRun
     group: Group
-    clock: Clock
+    history: History
     #: The data of the run in hex; shared by all groups of a run, made when it is asked for.
     in_hex: list[pa.Buffer]
     picked: Integers | None = None
@@ -72,7 +73,7 @@ class Rows:
     def taken(self, kept: Integers) -> "Rows":
         """Some of them, by their places among these."""
         picked = kept if self.picked is None else self.picked[kept]
-        return Rows(self.run, self.group, self.clock, self.in_hex, picked)
+        return Rows(self.run, self.group, self.history, self.in_hex, picked)
 
     def records(self) -> list[Record]:
         """The records of the frames, in their order."""
@@ -94,6 +95,10 @@ class Rows:
             return Same(None) if self.group.events is None else None
         if first == "packets" and len(rest) == 1:
             return self._packet(rest[0])
+        if first == "request":
+            return self._of_requests(rest or ("n",))
+        if first in ("client", "server") and rest:
+            return Same(address_part(getattr(self.run, str(first)), str(rest[0])))
         return None if rest else self._common(str(first))
 
     @property
@@ -129,22 +134,45 @@ class Rows:
                 return Codes(run.frames.is_server[rows].astype(np.int64), ("client", "server"))
             case "reply_to":
                 return self._reply_to()
+            case "latency":
+                return self._latency()
         return None
 
     def _time(self) -> Values:
         """Seconds since the first record: ns as double by 1e9, which is how Python divides these too."""
         times = self.run.times[self._rows]
-        first = self.clock.first_ns(int(times[0]))
+        first = self.history.first_ns(int(times[0]))
         if max(abs(first), abs(int(times.min())), abs(int(times.max()))) >= TIME_NS_MAX:
             return Each([(time_ns - first) / 1e9 for time_ns in times.tolist()])
         return Plain(pa.array((times - first).astype(np.float64) / 1e9))
 
-    def _reply_to(self) -> Values:
+    def _replies(self) -> Integers | None:
+        """Numbers of their requests, NO_REPLY where there is none."""
         reply_to = self.group.reply_to
+        return reply_to if reply_to is None or self.picked is None else reply_to[self.picked]
+
+    def _of_requests(self, steps: Steps) -> Values:
+        """A value of the request of each of them."""
+        reply_to = self._replies()
         if reply_to is None:
             return Same(None)
-        if self.picked is not None:
-            reply_to = reply_to[self.picked]
+        of = self.history.requests[steps].of
+        pairs = zip(self.run.frames.numbers[self._rows].tolist(), reply_to.tolist(), strict=True)
+        return Each([None if request == NO_REPLY else of(n, request) for n, request in pairs])
+
+    def _latency(self) -> Values:
+        """Seconds from the request, as `where.getter` has them."""
+        requested = self._of_requests(("time_ns",))
+        if not isinstance(requested, Each):
+            return requested
+        pairs = zip(requested.values, self.run.times[self._rows].tolist(), strict=True)
+        latencies = [None if begin_ns is None else (time_ns - begin_ns) / 1e9 for begin_ns, time_ns in pairs]
+        return Plain(pa.array(latencies, pa.float64()))
+
+    def _reply_to(self) -> Values:
+        reply_to = self._replies()
+        if reply_to is None:
+            return Same(None)
         return Plain(pa.array(reply_to, mask=reply_to == NO_REPLY))
 
     def _packet(self, which: str | int) -> Values:
