@@ -27,7 +27,7 @@ def test_what_a_library_says_is_said_in_our_words(said: str, ours: str) -> None:
     [
         (["bench", "--appenders", "0"], "wiretool bench: invalid value for '--appenders': expected 1 or more"),
         (["bench", "--batch", "x"], "wiretool bench: invalid value for '--batch': expected a whole number"),
-        (["serve", "offramp", "--rate", "x"], "wiretool serve: invalid value for '--rate': expected a number"),
+        (["serve", "sbp", "--seed", "x"], "wiretool serve: invalid value for '--seed': expected a whole number"),
     ],
 )
 def test_a_wrong_option_is_told_in_our_words(words: list[str], said: str) -> None:

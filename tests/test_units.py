@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.servers import wiretool
 from wiretool.errors import UsageError
-from wiretool.units import COUNT, DURATION, RATE, SHARE, SIZE, Kind
+from wiretool.units import COUNT, DURATION, RATE, SHARE, SIZE, SPEED, Kind
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,8 @@ from wiretool.units import COUNT, DURATION, RATE, SHARE, SIZE, Kind
         (COUNT, "1_000", 1_000.0),
         (SHARE, "5%", 0.05),
         (SHARE, ".05", 0.05),
+        (SPEED, "10x", 10.0),
+        (SPEED, "0.5", 0.5),
     ],
 )
 def test_what_users_write_is_read(kind: Kind, text: str, value: float) -> None:
@@ -36,7 +38,7 @@ def test_what_users_write_is_read(kind: Kind, text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "ms", "-1s", "1e3", "5sec", "1h30m", "nan", "inf", "٥", "1__0", "9" * 41])
-@pytest.mark.parametrize("kind", [DURATION, SIZE, RATE, COUNT, SHARE], ids=lambda kind: kind.noun)
+@pytest.mark.parametrize("kind", [DURATION, SIZE, RATE, COUNT, SHARE, SPEED], ids=lambda kind: kind.noun)
 def test_all_else_is_refused_in_one_form(kind: Kind, text: str) -> None:
     with pytest.raises(UsageError) as caught:
         kind.parse(text, "--x")
@@ -86,6 +88,22 @@ def test_every_option_refuses_a_duration_alike(words: list[str], option: str) ->
         f"wiretool: {option} '5 parsecs': not a duration; "
         "expected a number with ns, us, ms, s, m, h or d, such as 200ms or 5s\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["serve", "offramp", "--rate", "fast"], "--rate 'fast': not a rate; expected a number per second"),
+        (["serve", "offramp", "--rate", "2M"], "--rate '2M': out of range; expected 0 to 1M"),
+        (["replay", "x.pcap", "--speed", "0"], "--speed '0': out of range; expected "),
+        (["replay", "x.pcap", "--speed", "fast"], "--speed 'fast': not a speed; expected a factor"),
+    ],
+)
+def test_rates_and_speeds_are_refused_alike(words: list[str], why: str) -> None:
+    ended = wiretool(*words)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"wiretool: {why}")
+    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(

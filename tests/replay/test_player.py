@@ -110,9 +110,8 @@ def test_a_controller_that_speaks_no_http_2_is_not_asked_for_ever() -> None:
     Stage(player, {"pravega": Garbling()}).play()
     silence, refusal = player.remarks
     assert silence == "pravega-controller: the server leaves unanswered what it is asked to prepare it"
-    assert refusal.startswith(
-        "pravega-controller: the server cannot be asked to prepare it: what the server says is no"
-    )
+    why = "the server violates HTTP/2 (FRAME_SIZE_ERROR)"
+    assert refusal == f"pravega-controller: the server cannot be asked to prepare it: {why}"
     assert player.outcomes()
 
 

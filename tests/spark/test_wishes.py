@@ -74,8 +74,8 @@ def test_each_once(folder: Path) -> None:
             {"path": "x", "splitByte": "1"},
             "no option splitbyte of wirecap: it has path, paths, table, splitBytes, splits, mode",
         ),
-        ({"path": "x", "splitBytes": "0"}, "splitBytes 0: wants a number of bytes from 1 on"),
-        ({"path": "x", "splitBytes": "64M"}, "splitBytes 64M: wants a number"),
+        ({"path": "x", "splitBytes": "0"}, "splitBytes '0': out of range; expected 1 or more"),
+        ({"path": "x", "splitBytes": "64Q"}, "splitBytes '64Q': not a size; expected bytes, or a number with kB"),
         ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: wants permissive or failfast"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.options import ReportFormat
 from wiretool.errors import UsageError
+from wiretool.units import SPEED
 
 if TYPE_CHECKING:
     from wiretool.faults import AppliedRules
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: The name under which `--controller` is a target.
 CONTROLLER = "pravega-controller"
+#: The least `--speed`: a thousand times as slow as recorded.
+SPEED_MIN = 0.001
 
 
 def no_rules() -> "AppliedRules":
@@ -79,16 +82,8 @@ class Judging:
 
 
 def speed_from(text: str) -> float:
-    """How many times as fast as recorded; UsageError for what is none."""
-    if text == "max":
-        return inf
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < inf:
-        raise UsageError(f"--speed {text!r}: wants a number above 0, as 1 or 0.5, or max")
-    return speed
+    """Return how many times as fast as recorded; infinity for `max`, UsageError for anything else."""
+    return inf if text == "max" else SPEED.parse(text, "--speed", least=SPEED_MIN)
 
 
 def targets_from(

@@ -33,7 +33,7 @@ def serve(
     auth: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="whom Pravega lets in, and Offramp knows")] = "",
     road: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Offramp: a road there is; else any")] = None,
     feed: Annotated[Path | None, typer.Option(metavar="FILE", help="Offramp: messages, a JSON object a line")] = None,
-    rate: Annotated[float, typer.Option(min=0, max=1e6, metavar="N", help="Offramp: messages a second, road")] = 0.0,
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Offramp: messages per road, as 200/s or 1.5k")] = "0",
     retain: Annotated[str, typer.Option(metavar="SIZE", help="data to keep, as 512M; the oldest goes first")] = "2G",
     like_real: Annotated[bool, typer.Option("--like-real", help="hang and close where the real server does")] = False,
     leases: Annotated[bool, typer.Option(help="Pravega: abort transactions whose lease is over")] = True,
@@ -50,7 +50,8 @@ def serve(
     from wiretool.commands.serving import Wishes, advertised, credentials, feed_from, listens_for, serving, size_from
     from wiretool.net.serving import run
     from wiretool.servers.choose import mock_for
-    from wiretool.servers.options import MockOptions
+    from wiretool.servers.options import RATE_MAX, MockOptions
+    from wiretool.units import RATE
 
     options = MockOptions(
         seed=seed,
@@ -64,7 +65,7 @@ def serve(
         auth=credentials(auth),
         roads=road,
         feed=feed_from(feed),
-        rate=rate,
+        rate=RATE.parse(rate, "--rate", most=RATE_MAX),
     )
     mock = mock_for(protocol, options)
     listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from wiretool.servers.offramp.roads import RoadStart
     from wiretool.servers.pravega_draft.mock import SegmentStart
 
+#: Messages a second that a mock of Offramp may be asked to feed to a road.
+RATE_MAX = 1e6
 #: Options that only some protocols' mocks have, and how the command line spells them where that differs.
 BELONG = {
     "wire_version": ("pravega",),

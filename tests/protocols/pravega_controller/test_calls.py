@@ -71,7 +71,10 @@ def test_undeclared_fields_are_kept() -> None:
 
 @pytest.mark.parametrize("raw", [b"\x0a\x05sc", b"\x0a\x01\xff", b"\xff", b"\x0b"])
 def test_other_bytes_are_refused(raw: bytes) -> None:
-    with pytest.raises(DecodeError, match=r"bad_protobuf at byte 5 \(createScope\): the bytes are no ScopeInfo"):
+    with pytest.raises(
+        DecodeError,
+        match=r"bad_protobuf at byte 5 \(createScope\): the bytes are not a ScopeInfo in",
+    ):
         read_body("createScope", "client", raw)
 
 

@@ -128,14 +128,14 @@ def test_a_goodbye_that_is_none_ends_the_calls(bad: bytes) -> None:
     client = Client()
     client.call(1, headers("createScope"), MESSAGE)
     client.receive(encode(Settings(settings={}), "server") + bad)
-    assert "no HTTP/2" in client.why_lost(1)
+    assert "the server violates HTTP/2" in client.why_lost(1)
 
 
 def test_what_is_no_http_ends_the_calls() -> None:
     client = Client()
     client.call(1, headers("createScope"), MESSAGE)
     assert client.receive(b"\0\0\1\0\0\0\0\0\7x") == []  # on a stream that nobody has opened
-    assert "no HTTP/2" in client.why_gone
+    assert "the server violates HTTP/2" in client.why_gone
 
 
 def test_a_client_that_has_left_makes_no_calls() -> None:

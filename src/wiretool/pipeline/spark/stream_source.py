@@ -24,6 +24,7 @@ from wiretool.pipeline.spark.stream_looks import Found, Looks, lost
 from wiretool.pipeline.spark.stream_offsets import START, Offset, Reached, found_again, is_still, moved, offset_of
 from wiretool.pipeline.spark.tables import table_of
 from wiretool.pipeline.spark.wishes import Wishes, wishes_of
+from wiretool.units import SIZE
 
 try:
     from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -130,13 +131,8 @@ def stream_reader_of(options: Mapping[str, str], schema: StructType) -> StreamRe
             f"{STREAMED[1]}, or make that table with `wiretool pipeline stream`"
         )
     given = {name.lower(): value for name, value in options.items()}
-    return StreamReader(wishes, schema, own, _max_bytes(given.get(MAX_BYTES.lower(), str(MAX_BYTES_USUAL))))
-
-
-def _max_bytes(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{MAX_BYTES} {text}: wants a number of bytes from 1 on")
-    return int(text)
+    max_bytes = SIZE.parse(given.get(MAX_BYTES.lower(), str(MAX_BYTES_USUAL)), MAX_BYTES, least=1)
+    return StreamReader(wishes, schema, own, round(max_bytes))
 
 
 def _stretch(part: Part, number: int, reached: Reached) -> Stretch:

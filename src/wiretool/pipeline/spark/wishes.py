@@ -11,6 +11,7 @@ from pathlib import Path
 
 from wiretool.capture.index import JOINT_BYTES
 from wiretool.errors import CaptureError, UsageError
+from wiretool.units import SIZE
 
 #: What `mode` may be: the good part of a damaged capture is used, or nothing is.
 PERMISSIVE, FAILFAST = "permissive", "failfast"
@@ -54,7 +55,7 @@ def wishes_of(options: Mapping[str, str]) -> Wishes:
     mode = given.get("mode", PERMISSIVE).lower()
     if mode not in (PERMISSIVE, FAILFAST):
         raise UsageError(f"mode {mode}: wants {PERMISSIVE} or {FAILFAST}")
-    split_bytes = _whole("splitBytes", given.get("splitbytes", str(JOINT_BYTES)), "a number of bytes from 1 on", 1)
+    split_bytes = round(SIZE.parse(given.get("splitbytes", str(JOINT_BYTES)), "splitBytes", least=1))
     splits = _whole("splits", given.get("splits", "0"), "a number of tasks, or 0 for as many as it takes", 0)
     return Wishes(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
 

@@ -75,7 +75,8 @@ def read_body(method: str, side: Side, body: bytes) -> Body:
         value = said.protobuf.FromString(body)
     except ProtobufError as err:
         name = said.protobuf.DESCRIPTOR.name
-        raise DecodeError("bad_protobuf", f"the bytes are no {name}: {err}", path=method, offset=PREFIX_BYTES) from err
+        why = f"the bytes are not a {name} in protobuf's encoding"
+        raise DecodeError("bad_protobuf", why, path=method, offset=PREFIX_BYTES) from err
     known = said.protobuf.DESCRIPTOR.fields_by_number
     unknown = (body[field.at : field.end] for field in wire_fields(body) if field.number not in known)
     return Body(form_of(value), b"".join(unknown))
@@ -89,7 +90,8 @@ def write_body(value: Message) -> bytes:
     try:
         body = ParseDict(json_form(value), said.protobuf()).SerializeToString(deterministic=True)
     except (ParseError, ValueError) as err:
-        raise EncodeError(str(err), path=value.declaration.name) from err
+        why = f"protobuf has no {said.protobuf.DESCRIPTOR.name} with these values; expected UTF-8 and numbers in range"
+        raise EncodeError(why, path=value.declaration.name) from err
     return b"\0" + len(body).to_bytes(4, "big") + body
 
 

@@ -98,7 +98,7 @@ class Client:
                 if not self._is_over:
                     self._hear(frame)
         except ProtocolError as err:
-            self._end(f"what the server says is no HTTP/2: {err}")
+            self._end(f"the server violates HTTP/2 ({ErrorCodes(err.error_code).name})")
         if self._is_over:
             return []
         answer = self._h2.data_to_send()

@@ -71,6 +71,16 @@ def frame_extent(side: Side, data: bytes, at: int, end: int, length_max: int) ->
     return HEADER_BYTES + length
 
 
+#: RFC 9113, 6: what frames of a type have in common, beside their size and padding.
+_RULES = {
+    "Settings": "expected stream 0, and nothing in an acknowledgement",
+    "Ping": "expected stream 0",
+    "GoAway": "expected stream 0",
+    "WindowUpdate": "expected an increment from 1 to 2^31-1",
+    "PushPromise": "expected a stream other than 0, and an even number for the promised one",
+}
+
+
 def read_frame(data: bytes, at: int, end: int) -> Frame:
     """The whole frame `data[at:end]`; DecodeError where its bytes do not fit its type, which is one of RFC 9113."""
     header = read_header(data, at)
@@ -79,11 +89,14 @@ def read_frame(data: bytes, at: int, end: int) -> Frame:
         frame, _ = Frame.parse_frame_header(memoryview(data)[at : at + HEADER_BYTES])
         frame.parse_body(memoryview(data)[at + HEADER_BYTES : end])
     except InvalidPaddingError as err:
-        raise DecodeError("bad_padding", str(err), path=name, offset=HEADER_BYTES) from err
+        why = f"the padding does not fit into the {header.length} bytes of the frame"
+        raise DecodeError("bad_padding", why, path=name, offset=HEADER_BYTES) from err
     except InvalidFrameError as err:
-        raise DecodeError("frame_size", str(err), path=name, offset=HEADER_BYTES) from err
+        why = f"a {name} frame does not have {header.length} bytes with these flags"
+        raise DecodeError("frame_size", why, path=name, offset=HEADER_BYTES) from err
     except HyperframeError as err:
-        raise DecodeError("bad_frame", str(err), path=name) from err
+        rule = _RULES.get(name, "expected a stream other than 0")
+        raise DecodeError("bad_frame", f"on stream {header.stream_id}; {rule}", path=name) from err
     assert not isinstance(frame, ExtensionFrame)
     return frame
 
