@@ -289,7 +289,8 @@ def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--where", 'message == "COMMITT"'), "nothing to replay: no request of a client is as --where"),
+        (("--where", 'message == "GET_STREAMS"'), "nothing to replay: no request of a client is as --where"),
+        (("--where", 'message == "COMMITT"'), "no message is called 'COMMITT' (did you mean COMMIT?)"),
         (("--from", "5", "--to", "1"), "--to 1 is not behind --from 5"),
         (("--from", "1000"), "nothing to replay between --from and --to: the recording lasts 0.788679 s"),
         (("--from", "inf"), "--from"),
