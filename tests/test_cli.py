@@ -172,30 +172,46 @@ def test_what_is_wrong_with_the_command_line_is_one_line(
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["decode", "stats"])
-def test_an_input_of_nothing_is_told(command: str, tmp_path: Path) -> None:
+READERS = [("decode",), ("stats",), ("slice", "-o", "-", "--connection", "0")]
+NOTHING = "nothing was read: no packets; expected captures with packets"
+
+
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
+def test_an_input_of_nothing_is_no_success(command: tuple[str, ...], tmp_path: Path) -> None:
     empty = tmp_path / "empty.pcap"
     empty.touch()
     for name, shown in (("-", "stdin"), (empty, empty)):
-        ended = run(command, name)
-        assert ended.returncode == 0
-        assert ended.stderr.decode().splitlines()[0] == f"wiretool: {shown} is empty: no packets"
+        if name == "-" and command[0] == "slice":
+            continue  # which reads its input twice
+        ended = run(*command, name)
+        assert (ended.returncode, ended.stderr.decode()) == (1, f"wiretool: {shown}: {NOTHING}\n")
 
 
-@pytest.mark.parametrize("command", ["decode", "stats"])
+@pytest.mark.parametrize("command", READERS, ids=lambda command: command[0])
 @pytest.mark.parametrize(
     "content",
     [pcap_bytes([]), section() + interface(1), gzip.compress(b""), None],
     ids=["pcap", "pcapng", "gz", "null"],
 )
-def test_a_capture_without_packets_is_told(command: str, content: bytes | None, tmp_path: Path) -> None:
+def test_a_capture_without_packets_is_no_success(
+    command: tuple[str, ...], content: bytes | None, tmp_path: Path
+) -> None:
     path = Path(os.devnull) if content is None else tmp_path / "empty"
     if content is not None:
         path.write_bytes(content)
-    ended = run(command, path, path)
+    ended = run(*command, path, path)
+    if content is None and command[0] == "slice":
+        assert (ended.returncode, ended.stderr.count(b"\n")) == (2, 1)  # it reads its input twice
+        return
+    assert (ended.returncode, ended.stderr.decode()) == (1, f"wiretool: {path}: {NOTHING}\n")
+
+
+@pytest.mark.parametrize("command", READERS[:2], ids=lambda command: command[0])
+def test_an_empty_capture_beside_others_is_reported(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "empty.pcap").write_bytes(pcap_bytes([]))
+    ended = run(*command, tmp_path / "empty.pcap", Path(__file__).parents[1] / "captures" / "pravega" / "write.pcap")
     assert ended.returncode == 0
-    lines = ended.stderr.decode().splitlines()
-    assert [line for line in lines if "empty" in line] == [f"wiretool: {path} is empty: no packets"]
+    assert ended.stderr.decode().splitlines()[0] == f"wiretool: {tmp_path / 'empty.pcap'} is empty: no packets"
 
 
 def test_no_input_is_no_pcap() -> None:
@@ -209,7 +225,7 @@ def test_no_input_is_no_pcap() -> None:
 def test_an_empty_capture_is_an_empty_output() -> None:
     for form, text in (("text", b""), ("ndjson", b""), ("json", b"[]\n")):
         ended = run("decode", "-", "--format", form, given=pcap_bytes([]))
-        assert (ended.returncode, ended.stdout) == (0, text)
+        assert (ended.returncode, ended.stdout) == (1, text)
 
 
 def test_the_version_is_told() -> None:

@@ -111,7 +111,7 @@ def test_where_nothing_matches_the_file_is_sound_and_empty(tmp_path: Path) -> No
     assert ended.returncode == 0
     assert ended.stderr == b"wiretool: nothing matches; a capture of no packets written\n"
     assert run_tool("tshark", "-r", str(out)) == ""
-    assert run("decode", out).returncode == 0
+    assert run("decode", out).returncode == 1
 
 
 def test_a_damaged_capture_gives_what_is_good_of_it(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         told_when_stopped(job.so_far),
     ):
         (from_columns if is_bulk else from_rows)(job, sources)
-        report_unread(job.tally.shown.packets, given.captures)
+        report_unread(job.tally.shown, given.captures)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             tell(nothing)
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from wiretool import limits
-from wiretool.errors import CaptureError, NothingReadError, UsageError
+from wiretool.errors import CaptureError, NothingReadError, Unmet, UsageError
 from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
-    from wiretool.capture.packet_counts import PacketCounts
+    from wiretool.ledger import Ledger
     from wiretool.protocols.conversation import Protocol
 
 
@@ -174,7 +174,7 @@ def protocols_like(name: str) -> "list[Protocol]":
 def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -> list[Path | BinaryIO]:
     """The captures to read, at least one; `-` once at most. UsageError for a path that is not there or no file.
 
-    What holds nothing at all is a capture of nothing, as for other tools. That is told, save by who refuses it anyhow.
+    An empty capture beside others is reported, unless the caller refuses it; `check_any_read` refuses them alone.
     """
     paths = list(captures or ())
     if not paths:
@@ -187,24 +187,27 @@ def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -
     sources = [stdin() if str(path) == "-" else path for path in paths]
     if tells_empty:
         empty = [path for path, source in zip(paths, sources, strict=True) if _is_empty(source)]
-        for path in dict.fromkeys(empty):
+        for path in dict.fromkeys(empty) if len(empty) < len(paths) else ():
             tell(f"{'stdin' if str(path) == '-' else path} is empty: no packets")
     return sources
 
 
-def report_unread(counts: "PacketCounts", captures: Sequence[Path]) -> None:
+def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
     """Report the packets that were not read; otherwise as `check_any_read`."""
-    check_any_read(counts, captures)
-    if summary := counts.summarize():
+    check_any_read(book, captures)
+    if summary := book.packets.summarize():
         tell(summary)
 
 
-def check_any_read(counts: "PacketCounts", captures: Sequence[Path]) -> None:
-    """Raise NothingReadError where captures have packets and none of them was read."""
+def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
+    """Raise Unmet where captures have no packets, NothingReadError where none of their packets was read."""
     from wiretool.capture.packet_counts import READABLE
 
+    names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
+    counts = book.packets
+    if captures and not counts.packets and not book.connections:
+        raise Unmet(f"{names}: nothing was read: no packets; expected captures with packets")
     if captures and counts.is_nothing_read:
-        names = ", ".join("stdin" if str(path) == "-" else str(path) for path in captures)
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
 
 

@@ -56,13 +56,13 @@ def slice_into(path: Path, wanted: Slicing) -> None:
         with told_when_stopped(lambda: so_far(path, packets)):
             damage = find(wanted, keep, chosen)
             if damage is None:
-                check_any_read(wanted.ledger.packets, wanted.captures)
+                check_any_read(wanted.ledger, wanted.captures)
             damage = cut_out(wanted, chosen, packets) or damage
         if packets.has_begun:
             tell_found(wanted, chosen.records, packets.count)
         if damage is not None:
             raise damage
-        report_unread(wanted.ledger.packets, wanted.captures)
+        report_unread(wanted.ledger, wanted.captures)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def stats(
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
-        report_unread(ledger.packets, captures or ())
+        report_unread(ledger, captures or ())
 
 
 @contextmanager
