@@ -93,7 +93,9 @@ def test_a_run_of_nothing_gives_a_capture_of_nothing(tmp_path: Path) -> None:
     rule = 'message == "AppendBlockEnd": drop'
     ended = wiretool("bench", "--appenders", "2", *SHORT, "--fault", rule, "--keep-slow", str(path))
     assert f"wiretool: {path}: no exchange was answered\n" in ended.stderr
-    assert kept(path) == []
+    shown = wiretool("decode", "--strict", str(path))
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert "nothing was read: no packets" in shown.stderr
     assert run_tool("tshark", "-r", str(path)) == ""
 
 

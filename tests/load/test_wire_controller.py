@@ -79,7 +79,7 @@ def test_an_answer_may_come_byte_by_byte_with_pings_in_between() -> None:
             [SETTINGS, encode(GoAway(last_stream_id=0, error_code="NO_ERROR"), "server"), begun()],
             "it takes no more calls: NO_ERROR",
         ),
-        ([SETTINGS + encode(Data(stream_id=3, data=b"x"), "server")], "no HTTP/2"),
+        ([SETTINGS + encode(Data(stream_id=3, data=b"x"), "server")], r"the server violates HTTP/2 \(PROTOCOL_ERROR\)"),
         ([SETTINGS + begun() + encode(Data(stream_id=1, data=b"\1\0\0\0\1x"), "server")], "compressed"),
         ([SETTINGS + begun() + encode(Data(stream_id=1, data=b"\0\0\0\0\1\7"), "server")], "bad_protobuf"),
         ([SETTINGS + b"\xff\xff\xff\0\0\0\0\0\1"], "16777215"),
