@@ -8,6 +8,9 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 
+#: The parts of protocols that declare conformance cases: they know the engine, and the servers that they break.
+CASES = "protocols/*/conformance"
+
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "limits", "processes", "expectations"),
@@ -18,7 +21,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("dissect", "api", "servers", "faults"),
     ("bulk",),
     ("net",),
-    ("replay", "load", "pipeline"),
+    ("replay", "load", "pipeline", "conformance"),
+    (CASES,),
     ("pyspark_wiretool",),
     ("export",),
     ("commands",),
@@ -81,6 +85,8 @@ def part_of(path: Path) -> str:
 def part_named(module: str) -> str:
     """The part that a module of ours is of."""
     package, *inner = module.split(".")
+    if inner[:1] == ["protocols"] and inner[2:3] == ["conformance"]:
+        return CASES
     return inner[0] if package == "wiretool" else package
 
 

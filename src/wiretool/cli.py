@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from wiretool import __version__
 from wiretool.commands.bench import app as bench
+from wiretool.commands.conform import conform
 from wiretool.commands.control import control
 from wiretool.commands.decode import decode
 from wiretool.commands.diff import diff
@@ -69,7 +70,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap, replay, diff):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff, conform):
     app.command()(command)
 app.command("slice")(slice_)
 app.add_typer(control, name="control")

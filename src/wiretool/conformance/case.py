@@ -1,0 +1,281 @@
+"""The declaration of a case: a requirement, its source, and a conversation that shows whether a server keeps it.
+
+This is the interface module of the engine: the parts in `protocols/NAME/conformance/` import it, and `values`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from wiretool.codec.message import Side
+from wiretool.conformance.values import Bindings, described
+
+#: The label of the connection that a step is on where it names none.
+FIRST = "a"
+#: How long nothing may come where a case expects silence, in seconds.
+SILENCE_S = 0.3
+#: Names that stand for outcomes other than a message.
+CLOSED = "(connection closed)"
+NOTHING = "(no reply)"
+
+
+class Level(StrEnum):
+    """How binding a requirement is; `observed` is what real programs do though no document asks for it."""
+
+    MUST = "must"
+    SHOULD = "should"
+    OBSERVED = "observed"
+
+
+MUST, SHOULD, OBSERVED = Level.MUST, Level.SHOULD, Level.OBSERVED
+
+
+class Verdict(StrEnum):
+    """The outcome of a case."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    #: Accepted although the protocol forbids it.
+    LENIENT = "lenient"
+    #: The peer says that it does not have the capability.
+    UNSUPPORTED = "unsupported"
+    #: The recording, or the setup of the server, does not show it.
+    NOT_EXERCISED = "not-exercised"
+    #: wiretool or the network failed.
+    ERROR = "error"
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Open a connection; other steps open theirs at the first door where this step did not."""
+
+    on: str = FIRST
+    door: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message of the client. `change` alters the bytes of its frame, as to make it invalid or to cut it."""
+
+    message: str
+    fields: Mapping[str, Any]
+    on: str = FIRST
+    change: Callable[[bytes], bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SendBytes:
+    """Send bytes as they are, or as a function of the bindings makes them; `words` describe them in reports."""
+
+    data: bytes | Callable[[Bindings], bytes]
+    words: str
+    on: str = FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One accepted outcome: a message with these fields (others are free), or the end of the connection, or silence."""
+
+    message: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    verdict: Verdict = Verdict.PASS
+    #: For a verdict other than pass: why.
+    why: str = ""
+
+    def describe(self, bindings: Bindings) -> str:
+        """Return the outcome in words."""
+        if self.message in (CLOSED, NOTHING):
+            return self.message
+        pairs = ", ".join(f"{name}={described(value, bindings)}" for name, value in self.fields.items())
+        return f"{self.message}({pairs})"
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """Wait for the next message on a connection, or its end; the first outcome that fits decides."""
+
+    outcomes: tuple[Reply, ...]
+    on: str = FIRST
+    #: Seconds to wait; None for the run's own patience.
+    within_s: float | None = None
+    #: Seconds that must pass before the outcome may come, as where a server has to wait.
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectAll:
+    """Wait for one message for each of these, in any order."""
+
+    replies: tuple[Reply, ...]
+    on: str = FIRST
+    within_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing for so long; what comes meanwhile is kept for the next steps."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Send no more on a connection (FIN)."""
+
+    on: str = FIRST
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Break a connection off (RST)."""
+
+    on: str = FIRST
+
+
+Step = Connect | Send | SendBytes | Expect | ExpectAll | Wait | Finish | Reset
+#: Steps, or sequences of them, which helpers of a protocol return.
+Steps = Step | Sequence["Steps"]
+
+
+# -- the words of cases ------------------------------------------------------------------------------------------------
+
+
+def send(message: str, /, *, on: str = FIRST, change: Callable[[bytes], bytes] | None = None, **fields: Any) -> Send:
+    """Return a step that sends a message with these fields, in the JSON form of records."""
+    return Send(message, fields, on, change)
+
+
+def reply(message: str, /, **fields: Any) -> Reply:
+    """Return an accepted message; fields that are not named are free."""
+    return Reply(message, fields)
+
+
+def lenient(message: str, why: str, /, **fields: Any) -> Reply:
+    """Return an outcome that the protocol forbids and servers are known to have."""
+    return Reply(message, fields, Verdict.LENIENT, why)
+
+
+def unsupported(message: str, why: str, /, **fields: Any) -> Reply:
+    """Return an outcome that says that the server lacks the capability."""
+    return Reply(message, fields, Verdict.UNSUPPORTED, why)
+
+
+def expect(message: str, /, *, on: str = FIRST, within_s: float | None = None, **fields: Any) -> Expect:
+    """Return a step that waits for one message with these fields; fields that are not named are free."""
+    return Expect((Reply(message, fields),), on, within_s)
+
+
+def expect_any(*outcomes: Reply, on: str = FIRST, within_s: float | None = None, after_s: float = 0.0) -> Expect:
+    """Return a step that waits for any of several outcomes; the first that fits counts."""
+    return Expect(outcomes, on, within_s, after_s)
+
+
+def expect_all(*replies: Reply, on: str = FIRST, within_s: float | None = None) -> ExpectAll:
+    """Return a step that waits for all of these messages, in any order."""
+    return ExpectAll(replies, on, within_s)
+
+
+def expect_close(*, on: str = FIRST, within_s: float | None = None) -> Expect:
+    """Return a step that waits for the server to close the connection, with nothing sent before."""
+    return Expect((Reply(CLOSED),), on, within_s)
+
+
+def expect_nothing(*, on: str = FIRST, seconds: float = SILENCE_S) -> Expect:
+    """Return a step that requires the server to stay silent for so long, with the connection open."""
+    return Expect((Reply(NOTHING),), on, seconds)
+
+
+def flat(steps: Steps) -> tuple[Step, ...]:
+    """Return nested sequences of steps as one."""
+    if isinstance(steps, Sequence):
+        return tuple(step for each in steps for step in flat(each))
+    return (steps,)
+
+
+# -- cases -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One requirement on a server and the conversation that exercises it."""
+
+    #: After the clause, as `pravega/append/3`.
+    id: str
+    level: Level
+    #: The requirement in our own words, one sentence.
+    requirement: str
+    #: The clause of the specification, or the section of the reference.
+    source: str
+    steps: tuple[Step, ...]
+    #: The setup of the server that the case requires, by its name in `Conformance.variants`; empty for the usual one.
+    variant: str = ""
+    #: Messages that may come at any time and mean nothing here.
+    ignore: frozenset[str] = frozenset()
+    #: Of a case that no mutant fails: why none can.
+    unkilled: str = ""
+
+
+def case(
+    id: str,
+    level: Level,
+    requirement: str,
+    source: str,
+    *steps: Steps,
+    variant: str = "",
+    ignore: Sequence[str] = (),
+    unkilled: str = "",
+) -> Case:
+    """Declare a case; its steps may be nested sequences."""
+    return Case(id, level, requirement, source, flat(steps), variant, frozenset(ignore), unkilled)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message of the peer that arrived, as the conversation read it."""
+
+    name: str
+    side: Side
+    fields: Mapping[str, Any]
+    #: What is wrong with it, in words.
+    problems: tuple[str, ...] = ()
+
+
+#: Messages that a client sends by itself when one arrives, as acknowledgements of settings: name and fields.
+AutoReply = Callable[[Incoming], Sequence[tuple[str, Mapping[str, Any]]]]
+
+
+def no_auto_reply(incoming: Incoming) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """Send nothing by itself."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    """The conformance part of one protocol: `CONFORMANCE` of `protocols/NAME/conformance`."""
+
+    protocol: str
+    #: The mock server that speaks it, by the protocol of its first door, and the door.
+    server: str
+    door: str = ""
+    cases: tuple[Case, ...] = ()
+    #: Options of mock servers (fields of `MockOptions`), by the name of the setup; the usual one is the empty name.
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Messages that may come at any time in every case.
+    ignore: frozenset[str] = frozenset()
+    auto_reply: AutoReply = no_auto_reply
+    #: Steps that every server of this protocol answers, to recognise a peer of another protocol.
+    greeting: tuple[Step, ...] = ()
+    #: The module that declares defects of the mock server in its `MUTANTS`; empty for none.
+    mutants: str = ""
+
+    def __post_init__(self) -> None:
+        ids = [each.id for each in self.cases]
+        assert len(ids) == len(set(ids)), f"case ids are used twice: {sorted({i for i in ids if ids.count(i) > 1})}"
+        for each in self.cases:
+            assert each.id.startswith(f"{self.protocol}/"), each.id
+            assert each.source, f"{each.id} names no source"
+            assert each.variant in ("", *self.variants), f"{each.id}: no setup {each.variant!r}"

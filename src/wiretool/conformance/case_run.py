@@ -1,0 +1,330 @@
+"""One active run of one case: a state machine over its steps, without sockets and clocks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wiretool.conformance.case import (
+    CLOSED,
+    NOTHING,
+    Case,
+    Conformance,
+    Connect,
+    Expect,
+    ExpectAll,
+    Finish,
+    Incoming,
+    Reply,
+    Reset,
+    Send,
+    SendBytes,
+    Step,
+    Verdict,
+    Wait,
+)
+from wiretool.conformance.endpoint import Endpoint
+from wiretool.conformance.results import CaseResult, Event
+from wiretool.conformance.values import Bindings, first_difference, resolved
+from wiretool.net import caller
+from wiretool.protocols.conversation import Protocol
+
+NS_PER_S = 1_000_000_000
+#: After the last step: how long another message would be one too many.
+SETTLE_S = 0.05
+#: Whether a step is done, or waits for something to happen.
+_DONE, _WAITS = True, False
+
+
+class CaseRun:
+    """Carries out the steps of a case. Each call returns the acts that follow from it."""
+
+    def __init__(
+        self,
+        case: Case,
+        part: Conformance,
+        protocol: Protocol,
+        *,
+        token: str,
+        numbers: Iterator[int],
+        patience_ns: int,
+    ) -> None:
+        self.case = case
+        self._part = part
+        self._protocol = protocol
+        self._numbers = numbers
+        self._patience_ns = patience_ns
+        self._bindings = Bindings(token)
+        self._ignored = part.ignore | case.ignore
+        self._at = 0
+        #: Since when the present step waits.
+        self._since_ns: int | None = None
+        #: Of ExpectAll: the replies that are still missing.
+        self._missing: list[Reply] | None = None
+        self._endpoints: dict[str, Endpoint] = {}
+        self._labels: dict[int, str] = {}
+        self._acts: list[caller.Act] = []
+        self._events: list[Event] = []
+        self._started_ns = 0
+        #: The best verdict so far that is not a plain pass.
+        self._graded: Reply | None = None
+        self.wake_ns: int | None = None
+        self.result: CaseResult | None = None
+
+    def has(self, connection: int) -> bool:
+        """Return whether a connection is one of this case."""
+        return connection in self._labels
+
+    # -- what happened -------------------------------------------------------------------------------------------------
+
+    def start(self, now_ns: int) -> list[caller.Act]:
+        """Begin with the first step."""
+        self._started_ns = now_ns
+        return self._advance(now_ns)
+
+    def opened(self, connection: int, now_ns: int) -> list[caller.Act]:
+        """The server has accepted a connection."""
+        self._endpoint(connection).is_open = True
+        return self._advance(now_ns)
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[caller.Act]:
+        """The server has sent bytes."""
+        endpoint, label = self._endpoint(connection), self._labels[connection]
+        for incoming in endpoint.feed(data):
+            self._note(now_ns, label, "server", incoming.name, incoming.fields, incoming.problems)
+            for name, fields in self._part.auto_reply(incoming):
+                self._send(label, endpoint.encode(name, fields), name, fields, now_ns)
+        return self._advance(now_ns)
+
+    def ended(self, connection: int, how: str, now_ns: int) -> list[caller.Act]:
+        """The server has closed a connection, or it was lost."""
+        endpoint, label = self._endpoint(connection), self._labels[connection]
+        if not endpoint.is_open:
+            self._finish(Verdict.ERROR, now_ns, f"connection {label}: {how}")
+        elif not endpoint.ended:
+            for incoming in endpoint.end(how):
+                self._note(now_ns, label, "server", incoming.name, incoming.fields, incoming.problems)
+            self._note(now_ns, label, "server", how)
+        return self._advance(now_ns)
+
+    def woken(self, now_ns: int) -> list[caller.Act]:
+        """It is `wake_ns` or later."""
+        return self._advance(now_ns)
+
+    def stop(self, why: str, now_ns: int) -> list[caller.Act]:
+        """End the case before its last step."""
+        if self.result is None:
+            self._finish(Verdict.ERROR, now_ns, why)
+        return self._take_acts()
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def _advance(self, now_ns: int) -> list[caller.Act]:
+        self.wake_ns = None
+        while self.result is None:
+            if self._at == len(self.case.steps):
+                self._settle(now_ns)
+                break
+            if self._do(self.case.steps[self._at], now_ns) is _WAITS:
+                break
+            self._at += 1
+            self._since_ns = self._missing = None
+        return self._take_acts()
+
+    def _take_acts(self) -> list[caller.Act]:
+        acts, self._acts = self._acts, []
+        return acts
+
+    def _do(self, step: Step, now_ns: int) -> bool:
+        if isinstance(step, Wait):
+            return self._is_past(step.seconds, now_ns)
+        endpoint = self._ready(step)
+        if endpoint is None:
+            return _WAITS
+        if isinstance(step, Send):
+            fields = resolved(step.fields, self._bindings)
+            data = endpoint.encode(step.message, fields)
+            self._send(step.on, step.change(data) if step.change else data, step.message, fields, now_ns)
+        elif isinstance(step, SendBytes):
+            data = step.data if isinstance(step.data, bytes) else step.data(self._bindings)
+            self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns)
+        elif isinstance(step, Finish):
+            self._acts.append(caller.Finish(endpoint.number))
+            self._note(now_ns, step.on, "client", "(sends no more)")
+        elif isinstance(step, Reset):
+            self._acts.append(caller.Abort(endpoint.number))
+            self._note(now_ns, step.on, "client", "(connection reset)")
+        elif isinstance(step, Expect):
+            return self._expect(step, endpoint, now_ns)
+        elif isinstance(step, ExpectAll):
+            return self._expect_all(step, endpoint, now_ns)
+        return _DONE
+
+    def _ready(self, step: Connect | Send | SendBytes | Expect | ExpectAll | Finish | Reset) -> Endpoint | None:
+        """Return the endpoint of a step, None while its connection is being opened."""
+        endpoint = self._endpoints.get(step.on)
+        if endpoint is None:
+            endpoint = self._endpoints[step.on] = Endpoint(self._protocol, next(self._numbers))
+            self._labels[endpoint.number] = step.on
+            door = step.door if isinstance(step, Connect) else ""
+            self._acts.append(caller.Dial(endpoint.number, self._part.server, door or self._part.door))
+        return endpoint if endpoint.is_open else None
+
+    def _send(self, label: str, data: bytes, name: str, fields: Mapping[str, Any], now_ns: int) -> None:
+        endpoint = self._endpoints[label]
+        endpoint.note_sent(data)
+        self._acts.append(caller.Send(endpoint.number, data))
+        self._note(now_ns, label, "client", name, fields)
+
+    # -- replies -------------------------------------------------------------------------------------------------------
+
+    def _expect(self, step: Expect, endpoint: Endpoint, now_ns: int) -> bool:
+        incoming = self._next(endpoint)
+        if incoming is None and not endpoint.ended:
+            if not self._is_past(self._wait_s(step.within_s), now_ns):
+                return _WAITS
+            return self._judge(step, NOTHING, None, now_ns)
+        if incoming is not None and step.after_s and not self._is_past(step.after_s, now_ns):
+            since_ns = now_ns if self._since_ns is None else self._since_ns
+            waited_s = (now_ns - since_ns) / NS_PER_S
+            self._fail(
+                step.outcomes, f"{incoming.name} came after {waited_s:.3f} s, {step.after_s:g} s too early", now_ns
+            )
+            return _WAITS
+        return self._judge(step, incoming.name if incoming else CLOSED, incoming, now_ns)
+
+    def _judge(self, step: Expect, name: str, incoming: Incoming | None, now_ns: int) -> bool:
+        """Decide an expectation by the outcome. Return whether the case goes on."""
+        outcome, why = self._fitting(step.outcomes, name, incoming)
+        if outcome is None:
+            self._fail(step.outcomes, why, now_ns)
+            return _WAITS
+        if outcome.verdict is Verdict.FAIL:
+            self._fail(step.outcomes, outcome.why, now_ns)
+            return _WAITS
+        if outcome.verdict is not Verdict.PASS:
+            self._graded = outcome
+        if outcome.verdict is Verdict.UNSUPPORTED:
+            self._finish(Verdict.UNSUPPORTED, now_ns, outcome.why)
+            return _WAITS
+        return _DONE
+
+    def _fitting(self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None) -> tuple[Reply | None, str]:
+        """Return the first outcome that fits, or None with the reason that counts."""
+        if incoming is not None and incoming.problems:
+            return None, f"{incoming.name}: {incoming.problems[0]}"
+        why = {CLOSED: "the server closed the connection", NOTHING: "no reply came in time"}.get(name, "")
+        for outcome in outcomes:
+            if outcome.message != name:
+                continue
+            if incoming is None:
+                return outcome, ""
+            bindings = self._bindings.copy()
+            difference = first_difference_in(outcome, incoming, bindings)
+            if difference is None:
+                self._bindings = bindings
+                return outcome, ""
+            why = why or f"{name}.{difference}"
+        return None, why or f"{name} came"
+
+    def _expect_all(self, step: ExpectAll, endpoint: Endpoint, now_ns: int) -> bool:
+        if self._missing is None:
+            self._missing = list(step.replies)
+        while self._missing:
+            incoming = self._next(endpoint)
+            if incoming is None:
+                if endpoint.ended:
+                    self._fail(tuple(self._missing), "the server closed the connection", now_ns)
+                elif self._is_past(self._wait_s(step.within_s), now_ns):
+                    self._fail(tuple(self._missing), "no reply came in time", now_ns)
+                return _WAITS
+            outcome, why = self._fitting(tuple(self._missing), incoming.name, incoming)
+            if outcome is None:
+                self._fail(tuple(self._missing), why, now_ns)
+                return _WAITS
+            self._missing.remove(outcome)
+        return _DONE
+
+    def _next(self, endpoint: Endpoint) -> Incoming | None:
+        """Return the next message that means something; those that are ignored are taken out."""
+        while endpoint.inbox:
+            incoming = endpoint.inbox.popleft()
+            if incoming.name not in self._ignored or incoming.problems or self._is_awaited(incoming.name):
+                return incoming
+        return None
+
+    def _is_awaited(self, name: str) -> bool:
+        step = self.case.steps[self._at] if self._at < len(self.case.steps) else None
+        if isinstance(step, Expect):
+            return any(each.message == name for each in step.outcomes)
+        return isinstance(step, ExpectAll) and any(each.message == name for each in step.replies)
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    def _wait_s(self, within_s: float | None) -> float:
+        return self._patience_ns / NS_PER_S if within_s is None else within_s
+
+    def _is_past(self, seconds: float, now_ns: int) -> bool:
+        """Return whether so long has passed since the present step began to wait; else it is woken then."""
+        if self._since_ns is None:
+            self._since_ns = now_ns
+        due_ns = self._since_ns + round(seconds * NS_PER_S)
+        if now_ns >= due_ns:
+            return True
+        self.wake_ns = due_ns
+        return False
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _settle(self, now_ns: int) -> None:
+        """After the last step: a message that nothing asked for is a failure."""
+        for label, endpoint in self._endpoints.items():
+            incoming = self._next(endpoint)
+            if incoming is not None:
+                self._mark_last(label, incoming.name)
+                self._finish(Verdict.FAIL, now_ns, f"unexpected {incoming.name}", expected="no further message")
+                return
+        if not self._is_past(SETTLE_S, now_ns):
+            return
+        graded = self._graded
+        self._finish(graded.verdict if graded else Verdict.PASS, now_ns, graded.why if graded else "")
+
+    def _fail(self, expected: tuple[Reply, ...], difference: str, now_ns: int) -> None:
+        if self._events:
+            self._events[-1] = self._events[-1]._replace(is_marked=True)
+        words = " or ".join(each.describe(self._bindings) for each in expected if each.verdict is not Verdict.FAIL)
+        self._finish(Verdict.FAIL, now_ns, f"{difference}; expected {words}", expected=words, difference=difference)
+
+    def _mark_last(self, label: str, name: str) -> None:
+        for at in range(len(self._events) - 1, -1, -1):
+            if (self._events[at].on, self._events[at].name) == (label, name):
+                self._events[at] = self._events[at]._replace(is_marked=True)
+                return
+
+    def _finish(self, verdict: Verdict, now_ns: int, why: str, *, expected: str = "", difference: str = "") -> None:
+        self.result = CaseResult(
+            self.case, verdict, why, expected, difference, (now_ns - self._started_ns) / NS_PER_S, tuple(self._events)
+        )
+        self.wake_ns = None
+        self._acts += [caller.Abort(each.number) for each in self._endpoints.values() if each.is_open]
+
+    def _endpoint(self, connection: int) -> Endpoint:
+        return self._endpoints[self._labels[connection]]
+
+    def _note(
+        self,
+        now_ns: int,
+        label: str,
+        side: Any,
+        name: str,
+        fields: Mapping[str, Any] | None = None,
+        problems: tuple[str, ...] = (),
+    ) -> None:
+        self._events.append(Event(now_ns, label, side, name, fields, problems))
+
+
+def first_difference_in(outcome: Reply, incoming: Incoming, bindings: Bindings) -> str | None:
+    """Return where a message differs from an outcome in the fields that this names, in words."""
+    for name, expected in outcome.fields.items():
+        difference = first_difference(expected, incoming.fields.get(name), bindings, name)
+        if difference is not None:
+            return str(difference)
+    return None

@@ -1,0 +1,1 @@
+"""Reports on conformance runs: text, JSON, JUnit, SARIF, HTML, a badge."""

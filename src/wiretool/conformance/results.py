@@ -1,0 +1,75 @@
+"""Results of cases, and the sums over a run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from wiretool.codec.message import Side
+from wiretool.conformance.case import Case, Level, Verdict
+
+
+class Event(NamedTuple):
+    """One entry of the transcript of a case."""
+
+    time_ns: int
+    on: str
+    #: Who acted; the client is wiretool in an active run.
+    side: Side
+    #: The message, or what happened to the connection, in words.
+    name: str
+    fields: Mapping[str, Any] | None = None
+    problems: tuple[str, ...] = ()
+    #: Whether the verdict is about this entry.
+    is_marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The verdict on one case."""
+
+    case: Case
+    verdict: Verdict
+    #: The reason; empty for a pass.
+    why: str = ""
+    #: What was expected where it failed, in words.
+    expected: str = ""
+    #: Where it failed: the first difference, in words.
+    difference: str = ""
+    seconds: float = 0.0
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The results of a run, in the order of the cases."""
+
+    protocol: str
+    #: The address of the target, the name of a capture, or `built-in mock`.
+    target: str
+    results: Sequence[CaseResult]
+    seconds: float = 0.0
+    #: Remarks on the run as a whole.
+    remarks: Sequence[str] = ()
+    #: The signal that stopped it.
+    stopped_by: int | None = None
+
+    @property
+    def summary(self) -> Mapping[str, int]:
+        """The number of cases by verdict; every verdict is there."""
+        counts = Counter(result.verdict for result in self.results)
+        return {verdict.value: counts[verdict] for verdict in Verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Which verdicts make a run fail."""
+
+    levels: frozenset[Level] = field(default_factory=lambda: frozenset(Level))
+    allows_lenient: bool = False
+
+    def passes(self, result: CaseResult) -> bool:
+        """Return whether a result is no finding."""
+        if result.case.level not in self.levels:
+            return True
+        return result.verdict is Verdict.PASS or (result.verdict is Verdict.LENIENT and self.allows_lenient)

@@ -1,0 +1,152 @@
+"""An active run of many cases: a caller that has several of them under way at once."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+
+from wiretool.conformance.case import Case, Conformance, Verdict
+from wiretool.conformance.case_run import NS_PER_S, CaseRun
+from wiretool.conformance.results import CaseResult
+from wiretool.net.caller import Act, Caller, Dial
+from wiretool.protocols.registry import protocol_named
+
+#: Tokens of cases in names: short, and fit for every protocol's names.
+_TOKEN_BASE = 36
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class ConformanceCaller(Caller):
+    """Runs cases against one server; `jobs` of them at the same time."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        part: Conformance,
+        *,
+        token: str,
+        patience_s: float,
+        jobs: int = 1,
+        deadline_s: float | None = None,
+        numbers: Iterator[int] | None = None,
+        on_result: Callable[[CaseResult], None] = lambda result: None,
+    ) -> None:
+        """`token` makes the names of this run different from those of all others."""
+        self._part = part
+        self._protocol = protocol_named(part.protocol)
+        self._waiting = deque(enumerate(cases))
+        self._count = len(cases)
+        self._token = token
+        self._patience_ns = round(patience_s * NS_PER_S)
+        self._jobs = jobs
+        self._deadline_s = deadline_s
+        self._deadline_ns: int | None = None
+        self._numbers = numbers or count(1)
+        self._running: dict[int, CaseRun] = {}
+        #: Which case a connection belongs to; connections outlive their case until they are closed.
+        self._owners: dict[int, int] = {}
+        self._on_result = on_result
+        self.results: dict[int, CaseResult] = {}
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return len(self.results), self._count
+
+    def start(self, now_ns: int) -> list[Act]:
+        if self._deadline_s is not None:
+            self._deadline_ns = now_ns + round(self._deadline_s * NS_PER_S)
+        return self._fill(now_ns)
+
+    def opened(self, connection: int, now_ns: int) -> list[Act]:
+        run = self._run_of(connection)
+        return [] if run is None else self._after(run.opened(connection, now_ns), now_ns)
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
+        run = self._run_of(connection)
+        return [] if run is None else self._after(run.received(connection, data, now_ns), now_ns)
+
+    def ended(self, connection: int, now_ns: int) -> list[Act]:
+        run = self._run_of(connection)
+        return [] if run is None else self._after(run.ended(connection, "(connection closed)", now_ns), now_ns)
+
+    def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        run = self._run_of(connection)
+        how = f"(connection lost: {why})" if why else "(connection closed)"
+        return [] if run is None else self._after(run.ended(connection, how, now_ns), now_ns)
+
+    def woken(self, now_ns: int) -> list[Act]:
+        if self._deadline_ns is not None and now_ns >= self._deadline_ns:
+            return self._expire(now_ns)
+        acts: list[Act] = []
+        for run in list(self._running.values()):
+            if run.wake_ns is not None and run.wake_ns <= now_ns:
+                acts += run.woken(now_ns)
+        return self._after(acts, now_ns)
+
+    # -- cases ---------------------------------------------------------------------------------------------------------
+
+    def _run_of(self, connection: int) -> CaseRun | None:
+        return self._running.get(self._owners.get(connection, -1))
+
+    def _after(self, acts: list[Act], now_ns: int) -> list[Act]:
+        """Collect the cases that have ended, begin others, and set the next wake-up."""
+        for index, run in list(self._running.items()):
+            dialled = (act.connection for act in acts if isinstance(act, Dial))
+            self._owners |= {connection: index for connection in dialled if run.has(connection)}
+            if run.result is not None:
+                del self._running[index]
+                self._keep(index, run.result)
+        return acts + self._fill(now_ns)
+
+    def _fill(self, now_ns: int) -> list[Act]:
+        acts: list[Act] = []
+        while self._waiting and len(self._running) < self._jobs:
+            index, case = self._waiting.popleft()
+            run = CaseRun(
+                case,
+                self._part,
+                self._protocol,
+                token=f"{self._token}{base_36(index)}",
+                numbers=self._numbers,
+                patience_ns=self._patience_ns,
+            )
+            self._running[index] = run
+            begun = run.start(now_ns)
+            self._owners |= {act.connection: index for act in begun if isinstance(act, Dial)}
+            acts += begun
+        self._set_wake()
+        self.is_over = not self._running and not self._waiting
+        return acts
+
+    def _keep(self, index: int, result: CaseResult) -> None:
+        self.results[index] = result
+        self._on_result(result)
+
+    def _expire(self, now_ns: int) -> list[Act]:
+        """The deadline of the run: what has not ended, or not begun, gets no verdict of its own."""
+        why = f"the run reached its deadline of {self._deadline_s:g} s"
+        acts: list[Act] = []
+        for index, run in self._running.items():
+            acts += run.stop(why, now_ns)
+            assert run.result is not None
+            self._keep(index, run.result)
+        for index, case in self._waiting:
+            self._keep(index, CaseResult(case, Verdict.ERROR, why))
+        self._running.clear()
+        self._waiting.clear()
+        self.is_over, self.wake_ns = True, None
+        return acts
+
+    def _set_wake(self) -> None:
+        wakes = [run.wake_ns for run in self._running.values() if run.wake_ns is not None]
+        if self._deadline_ns is not None:
+            wakes.append(self._deadline_ns)
+        self.wake_ns = min(wakes, default=None)
+
+
+def base_36(number: int) -> str:
+    """Return a number in digits and small letters, two at least."""
+    text = ""
+    while number:
+        number, digit = divmod(number, _TOKEN_BASE)
+        text = _DIGITS[digit] + text
+    return text.rjust(2, "0")

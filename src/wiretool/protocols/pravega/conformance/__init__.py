@@ -1,0 +1,13 @@
+"""Conformance cases of the segment store."""
+
+from wiretool.conformance.case import Conformance, flat
+from wiretool.protocols.pravega.conformance import appends
+from wiretool.protocols.pravega.conformance.steps import hello
+
+CONFORMANCE = Conformance(
+    protocol="pravega",
+    server="pravega",
+    cases=appends.CASES,
+    greeting=flat(hello()),
+    mutants="wiretool.protocols.pravega.conformance.mutants",
+)
