@@ -5,10 +5,15 @@ This is the interface module of the engine: the parts in `protocols/NAME/conform
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from wiretool.codec.message import Side
+from wiretool.conformance.levels import MUST as MUST
+from wiretool.conformance.levels import OBSERVED as OBSERVED
+from wiretool.conformance.levels import SHOULD as SHOULD
+from wiretool.conformance.levels import Level as Level
+from wiretool.conformance.levels import Verdict as Verdict
+from wiretool.conformance.rules import Rule
 from wiretool.conformance.values import Bindings, described
 
 #: The label of the connection that a step is on where it names none.
@@ -18,32 +23,6 @@ SILENCE_S = 0.3
 #: Names that stand for outcomes other than a message.
 CLOSED = "(connection closed)"
 NOTHING = "(no reply)"
-
-
-class Level(StrEnum):
-    """How binding a requirement is; `observed` is what real programs do though no document asks for it."""
-
-    MUST = "must"
-    SHOULD = "should"
-    OBSERVED = "observed"
-
-
-MUST, SHOULD, OBSERVED = Level.MUST, Level.SHOULD, Level.OBSERVED
-
-
-class Verdict(StrEnum):
-    """The outcome of a case."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    #: Accepted although the protocol forbids it.
-    LENIENT = "lenient"
-    #: The peer says that it does not have the capability.
-    UNSUPPORTED = "unsupported"
-    #: The recording, or the setup of the server, does not show it.
-    NOT_EXERCISED = "not-exercised"
-    #: wiretool or the network failed.
-    ERROR = "error"
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -269,13 +248,16 @@ class Conformance:
     auto_reply: AutoReply = no_auto_reply
     #: Steps that every server of this protocol answers, to recognise a peer of another protocol.
     greeting: tuple[Step, ...] = ()
+    #: Requirements that every recording is judged by.
+    rules: tuple[Rule, ...] = ()
     #: The module that declares defects of the mock server in its `MUTANTS`; empty for none.
     mutants: str = ""
 
     def __post_init__(self) -> None:
-        ids = [each.id for each in self.cases]
+        every: tuple[Case | Rule, ...] = (*self.cases, *self.rules)
+        ids = [each.id for each in every]
         assert len(ids) == len(set(ids)), f"case ids are used twice: {sorted({i for i in ids if ids.count(i) > 1})}"
+        assert all(each.source for each in every), "a requirement names no source"
         for each in self.cases:
             assert each.id.startswith(f"{self.protocol}/"), each.id
-            assert each.source, f"{each.id} names no source"
             assert each.variant in ("", *self.variants), f"{each.id}: no setup {each.variant!r}"

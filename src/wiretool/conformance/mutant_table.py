@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from wiretool.conformance.case import Case, Conformance, Level, Verdict
 from wiretool.conformance.mutants import Mutant, applied, mutants_of
 from wiretool.conformance.results import CaseResult
+from wiretool.conformance.rules import Rule
 from wiretool.conformance.server_run import run_on_mock
 
 #: Levels at which a case counts as one that kills a mutant.
@@ -22,7 +23,7 @@ class MutantTable:
 
     #: Cases that fail without any defect.
     clean: Sequence[CaseResult]
-    killed_by: dict[str, list[Case]] = field(default_factory=dict)
+    killed_by: dict[str, list[Case | Rule]] = field(default_factory=dict)
     mutants: Sequence[Mutant] = ()
     cases: Sequence[Case] = ()
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.conformance.case import Case, Level, Verdict
+from wiretool.conformance.rules import Rule
 
 
 class Event(NamedTuple):
@@ -28,7 +29,7 @@ class Event(NamedTuple):
 class CaseResult:
     """The verdict on one case."""
 
-    case: Case
+    case: Case | Rule
     verdict: Verdict
     #: The reason; empty for a pass.
     why: str = ""

@@ -1,0 +1,164 @@
+"""Recorded traffic as conformance cases look at it: messages of one connection in order, with gaps and ends."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from wiretool.codec.jsonform import json_form
+from wiretool.codec.message import Message, Side
+from wiretool.sessions.dialogues import Dialogue, Ended, Opened, Recording, Told
+
+#: The name of a stretch that is no message.
+UNDECODABLE = "(undecodable)"
+
+
+class Observed(NamedTuple):
+    """A message that was captured."""
+
+    #: The number of its record.
+    n: int
+    time_ns: int
+    side: Side
+    name: str
+    fields: Mapping[str, Any]
+    #: What is wrong with it, in words.
+    problems: tuple[str, ...]
+    #: The number of the request that it answers.
+    reply_to: int | None
+    raw: bytes
+    #: What a protocol makes of an append: segment, writer, numbers.
+    append: Mapping[str, Any] | None = None
+    events: tuple[Mapping[str, Any], ...] = ()
+
+
+class Closing(NamedTuple):
+    """A side sent its last byte (fin) or broke the connection off (rst)."""
+
+    time_ns: int
+    side: Side
+    how: str
+
+
+class Missing(NamedTuple):
+    """Bytes of a side that were not captured."""
+
+    time_ns: int
+    side: Side
+    length: int
+
+
+Item = Observed | Closing | Missing
+
+
+@dataclass(eq=False)
+class ObservedConnection:
+    """One recorded connection."""
+
+    number: int
+    client: str
+    server: str
+    protocol: str
+    #: Whether its beginning was captured, and anything of its server.
+    is_whole: bool
+    has_server: bool
+    opened_ns: int
+    items: list[Item] = field(default_factory=list)
+    #: When the last packet of the recording was captured.
+    recorded_until_ns: int = 0
+
+    @cached_property
+    def messages(self) -> list[Observed]:
+        """The messages of both sides."""
+        return [item for item in self.items if isinstance(item, Observed)]
+
+    @cached_property
+    def by_number(self) -> Mapping[int, Observed]:
+        """The messages by the number of their record."""
+        return {message.n: message for message in self.messages}
+
+    @cached_property
+    def has_gap(self) -> bool:
+        """Whether bytes are missing."""
+        return any(isinstance(item, Missing) for item in self.items)
+
+    def sent_by(self, side: Side) -> list[Observed]:
+        """Return the messages of one side."""
+        return [message for message in self.messages if message.side == side]
+
+    def exchanges(self) -> Iterator[tuple[Observed, Observed]]:
+        """Yield each reply with its request."""
+        for message in self.messages:
+            request = self.by_number.get(message.reply_to) if message.reply_to is not None else None
+            if request is not None:
+                yield request, message
+
+
+def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
+    """Return the connections of a recording on which a protocol is spoken."""
+    found: dict[Dialogue, ObservedConnection] = {}
+    problems = _problems(recording)
+    until_ns = max((event.time_ns for event in recording.events), default=0)
+    for event in recording.events:
+        dialogue = event.dialogue
+        if dialogue.protocol != protocol:
+            continue
+        if dialogue not in found:
+            found[dialogue] = ObservedConnection(
+                dialogue.number,
+                dialogue.client,
+                dialogue.server,
+                dialogue.protocol,
+                dialogue.is_opened,
+                dialogue.is_heard,
+                event.time_ns,
+                recorded_until_ns=until_ns,
+            )
+        if not isinstance(event, Opened):
+            item = _item(event, problems)
+            if item is not None:
+                found[dialogue].items.append(item)
+    return list(found.values())
+
+
+def _problems(recording: Recording) -> Mapping[int, tuple[str, ...]]:
+    """Return what is wrong with frames, by the number of their record; such a problem record has no bytes."""
+    found: dict[int, tuple[str, ...]] = {}
+    for dialogue in recording.dialogues:
+        last: dict[Side, int] = {}
+        for record in dialogue.records:
+            if record.kind == "frame":
+                last[record.side] = record.n
+            elif record.kind == "problem" and not record.length and record.side in last:
+                n = last[record.side]
+                found[n] = (*found.get(n, ()), f"{record.error}: {record.why}")
+    return found
+
+
+def _item(event: Told | Ended, problems: Mapping[int, tuple[str, ...]]) -> Item | None:
+    if isinstance(event, Ended):
+        return Closing(event.time_ns, event.side, event.how)
+    record = event.record
+    if record.kind == "gap":
+        return Missing(record.time_ns, record.side, record.length)
+    if record.kind == "problem" and record.length:
+        why = (f"{record.error}: {record.why}",)
+        return Observed(record.n, record.time_ns, record.side, UNDECODABLE, {}, why, None, record.raw)
+    if record.kind != "frame":
+        return None
+    fields = record.fields
+    found = problems.get(record.n, ())
+    if record.left_over:
+        found = (*found, f"{len(record.left_over)} bytes after the last field")
+    return Observed(
+        record.n,
+        record.time_ns,
+        record.side,
+        record.message,
+        json_form(fields) if isinstance(fields, Message) else dict(fields or {}),
+        found,
+        record.reply_to,
+        record.raw,
+        record.append,
+        tuple(record.events or ()),
+    )

@@ -1,0 +1,78 @@
+"""The judgement of recordings: every case that is recognised there, and every rule."""
+
+from collections.abc import Iterable, Sequence
+
+from wiretool.conformance.case import Case, Conformance, Verdict
+from wiretool.conformance.observed import ObservedConnection
+from wiretool.conformance.results import CaseResult, Event
+from wiretool.conformance.rules import Rule
+from wiretool.conformance.script_match import NameIndex, ScriptMatch, Sighting
+from wiretool.protocols.registry import protocol_named
+
+#: Sightings of one case that are followed further once one has failed, and messages that a transcript shows.
+_WORST = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED, Verdict.PASS)
+_SHOWN_BEFORE, _SHOWN_AFTER = 6, 1
+
+
+def judge_recording(
+    part: Conformance, connections: Sequence[ObservedConnection], cases: Sequence[Case | Rule]
+) -> list[CaseResult]:
+    """Return a result for each case and rule; what the recording does not show is not exercised."""
+    names = NameIndex(connections)
+    return [
+        _by_rule(case, connections) if isinstance(case, Rule) else _by_script(case, part, connections, names)
+        for case in cases
+    ]
+
+
+def _by_script(
+    case: Case, part: Conformance, connections: Sequence[ObservedConnection], names: NameIndex
+) -> CaseResult:
+    protocol = protocol_named(part.protocol)
+    found: list[Sighting] = []
+    for connection in connections:
+        if connection.is_whole and connection.has_server:
+            sighting = ScriptMatch(case, part, protocol, names, connections).look(connection)
+            if sighting is not None:
+                found.append(sighting)
+    if not found:
+        return CaseResult(case, Verdict.NOT_EXERCISED, "the recording does not show it")
+    worst = min(found, key=lambda each: _WORST.index(each.verdict))
+    where = f"record {worst.n}, connection {worst.connection}: " if worst.n else f"connection {worst.connection}: "
+    why = where + worst.why if worst.verdict is not Verdict.PASS else f"seen {len(found)} times"
+    return CaseResult(case, worst.verdict, why, worst.expected, events=_around(connections, worst))
+
+
+def _by_rule(rule: Rule, connections: Sequence[ObservedConnection]) -> CaseResult:
+    count = 0
+    for connection in connections:
+        for observation in rule.judge(connection):
+            count += 1
+            if observation.problem:
+                sighting = Sighting(Verdict.FAIL, observation.problem, "", connection.number, observation.n)
+                why = f"record {observation.n}, connection {connection.number}: {observation.problem}"
+                return CaseResult(rule, Verdict.FAIL, why, events=_around(connections, sighting))
+    if not count:
+        return CaseResult(rule, Verdict.NOT_EXERCISED, "the recording does not show it")
+    return CaseResult(rule, Verdict.PASS, f"seen {count} times")
+
+
+def _around(connections: Iterable[ObservedConnection], sighting: Sighting) -> tuple[Event, ...]:
+    """Return the messages around a record of a connection."""
+    connection = next((each for each in connections if each.number == sighting.connection), None)
+    if connection is None or not sighting.n or sighting.verdict is Verdict.PASS:
+        return ()
+    messages = connection.messages
+    at = next((index for index, message in enumerate(messages) if message.n == sighting.n), 0)
+    return tuple(
+        Event(
+            message.time_ns,
+            str(connection.number),
+            message.side,
+            f"{message.n} {message.name}",
+            message.fields,
+            message.problems,
+            message.n == sighting.n,
+        )
+        for message in messages[max(0, at - _SHOWN_BEFORE) : at + 1 + _SHOWN_AFTER]
+    )
