@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wiretool.codec.message import Side
+from wiretool.conformance.client_case import ClientCase
 from wiretool.conformance.levels import MUST as MUST
 from wiretool.conformance.levels import OBSERVED as OBSERVED
 from wiretool.conformance.levels import SHOULD as SHOULD
@@ -250,11 +251,13 @@ class Conformance:
     greeting: tuple[Step, ...] = ()
     #: Requirements that every recording is judged by.
     rules: tuple[Rule, ...] = ()
+    #: Requirements on clients.
+    client_cases: tuple[ClientCase, ...] = ()
     #: The module that declares defects of the mock server in its `MUTANTS`; empty for none.
     mutants: str = ""
 
     def __post_init__(self) -> None:
-        every: tuple[Case | Rule, ...] = (*self.cases, *self.rules)
+        every: tuple[Case | ClientCase | Rule, ...] = (*self.cases, *self.rules, *self.client_cases)
         ids = [each.id for each in every]
         assert len(ids) == len(set(ids)), f"case ids are used twice: {sorted({i for i in ids if ids.count(i) > 1})}"
         assert all(each.source for each in every), "a requirement names no source"

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from wiretool.conformance.case import Case, Conformance, Level, Verdict
+from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.levels import Level, Verdict
+from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.mutants import Mutant, applied, mutants_of
-from wiretool.conformance.results import CaseResult
-from wiretool.conformance.rules import Rule
-from wiretool.conformance.server_run import run_on_mock
+from wiretool.conformance.results import AnyCase, CaseResult
 
 #: Levels at which a case counts as one that kills a mutant.
 BINDING = frozenset((Level.MUST, Level.SHOULD))
@@ -23,7 +24,7 @@ class MutantTable:
 
     #: Cases that fail without any defect.
     clean: Sequence[CaseResult]
-    killed_by: dict[str, list[Case | Rule]] = field(default_factory=dict)
+    killed_by: dict[str, list[AnyCase]] = field(default_factory=dict)
     mutants: Sequence[Mutant] = ()
     cases: Sequence[Case] = ()
 
@@ -40,8 +41,8 @@ class MutantTable:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the clean server passes, every mutant is killed, and there is one."""
-        return not self.clean and bool(self.killed_by) and not self.survivors
+        """Whether the clean server passes, every mutant is killed, there is one, and no case is idle."""
+        return not self.clean and bool(self.killed_by) and not self.survivors and not self.idle_cases
 
 
 def mutant_table(
@@ -82,3 +83,20 @@ def table_lines(table: MutantTable) -> Iterator[str]:
         yield f"{case.id} ({case.level}) kills no mutant"
     killed = len(table.killed_by) - len(table.survivors)
     yield f"{killed} of {len(table.killed_by)} mutants killed by {len(table.cases)} cases"
+
+
+def table_rows(table: MutantTable) -> dict[str, Any]:
+    """Return the table as a JSON object."""
+    return {
+        "mutants": [
+            {
+                "name": mutant.name,
+                "defect": mutant.defect,
+                "is_killed": mutant.name not in table.survivors,
+                "cases": [case.id for case in table.killed_by[mutant.name]],
+            }
+            for mutant in table.mutants
+        ],
+        "clean_failures": [result.case.id for result in table.clean],
+        "idle_cases": [case.id for case in table.idle_cases],
+    }

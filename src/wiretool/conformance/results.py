@@ -2,12 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
-from wiretool.conformance.case import Case, Level, Verdict
+from wiretool.conformance.case import Case
+from wiretool.conformance.client_case import ClientCase
+from wiretool.conformance.levels import Verdict
 from wiretool.conformance.rules import Rule
+
+#: Whatever has an id, a level, a requirement and a source.
+AnyCase = Case | ClientCase | Rule
 
 
 class Event(NamedTuple):
@@ -29,7 +34,7 @@ class Event(NamedTuple):
 class CaseResult:
     """The verdict on one case."""
 
-    case: Case | Rule
+    case: AnyCase
     verdict: Verdict
     #: The reason; empty for a pass.
     why: str = ""
@@ -60,17 +65,3 @@ class RunResult:
         """The number of cases by verdict; every verdict is there."""
         counts = Counter(result.verdict for result in self.results)
         return {verdict.value: counts[verdict] for verdict in Verdict}
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """Which verdicts make a run fail."""
-
-    levels: frozenset[Level] = field(default_factory=lambda: frozenset(Level))
-    allows_lenient: bool = False
-
-    def passes(self, result: CaseResult) -> bool:
-        """Return whether a result is no finding."""
-        if result.case.level not in self.levels:
-            return True
-        return result.verdict is Verdict.PASS or (result.verdict is Verdict.LENIENT and self.allows_lenient)

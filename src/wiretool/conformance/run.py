@@ -29,8 +29,12 @@ class ConformanceCaller(Caller):
         deadline_s: float | None = None,
         numbers: Iterator[int] | None = None,
         on_result: Callable[[CaseResult], None] = lambda result: None,
+        review: Callable[[CaseResult], CaseResult] = lambda result: result,
     ) -> None:
-        """`token` makes the names of this run different from those of all others."""
+        """`token` makes the names of this run different from those of all others.
+
+        `review` may replace the result of a case before the next one begins.
+        """
         self._part = part
         self._protocol = protocol_named(part.protocol)
         self._waiting = deque(enumerate(cases))
@@ -45,6 +49,7 @@ class ConformanceCaller(Caller):
         #: Which case a connection belongs to; connections outlive their case until they are closed.
         self._owners: dict[int, int] = {}
         self._on_result = on_result
+        self._review = review
         self.results: dict[int, CaseResult] = {}
 
     @property
@@ -118,7 +123,7 @@ class ConformanceCaller(Caller):
         return acts
 
     def _keep(self, index: int, result: CaseResult) -> None:
-        self.results[index] = result
+        self.results[index] = result = self._review(result)
         self._on_result(result)
 
     def _expire(self, now_ns: int) -> list[Act]:

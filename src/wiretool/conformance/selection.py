@@ -2,33 +2,37 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 from wiretool.codec.jsonform import nearest
-from wiretool.conformance.case import Case, Conformance, Level
+from wiretool.conformance.levels import Level
+from wiretool.conformance.results import AnyCase
 from wiretool.errors import UsageError
 
+T = TypeVar("T", bound=AnyCase)
 
-def select_cases(part: Conformance, globs: Sequence[str] = (), levels: Sequence[str] = ()) -> list[Case]:
+
+def select_cases(cases: Sequence[T], globs: Sequence[str] = (), levels: Sequence[str] = ()) -> list[T]:
     """Return the cases that any pattern names and no `!` pattern does. UsageError for a pattern without a case."""
     wanted = [glob for glob in globs if not glob.startswith("!")]
     excluded = [glob[1:] for glob in globs if glob.startswith("!")]
     for glob in (*wanted, *excluded):
-        check_glob(part, glob)
+        check_glob(cases, glob)
     known = levels_from(levels)
     return [
         case
-        for case in part.cases
+        for case in cases
         if case.level in known
         and (not wanted or any(fnmatchcase(case.id, glob) for glob in wanted))
         and not any(fnmatchcase(case.id, glob) for glob in excluded)
     ]
 
 
-def check_glob(part: Conformance, glob: str, option: str = "--case") -> None:
+def check_glob(cases: Sequence[AnyCase], glob: str) -> None:
     """UsageError where no case has such an id, with the nearest one."""
-    ids = [case.id for case in part.cases]
+    ids = [case.id for case in cases]
     if not any(fnmatchcase(each, glob) for each in ids):
-        raise UsageError(f"{option} {glob}: {part.protocol} has no such case{nearest(glob, ids)}; --list shows them")
+        raise UsageError(f"--case {glob}: no case has such an id{nearest(glob, ids)}; --list shows all")
 
 
 def levels_from(names: Sequence[str]) -> frozenset[Level]:

@@ -1,40 +1,118 @@
-"""`wiretool conform`: does a server, a client or a capture follow the protocol?"""
+"""`wiretool conform`: whether a server, a client or a capture follows the protocol."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import Seed
+from wiretool.commands.options import PortNames, RecordFile, Seed, duration_parser
+
+_FILE = {"metavar": "FILE", "show_default": False}
 
 
 def conform(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="the protocol to judge by")],
-    case: Annotated[
+    protocol: Annotated[
+        str,
+        typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the cases; `compare` for two reports"),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ARGUMENTS]...",
+            show_default=False,
+            help="captures after --capture, a command after --client --, two JSON reports after compare",
+        ),
+    ] = None,
+    target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="GLOB", show_default=False, help="run these cases only, as pravega/append/*; !GLOB excludes"
+            metavar="[DOOR=]ADDRESS", show_default=False, help="server to judge; without it the built-in mock"
         ),
+    ] = None,
+    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")] = "",
+    command: Annotated[
+        str, typer.Option(metavar="COMMAND", help="start this server at --target, restart and stop it")
+    ] = "",
+    setup: Annotated[str, typer.Option(metavar="NAME", help="setup that the target is in, as --list shows them")] = "",
+    client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
+    capture: Annotated[bool, typer.Option("--capture", help="judge both sides of captures")] = False,
+    allow_remote: Annotated[
+        list[str] | None, typer.Option(metavar="HOST", show_default=False, help="allow this other machine as a target")
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", show_default=False, help="only these cases, as pravega/append/*; !GLOB excludes"),
     ] = None,
     level: Annotated[
         list[str] | None, typer.Option(metavar="LEVEL", show_default=False, help="must, should or observed; repeatable")
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="list the cases and run none")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="cases that run at the same time")] = 1,
+    timeout: Annotated[
+        float,
+        typer.Option(parser=duration_parser("--timeout", most=3600), metavar="TIME", help="time for one reply"),
+    ] = 5.0,
+    deadline: Annotated[
+        float | None,
+        typer.Option(
+            parser=duration_parser("--deadline", most=86_400),
+            metavar="TIME",
+            show_default="ten times what the mock takes",
+            help="end the run after this time",
+        ),
+    ] = None,
+    expect: Annotated[Path | None, typer.Option(**_FILE, help="known failures, TOML")] = None,
+    write_expect: Annotated[Path | None, typer.Option(**_FILE, help="write the failures as such a file")] = None,
+    allow_lenient: Annotated[
+        bool, typer.Option("--allow-lenient", help="lenient verdicts do not fail the run")
+    ] = False,
+    format_: Annotated[str, typer.Option("--format", metavar="FORM", help="text or json, on stdout")] = "text",
+    junit: Annotated[Path | None, typer.Option(**_FILE, help="write a JUnit report")] = None,
+    json: Annotated[Path | None, typer.Option(**_FILE, help="write a JSON report")] = None,
+    sarif: Annotated[Path | None, typer.Option(**_FILE, help="write a SARIF report")] = None,
+    html: Annotated[Path | None, typer.Option(**_FILE, help="write a page for the browser")] = None,
+    badge: Annotated[Path | None, typer.Option(**_FILE, help="write a badge, SVG")] = None,
+    record: RecordFile = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="run the cases against each defect of the mock and show what they find")
+        bool, typer.Option("--mutants", help="run the cases against each defect of the mock; show which they find")
     ] = False,
     mutant: Annotated[str, typer.Option(metavar="NAME", help="put one defect into the built-in mock")] = "",
-    jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="cases that run at the same time")] = 1,
+    port: PortNames = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge a server by the conformance cases of PROTOCOL; without a target the built-in mock.
+    """Judge a server, a client or captures by the conformance cases of PROTOCOL.
 
-    Exit code 1 when a case fails.
+    `wiretool conform compare A.json B.json` shows what changed between two reports.
+    Exit code 1 when a case fails or nothing was exercised, 4 when the target was never reached.
     """
-    from wiretool.commands.conform.options import ConformOptions
+    from wiretool.commands.conform.options import ConformOptions, Reports
     from wiretool.commands.conform.run import run_conform
 
+    reports = Reports(format_, junit, json, sarif, html, badge, write_expect, is_verbose=verbose)
     options = ConformOptions(
-        protocol, case or (), level or (), list_, mutants, mutant, jobs=jobs, is_verbose=verbose, seed=seed
+        protocol=protocol,
+        arguments=arguments or (),
+        targets=target or (),
+        controller=controller,
+        command=command,
+        setup=setup,
+        is_client=client,
+        is_capture=capture,
+        allowed_hosts=allow_remote or (),
+        case_globs=case or (),
+        levels=level or (),
+        only_lists=list_,
+        jobs=jobs,
+        timeout_s=timeout,
+        deadline_s=deadline,
+        expect=expect,
+        allows_lenient=allow_lenient,
+        reports=reports,
+        record=record,
+        tests_mutants=mutants,
+        mutant=mutant,
+        ports=port or (),
+        seed=seed,
     )
     run_conform(options)

@@ -1,7 +1,39 @@
-"""The options of `wiretool conform`."""
+"""The options of `wiretool conform`, and what is wrong with combinations of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.net.addresses import Address
+
+#: The word that stands in the place of the protocol where two reports are compared.
+COMPARE = "compare"
+FORMS = ("text", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """The report on stdout and those in files."""
+
+    form: str = "text"
+    junit: Path | None = None
+    json: Path | None = None
+    sarif: Path | None = None
+    html: Path | None = None
+    badge: Path | None = None
+    write_expect: Path | None = None
+    is_verbose: bool = False
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Yield each option that names a file to write, with the file."""
+        for name in ("junit", "json", "sarif", "html", "badge", "write_expect"):
+            path = getattr(self, name)
+            if path is not None:
+                yield f"--{name.replace('_', '-')}", path
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,11 +41,91 @@ class ConformOptions:
     """Parsed options, as the command line gives them."""
 
     protocol: str
+    arguments: Sequence[str] = ()
+    targets: Sequence[str] = ()
+    controller: str = ""
+    command: str = ""
+    setup: str = ""
+    is_client: bool = False
+    is_capture: bool = False
+    allowed_hosts: Sequence[str] = ()
     case_globs: Sequence[str] = ()
     levels: Sequence[str] = ()
     only_lists: bool = False
+    jobs: int = 1
+    timeout_s: float = 5.0
+    deadline_s: float | None = None
+    expect: Path | None = None
+    allows_lenient: bool = False
+    reports: Reports = Reports()
+    record: Path | None = None
     tests_mutants: bool = False
     mutant: str = ""
-    jobs: int = 1
-    is_verbose: bool = False
+    ports: Sequence[str] = ()
     seed: int = 0
+
+
+def check_options(options: ConformOptions) -> None:
+    """UsageError where options contradict each other, or a file is written twice."""
+    modes = {
+        "--client": options.is_client,
+        "--capture": options.is_capture,
+        "--target": bool(options.targets),
+        "--mutants": options.tests_mutants,
+    }
+    chosen = [name for name, is_chosen in modes.items() if is_chosen]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(chosen)}: expected one of them")
+    if options.arguments and not (options.is_client or options.is_capture):
+        raise UsageError(
+            f"{options.arguments[0]}: expected only PROTOCOL; captures follow --capture, a client --client --"
+        )
+    if options.is_client and not options.arguments:
+        raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
+    if options.is_capture and not options.arguments:
+        raise UsageError("--capture: expected capture files")
+    needs_target = {"--command": options.command, "--controller": options.controller, "--setup": options.setup}
+    for name, value in needs_target.items():
+        if value and not options.targets:
+            raise UsageError(f"{name}: requires --target, the address of the server")
+    if options.mutant and chosen:
+        raise UsageError(f"--mutant and {chosen[0]}: a defect can only be put into the built-in mock")
+    if options.reports.form not in FORMS:
+        raise UsageError(f"--format {options.reports.form}: expected text or json")
+    check_files(options)
+
+
+def check_files(options: ConformOptions) -> None:
+    """UsageError where two outputs, or an input and an output, are the same file."""
+    from wiretool.sinks.output import check_not_read
+
+    read = [path for path in (options.expect,) if path is not None]
+    read += [Path(name) for name in options.arguments] if options.is_capture else []
+    written = dict(options.reports.files()) | ({"--record": options.record} if options.record else {})
+    seen: dict[Path, str] = {}
+    for option, path in written.items():
+        check_not_read(path, read)
+        other = seen.setdefault(path.absolute(), option)
+        if other != option:
+            raise UsageError(f"{other} and {option} would both be written to {path}; give each its own file")
+
+
+def addresses_from(options: ConformOptions, doors: Sequence[str]) -> "dict[str, Address]":
+    """Return the address of the target by door, the target itself under the empty name. UsageError for a remote one."""
+    from wiretool.net.addresses import address_from, is_loopback
+
+    found: dict[str, Address] = {}
+    pairs = [(text, "--target") for text in options.targets]
+    pairs += [(f"controller={options.controller}", "--controller")] if options.controller else []
+    for text, option in pairs:
+        door, equals, place = text.partition("=")
+        door, place = (door, place) if equals else ("", text)
+        if door and door not in doors:
+            raise UsageError(f"{option} {text}: no door is called {door!r}; expected {' or '.join(doors)}")
+        address = address_from(place, option=option)
+        if not is_loopback(address.host) and address.host not in options.allowed_hosts:
+            raise UsageError(f"{option} {address}: another machine; --allow-remote {address.host} allows it")
+        found[door] = address
+    if "" not in found:
+        raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
+    return found

@@ -1,60 +1,245 @@
 """The implementation of `wiretool conform`."""
 
-import sys
+import secrets
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from wiretool.commands.conform.options import ConformOptions
+from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options
+from wiretool.commands.conform.reports import write_comparison, write_list, write_mutants, write_reports
+from wiretool.commands.options import lines_of, ports_from, sources_from, tell
+from wiretool.commands.step_progress import StepProgress, with_progress
+from wiretool.errors import CaptureError, Stopped
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from wiretool.conformance.case import Case, Conformance
+    from wiretool.conformance.client_case import ClientCase
+    from wiretool.conformance.expectations import ExpectedFailures
+    from wiretool.conformance.results import CaseResult, RunResult
+    from wiretool.conformance.rules import Rule
+    from wiretool.sessions.dialogues import Recording
+    from wiretool.sinks.pcapng import Recording as Pcapng
+
+#: The deadline of a run against a target, where none is given: so many times what the mock takes, and at least so long.
+DEADLINE_TIMES, DEADLINE_S_MIN = 10, 60.0
 
 
 def run_conform(options: ConformOptions) -> None:
-    """Run what the options ask for. `typer.Exit` of 1 where a case fails or a mutant survives."""
+    """Do what the options ask for. `typer.Exit` of 1 for a finding."""
     from wiretool.conformance.registry import conformance_of
-    from wiretool.conformance.selection import select_cases
 
+    if options.protocol == COMPARE:
+        write_comparison(options)
+        return
+    check_options(options)
     part = conformance_of(options.protocol)
-    cases = select_cases(part, options.case_globs, options.levels)
-    if options.only_lists:
-        _list(cases)
-    elif options.tests_mutants:
-        _test_mutants(part, cases, options)
+    if options.tests_mutants:
+        test_mutants(part, options)
+    elif options.is_client:
+        judge_client(part, options)
+    elif options.is_capture:
+        judge_captures(part, options)
     else:
-        _run_on_mock(part, cases, options)
+        judge_server(part, options)
 
 
-def _list(cases: "list[Case]") -> None:
-    for case in cases:
-        print(f"{case.id}  {case.level}  {case.requirement} [{case.source}]")
+def finish(part: "Conformance", run: "RunResult", options: ConformOptions) -> None:
+    """Write the reports and end as the verdicts say."""
+    from wiretool.conformance.judged import JudgedRun
 
-
-def _run_on_mock(part: "Conformance", cases: "list[Case]", options: ConformOptions) -> None:
-    from wiretool.conformance.mutants import applied, mutant_named
-    from wiretool.conformance.report.text import result_lines, summary_line
-    from wiretool.conformance.results import Gate
-    from wiretool.conformance.server_run import run_on_mock
-
-    with applied(mutant_named(part, options.mutant) if options.mutant else None):
-        run = run_on_mock(part, cases, seed=options.seed, jobs=options.jobs)
-    gate = Gate()
-    for result in run.results:
-        for line in result_lines(result, is_verbose=options.is_verbose):
-            print(line)
-    print(summary_line(run))
-    sys.stdout.flush()
-    if not all(map(gate.passes, run.results)):
+    judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected_failures(part, options))
+    write_reports(judged, options.reports)
+    if run.stopped_by is not None:
+        raise Stopped(run.stopped_by)
+    if not judged.is_success:
         raise typer.Exit(1)
 
 
-def _test_mutants(part: "Conformance", cases: "list[Case]", options: ConformOptions) -> None:
-    from wiretool.conformance.mutant_table import mutant_table, table_lines
+def expected_failures(part: "Conformance", options: ConformOptions) -> "ExpectedFailures":
+    """Return the known failures of the file that was given; none without one."""
+    from wiretool.conformance.expectations import ExpectedFailures, expected_from
 
-    table = mutant_table(part, cases, seed=options.seed)
-    for line in table_lines(table):
-        print(line)
-    sys.stdout.flush()
+    if options.expect is None:
+        return ExpectedFailures({})
+    known = [each.id for each in (*part.cases, *part.rules, *part.client_cases)]
+    return expected_from("".join(lines_of(str(options.expect))), known, name=str(options.expect))
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+def judge_server(part: "Conformance", options: ConformOptions) -> None:
+    """Run the cases against the built-in mock or the target."""
+    from wiretool.conformance.selection import select_cases
+
+    cases = select_cases(part.cases, options.case_globs, options.levels)
+    if options.only_lists:
+        write_list(cases, options.reports.form)
+        return
+    with ExitStack() as stack:
+        progress = stack.enter_context(StepProgress("conform", "cases", len(cases)))
+        done: list[CaseResult] = []
+
+        def note(result: "CaseResult") -> None:
+            done.append(result)
+            progress.update(len(done))
+
+        recording = recording_for(options, stack)
+        run = run_on(part, cases, options, recording, note, stack)
+    finish(part, run, options)
+
+
+def run_on(
+    part: "Conformance",
+    cases: "Sequence[Case]",
+    options: ConformOptions,
+    recording: "Pcapng | None",
+    note: "Callable[[CaseResult], None]",
+    stack: ExitStack,
+) -> "RunResult":
+    """Run cases against the mock, or against the target."""
+    from wiretool.conformance.mock_run import run_on_mock
+    from wiretool.conformance.mutants import applied, mutant_named
+
+    if not options.targets:
+        stack.enter_context(applied(mutant_named(part, options.mutant) if options.mutant else None))
+        run = run_on_mock(part, cases, seed=options.seed, jobs=options.jobs, recording=recording, on_result=note)
+        if recording is not None:
+            recording.begin()
+        return run
+    return run_on_server(part, cases, options, recording, note, stack)
+
+
+def run_on_server(
+    part: "Conformance",
+    cases: "Sequence[Case]",
+    options: ConformOptions,
+    recording: "Pcapng | None",
+    note: "Callable[[CaseResult], None]",
+    stack: ExitStack,
+) -> "RunResult":
+    """Run cases against a target, which is started first where a command is given."""
+    from wiretool.conformance.mock_run import mock_of
+    from wiretool.conformance.target_run import TargetOptions, run_on_target
+    from wiretool.net.server_process import ServerProcess
+
+    addresses = addresses_from(options, [door.name for door in mock_of(part, "", 0).doors])
+    process = None
+    if options.command:
+        process = stack.enter_context(ServerProcess(options.command, list(addresses.values())))
+    deadline_s = options.deadline_s or usual_deadline(part, cases)
+    return run_on_target(
+        part,
+        cases,
+        TargetOptions(
+            addresses,
+            token=secrets.token_hex(3),
+            setup=options.setup,
+            patience_s=options.timeout_s,
+            deadline_s=deadline_s,
+            jobs=options.jobs,
+            recording=recording,
+            process=process,
+            on_result=note,
+        ),
+    )
+
+
+def usual_deadline(part: "Conformance", cases: "Sequence[Case]") -> float:
+    """Return ten times the time that the cases wait with the mock, by its own clock."""
+    from wiretool.conformance.mock_run import run_on_mock
+
+    waited_s = sum(result.seconds for result in run_on_mock(part, cases).results)
+    return max(DEADLINE_TIMES * waited_s, DEADLINE_S_MIN)
+
+
+def recording_for(options: ConformOptions, stack: ExitStack) -> "Pcapng | None":
+    """Return the pcapng file that was asked for."""
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.pcapng import Recording as Pcapng
+
+    return None if options.record is None else Pcapng(stack.enter_context(open_output(options.record)))
+
+
+# -- captures ----------------------------------------------------------------------------------------------------------
+
+
+def judge_captures(part: "Conformance", options: ConformOptions) -> None:
+    """Judge both sides of recorded traffic."""
+    from wiretool.conformance.observed import observe
+    from wiretool.conformance.passive import judge_recording
+    from wiretool.conformance.results import RunResult
+    from wiretool.conformance.selection import select_cases
+
+    every: tuple[Case | Rule, ...] = (*part.cases, *part.rules)
+    cases = select_cases(every, options.case_globs, options.levels)
+    if options.only_lists:
+        write_list(cases, options.reports.form)
+        return
+    names = " ".join(options.arguments)
+    recording = recorded([Path(name) for name in options.arguments], options)
+    connections = observe(recording, part.protocol)
+    if not connections:
+        found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
+        there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
+        raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
+    run = RunResult(part.protocol, names, judge_recording(part, connections, cases))
+    finish(part, run, options)
+    if recording.damage is not None:
+        raise recording.damage
+
+
+def recorded(captures: "Sequence[Path]", options: ConformOptions) -> "Recording":
+    """Return what captures recorded."""
+    from wiretool.capture.files import read_packets
+    from wiretool.replay.recording import recording_of
+
+    packets = with_progress(read_packets(sources_from(captures)), "reading", "packets")
+    return recording_of(packets, ports=ports_from(options.ports), notes=tell)
+
+
+# -- clients -----------------------------------------------------------------------------------------------------------
+
+
+def judge_client(part: "Conformance", options: ConformOptions) -> None:
+    """Run a client in each scenario and judge what it sends."""
+    from wiretool.conformance.client_run import ClientOptions, run_client_cases
+    from wiretool.conformance.selection import select_cases
+
+    cases: list[ClientCase] = select_cases(part.client_cases, options.case_globs, options.levels)
+    if options.only_lists:
+        write_list(cases, options.reports.form)
+        return
+    with StepProgress("conform", "scenarios") as progress:
+        run = run_client_cases(
+            part,
+            cases,
+            ClientOptions(
+                options.arguments,
+                timeout_s=options.timeout_s,
+                seed=options.seed,
+                read=lambda path: recorded([path], options),
+                on_scenario=lambda name, done, total: progress.update(done, total),
+            ),
+        )
+    finish(part, run, options)
+
+
+# -- mutants -----------------------------------------------------------------------------------------------------------
+
+
+def test_mutants(part: "Conformance", options: ConformOptions) -> None:
+    """Run the cases against every mutant and write the table. `typer.Exit` of 1 where a mutant survives."""
+    from wiretool.conformance.mutant_table import mutant_table
+    from wiretool.conformance.selection import select_cases
+
+    cases = select_cases(part.cases, options.case_globs, options.levels)
+    with StepProgress("conform", "mutants") as progress:
+        table = mutant_table(part, cases, seed=options.seed, on_mutant=progress.update)
+    write_mutants(table, options.reports.form)
     if not table.is_complete:
         raise typer.Exit(1)

@@ -1,44 +1,62 @@
 """A conformance run as text."""
 
-import json
 from collections.abc import Iterator
 
-from wiretool.conformance.case import Verdict
-from wiretool.conformance.results import CaseResult, Event, RunResult
-from wiretool.conformance.values import SHOWN_MAX
+from wiretool.codec.json_text import json_text
+from wiretool.conformance.judged import JudgedRun
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.results import CaseResult, Event
 from wiretool.sinks.printable import printable
 
+#: Characters of the fields of one message; more is cut.
+FIELDS_SHOWN_MAX = 300
+#: Messages of a conversation before the one that is marked; earlier ones are counted.
+EVENTS_SHOWN_MAX = 40
 
-def result_lines(result: CaseResult, *, is_verbose: bool = False) -> Iterator[str]:
-    """Yield a line for a result; for a failed case also its requirement, conversation and the command that runs it."""
+
+def report_lines(judged: JudgedRun, *, is_verbose: bool = False) -> Iterator[str]:
+    """Yield the report: a line for each case that did not pass, details of findings, remarks and the headline."""
+    for result in judged.run.results:
+        is_finding = judged.is_finding(result)
+        if is_finding or is_verbose or result.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
+            yield from result_lines(result, reason=judged.reason(result), has_details=is_finding or is_verbose)
+    yield from (printable(change) for change in judged.changes)
+    yield from (printable(remark) for remark in judged.run.remarks)
+    yield printable(judged.headline)
+
+
+def result_lines(result: CaseResult, *, reason: str | None = None, has_details: bool = True) -> Iterator[str]:
+    """Yield a line for a result and, with details, its requirement, conversation and the command that runs it."""
     case = result.case
-    is_fine = result.verdict in (Verdict.PASS, Verdict.NOT_EXERCISED)
-    why = f"  {printable(result.why)}" if result.why else ""
-    yield f"{result.verdict.value:13} {case.id} ({case.level}){why}"
-    if is_fine and not is_verbose:
+    why = f"  {result.why}" if result.why else ""
+    expected = f"  (expected: {reason})" if reason is not None else ""
+    yield printable(f"{result.verdict.value:13} {case.id} ({case.level}){why}{expected}")
+    if not has_details:
         return
-    yield f"    requirement: {case.requirement}"
-    yield f"    source:      {case.source}"
-    for event in result.events:
-        yield f"    {event_line(event)}"
-    if not is_fine:
-        yield f"    run alone:   wiretool conform {case.id.partition('/')[0]} --case '{case.id}'"
+    yield printable(f"    requirement: {case.requirement}")
+    yield printable(f"    source:      {case.source}")
+    hidden = max(0, len(result.events) - EVENTS_SHOWN_MAX)
+    if hidden:
+        yield f"      ({hidden} earlier messages)"
+    yield from (f"    {event_line(event)}" for event in result.events[hidden:])
+    if result.expected:
+        yield printable(f"    expected:    {result.expected}")
+    yield f"    run alone:   {command_for(result)}"
+
+
+def command_for(result: CaseResult) -> str:
+    """Return the command that runs one case alone."""
+    return f"wiretool conform {result.case.id.partition('/')[0]} --case {result.case.id}"
 
 
 def event_line(event: Event) -> str:
     """Return one entry of a conversation, marked where the verdict is about it."""
     mark = ">" if event.is_marked else " "
     arrow = "->" if event.side == "client" else "<-"
-    fields = "" if event.fields is None else f" {_cut(json.dumps(event.fields, ensure_ascii=False, default=str))}"
+    fields = "" if event.fields is None else f" {_cut(json_text(event.fields))}"
     problems = "".join(f" !! {problem}" for problem in event.problems)
     return printable(f"{mark} {event.on} {arrow} {event.name}{fields}{problems}")
 
 
-def summary_line(run: RunResult) -> str:
-    """Return the figures of a run in one line."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.items() if count)
-    return f"{run.protocol} on {run.target}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none ran'}"
-
-
 def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN_MAX else f"{text[:SHOWN_MAX]}... ({len(text):,} characters)"
+    return text if len(text) <= FIELDS_SHOWN_MAX else f"{text[:FIELDS_SHOWN_MAX]}... ({len(text):,} characters)"

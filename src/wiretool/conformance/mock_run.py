@@ -1,11 +1,11 @@
-"""Runs of cases against a server: the built-in mock in memory, or a target over sockets."""
+"""Runs of cases against the built-in mock in memory."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 
-from wiretool.conformance.case import Case, Conformance, Verdict
+from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.in_memory import START_NS, InMemory
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import ConformanceCaller
@@ -53,20 +53,3 @@ def run_on_mock(
         found |= {result.case.id: result for result in caller.results.values()}
     results = [found[case.id] for case in cases]
     return RunResult(part.protocol, BUILT_IN, results, time.perf_counter() - started)
-
-
-def split_by_setup(part: Conformance, cases: Sequence[Case], variant: str) -> tuple[list[Case], list[CaseResult]]:
-    """Return the cases that a target in a setup can run, and results for the rest: not exercised."""
-    ready = [case for case in cases if case.variant == variant]
-    why = f"requires a server in the setup {{}}; this target is in the setup {variant or 'default'}"
-    rest = [
-        CaseResult(case, Verdict.NOT_EXERCISED, why.format(case.variant or "default"))
-        for case in cases
-        if case.variant != variant
-    ]
-    return ready, rest
-
-
-def names(part: Conformance) -> Iterator[str]:
-    """Return the ids of the cases."""
-    return (case.id for case in part.cases)

@@ -1,0 +1,98 @@
+"""What `wiretool conform` writes: lists, reports, comparisons, the table of mutants."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from wiretool.commands.conform.options import ConformOptions, Reports
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.conformance.judged import JudgedRun
+    from wiretool.conformance.mutant_table import MutantTable
+    from wiretool.conformance.results import AnyCase
+
+
+def write_text(text: str, path: Path | None = None) -> None:
+    """Write text to a file, or to stdout."""
+    from wiretool.sinks.output import open_output
+
+    with open_output(path) as out:
+        out.write(text)
+
+
+def write_list(cases: "Sequence[AnyCase]", form: str) -> None:
+    """Write the cases, a line each, or as a JSON list."""
+    from wiretool.sinks.printable import printable
+
+    names = ("id", "level", "requirement", "source")
+    rows = [{name: str(getattr(case, name)) for name in names} for case in cases]
+    if form == "json":
+        write_text(json.dumps(rows, indent=1) + "\n")
+        return
+    lines = [printable(f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]\n") for row in rows]
+    write_text("".join(lines))
+
+
+def write_reports(judged: "JudgedRun", reports: Reports) -> None:
+    """Write the report on stdout and the files that were asked for."""
+    from wiretool.conformance.expectations import expected_text
+    from wiretool.conformance.report.badge import badge
+    from wiretool.conformance.report.html import html_report
+    from wiretool.conformance.report.json import json_report
+    from wiretool.conformance.report.junit import junit_report
+    from wiretool.conformance.report.sarif import sarif_report
+    from wiretool.conformance.report.text import report_lines
+
+    if reports.form == "json":
+        write_text(json_report(judged))
+    else:
+        write_text("".join(f"{line}\n" for line in report_lines(judged, is_verbose=reports.is_verbose)))
+    makers = {
+        "--junit": lambda: junit_report(judged),
+        "--json": lambda: json_report(judged),
+        "--sarif": lambda: sarif_report(judged),
+        "--html": lambda: html_report([json.loads(json_report(judged))]),
+        "--badge": lambda: badge(judged),
+        "--write-expect": lambda: expected_text(judged.findings),
+    }
+    for option, path in reports.files():
+        write_text(makers[option](), path)
+
+
+def write_comparison(options: ConformOptions) -> None:
+    """Compare reports: what changed from the first to the second, and all of them as a matrix with --html.
+
+    `typer.Exit` of 1 where a case that passed does not pass any more.
+    """
+    from wiretool.conformance.compare import changes_between
+    from wiretool.conformance.report.html import html_report
+    from wiretool.conformance.report.json import read_report
+    from wiretool.sinks.printable import printable
+
+    if len(options.arguments) < 2 or (len(options.arguments) > 2 and options.reports.html is None):
+        raise UsageError("compare: expected two JSON reports; with --html any number of them")
+    reports = [read_report(Path(name)) for name in options.arguments]
+    if len({report["protocol"] for report in reports}) > 1:
+        raise UsageError("compare: the reports are of different protocols")
+    if options.reports.html is not None:
+        write_text(html_report(reports), options.reports.html)
+    changes = list(changes_between(reports[0], reports[1])) if len(reports) == 2 else []
+    if len(reports) == 2:
+        lines = [printable(f"{change}\n") for change in changes]
+        write_text("".join(lines) + f"{len(changes)} of {len(reports[1]['cases'])} cases changed\n")
+    if any(change.is_worse for change in changes):
+        raise typer.Exit(1)
+
+
+def write_mutants(table: "MutantTable", form: str) -> None:
+    """Write the table of mutants and the cases that find them."""
+    from wiretool.conformance.mutant_table import table_lines, table_rows
+
+    if form == "json":
+        write_text(json.dumps(table_rows(table), indent=1) + "\n")
+    else:
+        write_text("".join(f"{line}\n" for line in table_lines(table)))

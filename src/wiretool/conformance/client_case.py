@@ -1,0 +1,76 @@
+"""Cases for clients: a mock server with faults plays a scenario, and what the client does then is judged."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wiretool.conformance.levels import Level
+from wiretool.conformance.observed import Observed, ObservedConnection
+from wiretool.conformance.rules import Judge, Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The behaviour of the server in one run of the client: fault rules on a mock server."""
+
+    name: str
+    #: Fault rules in their one-line form.
+    faults: tuple[str, ...] = ()
+    #: Options of the mock server (fields of `MockOptions`).
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: The behaviour in one sentence.
+    behaviour: str = "the server behaves as usual"
+
+
+PLAIN = Scenario("plain")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRun:
+    """One run of a client in a scenario, as it was recorded."""
+
+    scenario: Scenario
+    connections: list[ObservedConnection]
+    #: Exit code of the command, negative for a signal; None where it did not end in time.
+    exit_code: int | None
+    seconds: float
+    output: str
+
+    def sent(self, *names: str) -> list[Observed]:
+        """Return the messages of the client by these names, on all connections in order of time."""
+        return self._messages("client", names)
+
+    def received(self, *names: str) -> list[Observed]:
+        """Return the messages of the server by these names, on all connections in order of time."""
+        return self._messages("server", names)
+
+    def _messages(self, side: str, names: tuple[str, ...]) -> list[Observed]:
+        found = [
+            message
+            for connection in self.connections
+            for message in connection.messages
+            if message.side == side and (not names or message.name in names)
+        ]
+        return sorted(found, key=lambda message: (message.time_ns, message.n))
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCase:
+    """One requirement on a client. It is exercised where `judge` observes anything."""
+
+    id: str
+    level: Level
+    requirement: str
+    source: str
+    scenario: Scenario
+    judge: Callable[[ClientRun], Iterable[Observation]]
+
+
+def on_each_connection(judge: Judge) -> Callable[[ClientRun], Iterable[Observation]]:
+    """Return a judge of whole runs from a judge of one connection."""
+
+    def judge_run(run: ClientRun) -> Iterable[Observation]:
+        for connection in run.connections:
+            yield from judge(connection)
+
+    return judge_run

@@ -1,0 +1,109 @@
+"""Runs of a client program in each scenario, and the judgement of what it sent."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from wiretool.conformance.case import Conformance
+from wiretool.conformance.client_case import ClientCase, ClientRun, Scenario
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.observed import ObservedConnection, observe
+from wiretool.conformance.results import CaseResult, Event, RunResult
+from wiretool.faults import parse_rule
+from wiretool.net.client_host import ClientEnd, run_client
+from wiretool.servers.choose import mock_for
+from wiretool.servers.options import MockOptions
+from wiretool.sessions.dialogues import Recording
+from wiretool.sinks.output import open_output
+from wiretool.sinks.pcapng import Recording as Pcapng
+
+#: Messages before and after the one that a verdict is about.
+_SHOWN_BEFORE, _SHOWN_AFTER = 8, 2
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """A client program and how it is run."""
+
+    command: Sequence[str]
+    timeout_s: float = 30.0
+    seed: int = 0
+    #: Reads a capture.
+    read: Callable[[Path], Recording] = lambda path: Recording()
+    #: Is told the name of a scenario before it is run, with how many are done and how many there are.
+    on_scenario: Callable[[str, int, int], None] = lambda name, done, total: None
+
+
+def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: ClientOptions) -> RunResult:
+    """Run the client once in each scenario that the cases need, and judge each case."""
+    started = time.perf_counter()
+    found: dict[str, CaseResult] = {}
+    remarks: list[str] = []
+    scenarios = list({case.scenario.name: case.scenario for case in cases}.values())
+    stopped_by = None
+    for done, scenario in enumerate(scenarios):
+        options.on_scenario(scenario.name, done, len(scenarios))
+        run, end = _run(part, scenario, options)
+        chosen = [case for case in cases if case.scenario.name == scenario.name]
+        found |= {case.id: _judge(case, run) for case in chosen}
+        if not run.connections:
+            remarks.append(f"scenario {scenario.name}: {_unconnected(run, part.protocol)}")
+        if end.stopped_by is not None:
+            stopped_by = end.stopped_by
+            break
+    results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it") for case in cases]
+    target = " ".join(options.command)
+    return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by)
+
+
+def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd]:
+    mock = mock_for(part.server, replace(MockOptions(seed=options.seed), **scenario.options))
+    protocols = [door.protocol for door in mock.doors]
+    rules = [parse_rule(text, protocols=protocols, origin=scenario.name) for text in scenario.faults]
+    with TemporaryDirectory(prefix="wiretool-") as folder:
+        path = Path(folder) / "client.pcapng"
+        with open_output(path) as out:
+            end = run_client(options.command, mock, rules, Pcapng(out), timeout_s=options.timeout_s, seed=options.seed)
+        connections = observe(options.read(path), part.protocol)
+    return ClientRun(scenario, connections, end.exit_code, end.seconds, end.output), end
+
+
+def _judge(case: ClientCase, run: ClientRun) -> CaseResult:
+    observations = list(case.judge(run))
+    where = f"in the scenario {case.scenario.name}"
+    if not observations:
+        return CaseResult(case, Verdict.NOT_EXERCISED, f"the client did nothing that shows it {where}")
+    for observation in observations:
+        if observation.problem:
+            why = f"record {observation.n}: {observation.problem}" if observation.n else observation.problem
+            return CaseResult(case, Verdict.FAIL, f"{why} ({where})", events=_around(run.connections, observation.n))
+    return CaseResult(case, Verdict.PASS, f"seen {len(observations)} times {where}", seconds=run.seconds)
+
+
+def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, ...]:
+    connection = next((each for each in connections if n in each.by_number), None)
+    if connection is None:
+        return ()
+    messages = connection.messages
+    at = next(index for index, message in enumerate(messages) if message.n == n)
+    return tuple(
+        Event(
+            message.time_ns,
+            str(connection.number),
+            message.side,
+            f"{message.n} {message.name}",
+            message.fields,
+            message.problems,
+            message.n == n,
+        )
+        for message in messages[max(0, at - _SHOWN_BEFORE) : at + 1 + _SHOWN_AFTER]
+    )
+
+
+def _unconnected(run: ClientRun, protocol: str) -> str:
+    """Return why nothing could be judged, with the last words of the client."""
+    how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    last = run.output.strip().splitlines()[-1:] or ["no output"]
+    return f"the client sent no {protocol} to the server and {how}: {last[0]}"

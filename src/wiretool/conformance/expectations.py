@@ -1,0 +1,104 @@
+"""Known failures that a run expects, listed in a TOML file.
+
+    [[expected]]
+    case = "pravega/append/3"
+    message = "the server closed"     # part of the reason; without it, any reason
+    reason = "issue 12 of our store"
+
+Each entry is for one case. A case that passes again, or fails for another reason, makes the run fail.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.results import CaseResult
+from wiretool.errors import UsageError
+
+_KEYS = ("case", "message", "reason")
+#: Verdicts that an entry can stand for.
+_FAILURES = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED, Verdict.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One known failure."""
+
+    case: str
+    message: str
+    reason: str
+
+    def fits(self, result: CaseResult) -> bool:
+        """Return whether a result is this failure."""
+        return result.verdict in _FAILURES and self.message in result.why
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFailures:
+    """All known failures of a run."""
+
+    entries: Mapping[str, Expected]
+
+    def reason(self, result: CaseResult) -> str | None:
+        """Return why a failure is expected; None where it is not."""
+        entry = self.entries.get(result.case.id)
+        return entry.reason if entry is not None and entry.fits(result) else None
+
+    def changes(self, results: Iterable[CaseResult]) -> list[str]:
+        """Return, in words, each entry that the results no longer show."""
+        by_id = {result.case.id: result for result in results}
+        found = []
+        for entry in self.entries.values():
+            result = by_id.get(entry.case)
+            if result is None:
+                continue  # not selected in this run
+            if result.verdict is Verdict.PASS:
+                found.append(f"{entry.case} passes; remove it from the expected failures")
+            elif not entry.fits(result):
+                found.append(
+                    f"{entry.case} is {result.verdict.value} for another reason: {result.why}; "
+                    f"expected a reason with {entry.message!r}"
+                )
+        return found
+
+
+def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFailures:
+    """Return the known failures of a TOML text. UsageError for another key, or a case that does not exist."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as err:
+        raise UsageError(f"{name}: {err}; expected TOML") from err
+    entries = table.pop("expected", [])
+    if table or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise UsageError(f"{name}: expected entries as [[expected]]")
+    found = [_entry(each, known, f"{name}: expected[{number}]") for number, each in enumerate(entries, 1)]
+    return ExpectedFailures({each.case: each for each in found})
+
+
+def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expected:
+    from wiretool.codec.jsonform import nearest
+
+    for key, value in table.items():
+        if key not in _KEYS or not isinstance(value, str):
+            raise UsageError(f"{where}: {key}: expected text under {', '.join(_KEYS)}{nearest(key, _KEYS)}")
+    for key in ("case", "reason"):
+        if not table.get(key):
+            raise UsageError(f"{where}: {key} is missing")
+    if table["case"] not in known:
+        raise UsageError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
+    return Expected(table["case"], table.get("message", ""), table["reason"])
+
+
+def expected_text(results: Iterable[CaseResult]) -> str:
+    """Return the failures of a run as such a file."""
+    from wiretool.codec.json_text import json_text
+
+    entries = [result for result in results if result.verdict in _FAILURES]
+    parts = [
+        f"[[expected]]\ncase = {json_text(each.case.id)}\nmessage = {json_text(each.why)}\n"
+        f"reason = {json_text('not yet examined')}\n"
+        for each in entries
+    ]
+    return "\n".join(parts)

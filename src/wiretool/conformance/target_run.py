@@ -1,0 +1,142 @@
+"""Runs of cases against a server over sockets."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.results import CaseResult, RunResult
+from wiretool.conformance.run import ConformanceCaller
+from wiretool.errors import CaptureError, PeerError
+from wiretool.net.addresses import Address
+from wiretool.net.caller import Act
+from wiretool.net.calling import Called, Stage, call
+from wiretool.net.server_process import ServerProcess
+from wiretool.protocols.recognise import Chunk, recognise
+from wiretool.protocols.registry import PROTOCOLS
+from wiretool.sinks.pcapng import Recording
+
+#: The id of the case that greets a target first, and how long the target has for its reply.
+GREETING, GREETING_S = "greeting", 1.0
+#: Bytes of the target's first reply that are looked at.
+FIRST_BYTES_MAX = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """A target, and how cases are run against it."""
+
+    #: Addresses by the protocol or door that is served there; the empty key is the target itself.
+    addresses: Mapping[str, Address]
+    #: Makes names unique: two runs against one server must not have the same token.
+    token: str
+    #: The setup that the target is in, by its name in `Conformance.variants`.
+    setup: str = ""
+    patience_s: float = 5.0
+    deadline_s: float | None = None
+    jobs: int = 1
+    recording: Recording | None = None
+    process: ServerProcess | None = None
+    on_result: Callable[[CaseResult], None] = field(default=lambda result: None)
+
+
+def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> RunResult:
+    """Run cases against a target. PeerError where it is never reached; CaptureError where it is another protocol's."""
+    started = time.perf_counter()
+    if part.greeting:
+        _check_protocol(part, options)
+    ready = [case for case in cases if case.variant == options.setup]
+    caller = ConformanceCaller(
+        ready,
+        part,
+        token=options.token,
+        patience_s=options.patience_s,
+        deadline_s=options.deadline_s,
+        jobs=options.jobs,
+        on_result=options.on_result,
+        review=lambda result: _review(result, options.process),
+    )
+    called = call(caller, _stage(part, options, options.recording))
+    if ready and not called.reached:
+        raise PeerError(called.why_unreached or "the target was never reached")
+    if options.recording is not None and called.unrecorded is None:
+        options.recording.begin()
+    return RunResult(
+        part.protocol,
+        str(options.addresses[""]),
+        _in_order(part, cases, caller, options.setup),
+        time.perf_counter() - started,
+        remarks=_remarks(options, called),
+        stopped_by=called.stopped_by,
+    )
+
+
+def _stage(part: Conformance, options: TargetOptions, recording: Recording | None) -> Stage:
+    target = options.addresses[""]
+    doors = {(part.server, door): address for door, address in options.addresses.items() if door}
+    return Stage(targets={(part.server, ""): target, (part.server, part.door): target} | doors, record=recording)
+
+
+def _in_order(part: Conformance, cases: Sequence[Case], caller: ConformanceCaller, setup: str) -> list[CaseResult]:
+    found = {result.case.id: result for result in caller.results.values()}
+    results = []
+    for case in cases:
+        if case.variant != setup:
+            why = f"requires a server in the setup {case.variant or 'default'}; see --setup"
+            results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
+        else:
+            results.append(found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it"))
+    return results
+
+
+def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
+    """A case during which the server ended has failed; the server is started again for the next one."""
+    death = process.death() if process is not None else ""
+    if not death or process is None:
+        return result
+    process.restart()
+    return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
+
+
+def _remarks(options: TargetOptions, called: Called) -> list[str]:
+    remarks = []
+    if options.process is not None and options.process.restarts:
+        remarks.append(f"the server ended and was started again {options.process.restarts} times")
+    if called.unrecorded is not None:
+        remarks.append(f"the recording ends early: {called.unrecorded}")
+    return remarks
+
+
+# -- a target of another protocol --------------------------------------------------------------------------------------
+
+
+def _check_protocol(part: Conformance, options: TargetOptions) -> None:
+    """Greet the target. CaptureError where its reply is of another protocol; a silent target is left to the cases."""
+    greeting = Case(GREETING, part.cases[0].level, "", "", part.greeting)
+    caller = _FirstBytes([greeting], part, token=f"{options.token}g", patience_s=min(options.patience_s, GREETING_S))
+    called = call(caller, _stage(part, options, None))
+    if not called.reached:
+        raise PeerError(called.why_unreached or "the target was never reached")
+    result = caller.results.get(0)
+    data = caller.data
+    if result is None or result.verdict is Verdict.PASS or not data:
+        return
+    verdict = recognise(
+        [Chunk("server", data)], from_start=True, expected=(), every=tuple(PROTOCOLS.values()), final=True
+    )
+    other = verdict.protocol.name if verdict is not None and verdict.protocol is not None else ""
+    if other == part.protocol:
+        return
+    seems = f"it seems to speak {other}" if other else f"its first bytes are {data[:16]!r}"
+    raise CaptureError(str(options.addresses[""]), f"the target does not speak {part.protocol}: {seems}", offset=0)
+
+
+class _FirstBytes(ConformanceCaller):
+    """A caller that keeps the first bytes of the server."""
+
+    data = b""
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
+        self.data = (self.data + data)[:FIRST_BYTES_MAX]
+        return super().received(connection, data, now_ns)

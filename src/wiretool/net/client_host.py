@@ -1,0 +1,120 @@
+"""A client program that runs against a mock server of ours, for as long as it takes or may take."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from wiretool.errors import UsageError
+from wiretool.faults import Interceptor, Rule
+from wiretool.net.addresses import LOOPBACK, Address
+from wiretool.net.host import Host
+from wiretool.net.serving import fill_standard_streams, loop_factory
+from wiretool.net.signals import on_stop
+from wiretool.processes import parent_death_hook
+from wiretool.servers.mock import Mock
+from wiretool.sinks.pcapng import Recording
+
+#: Seconds from SIGTERM to SIGKILL of a client, and bytes of its last output that are kept.
+STOP_S, OUTPUT_BYTES_MAX = 5.0, 4_000
+#: The environment variable that names the server's address.
+ADDRESS_VARIABLE = "WIRETOOL_ADDRESS"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEnd:
+    """How a client program ended."""
+
+    #: Its exit code, negative for a signal; None where it had to be stopped.
+    exit_code: int | None
+    seconds: float
+    #: The end of its output, standard error included.
+    output: str
+    #: The signal that stopped wiretool meanwhile.
+    stopped_by: int | None = None
+
+
+def run_client(
+    command: Sequence[str], mock: Mock, rules: Sequence[Rule], recording: Recording, *, timeout_s: float, seed: int = 0
+) -> ClientEnd:
+    """Serve `mock` on free ports of the loopback, run a client and record both. UsageError where it cannot start.
+
+    `{address}` and the names of the other doors in the words of the command stand for `HOST:PORT`.
+    """
+    fill_standard_streams()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_run(command, mock, rules, recording, timeout_s, seed))
+
+
+async def _run(
+    command: Sequence[str], mock: Mock, rules: Sequence[Rule], recording: Recording, timeout_s: float, seed: int
+) -> ClientEnd:
+    host = Host(mock, lambda text: None, interceptor=Interceptor(rules, seed=seed, on_note=lambda text: None))
+    host.recording = recording
+    recording.begin()
+    stopped = asyncio.Event()
+    try:
+        with on_stop(stopped.set) as came:
+            doors = {door.name: await host.listen(door.name, Address(LOOPBACK, 0), None) for door in mock.doors}
+            end = await _client(command, doors, mock.doors[0].name, timeout_s, stopped)
+            return ClientEnd(*end, stopped_by=came[0] if stopped.is_set() and came else None)
+    finally:
+        await host.stop()
+
+
+async def _client(
+    command: Sequence[str], doors: Mapping[str, Address], first: str, timeout_s: float, stopped: asyncio.Event
+) -> tuple[int | None, float, str]:
+    names = {name: str(address) for name, address in doors.items()} | {"address": str(doors[first])}
+    words = [filled(word, names) for word in command]
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=os.environ | {ADDRESS_VARIABLE: names["address"]},
+            preexec_fn=parent_death_hook() if sys.platform == "linux" else None,
+        )
+    except OSError as err:
+        raise UsageError(f"--client: {words[0]}: {err.strerror}") from err
+    kept = bytearray()
+    reading = asyncio.ensure_future(_keep_output(process, kept))
+    waits = [asyncio.ensure_future(process.wait()), asyncio.ensure_future(stopped.wait())]
+    await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    is_late = process.returncode is None
+    if is_late:
+        await _stop(process)
+    waits[1].cancel()
+    await waits[0]
+    with suppress(TimeoutError):
+        await asyncio.wait_for(reading, STOP_S)
+    return None if is_late else process.returncode, loop.time() - started, kept.decode(errors="replace")
+
+
+async def _keep_output(process: asyncio.subprocess.Process, kept: bytearray) -> None:
+    assert process.stdout is not None
+    while data := await process.stdout.read(65_536):
+        kept += data
+        del kept[:-OUTPUT_BYTES_MAX]
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    process.terminate()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), STOP_S)
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGKILL)
+
+
+def filled(word: str, names: Mapping[str, str]) -> str:
+    """Return a word of a command with the addresses filled in."""
+    for name, address in names.items():
+        word = word.replace("{" + name + "}", address)
+    return word

@@ -1,0 +1,109 @@
+"""A server program that a command starts, watches, restarts and stops."""
+
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from wiretool.errors import PeerError, UsageError
+from wiretool.net.addresses import Address
+from wiretool.processes import parent_death_hook
+
+#: Seconds in which a server must accept connections, between two tries, and from SIGTERM to SIGKILL.
+READY_S, TRY_S, STOP_S = 120.0, 0.05, 10.0
+#: Seconds for one connection attempt.
+CONNECT_S = 1.0
+
+
+class ServerProcess:
+    """One server; it is started and stopped as a context."""
+
+    def __init__(self, command: str, addresses: Sequence[Address]) -> None:
+        """`command` is split as a shell splits words; the server is ready when it accepts at all `addresses`."""
+        try:
+            self._words = shlex.split(command)
+        except ValueError as err:
+            raise UsageError(f"--command {command!r}: {err}") from err
+        if not self._words:
+            raise UsageError("--command: expected a program and its arguments")
+        self._addresses = addresses
+        self._process: subprocess.Popen[bytes] | None = None
+        self.restarts = 0
+
+    def __enter__(self) -> "ServerProcess":
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that runs now."""
+        assert self._process is not None
+        return self._process.pid
+
+    def death(self) -> str:
+        """Return how the server ended, in words; empty while it runs."""
+        assert self._process is not None
+        status = self._process.poll()
+        if status is None:
+            return ""
+        if status < 0:
+            return f"the server was ended by {signal.Signals(-status).name}"
+        return f"the server ended with exit code {status}"
+
+    def restart(self) -> None:
+        """Start it again after its end. PeerError where it does not become ready."""
+        self._stop()
+        self.restarts += 1
+        self._start()
+
+    def _start(self) -> None:
+        for address in self._addresses:
+            if _accepts(address):
+                raise UsageError(f"--command: {address} is in use already; stop the server there first")
+        try:
+            self._process = subprocess.Popen(
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                preexec_fn=parent_death_hook(),
+                start_new_session=True,
+            )
+        except OSError as err:
+            raise UsageError(f"--command {self._words[0]}: {err.strerror}") from err
+        give_up_s = time.monotonic() + READY_S
+        waiting = list(self._addresses)
+        while waiting:
+            if death := self.death():
+                raise PeerError(f"{death} before it accepted connections at {waiting[0]}")
+            if time.monotonic() > give_up_s:
+                self._stop()
+                raise PeerError(f"the server did not accept connections at {waiting[0]} in {READY_S:g} s")
+            if _accepts(waiting[0]):
+                waiting.pop(0)
+            else:
+                time.sleep(TRY_S)
+
+    def _stop(self) -> None:
+        process = self._process
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _accepts(address: Address) -> bool:
+    try:
+        with socket.create_connection(address, CONNECT_S):
+            return True
+    except OSError:
+        return False
