@@ -72,6 +72,12 @@ class ProtocolViolation(WiretoolError):
         return f"{self.kind}: {self.reason}"
 
 
+class OtherProtocol(WiretoolError):
+    """A peer that speaks another protocol than it was expected to."""
+
+    exit_code = 3
+
+
 class CaptureError(WiretoolError):
     """A capture file that is not one, or is damaged: `offset` is the byte of the (unpacked) file where it shows."""
 

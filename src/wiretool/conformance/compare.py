@@ -30,4 +30,4 @@ def changes_between(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterato
         old, new = before.get(name), after.get(name)
         verdicts = [str(case["verdict"]) if case is not None else "" for case in (old, new)]
         if verdicts[0] != verdicts[1] or (old and new and old["why"] != new["why"] and verdicts[1] != "pass"):
-            yield Change(name, *verdicts, str(new["why"]) if new else "")
+            yield Change(name, verdicts[0], verdicts[1], str(new["why"]) if new else "")

@@ -97,7 +97,7 @@ def expected_text(results: Iterable[CaseResult]) -> str:
 
     entries = [result for result in results if result.verdict in _FAILURES]
     parts = [
-        f"[[expected]]\ncase = {json_text(each.case.id)}\nmessage = {json_text(each.why)}\n"
+        f"[[expected]]\ncase = {json_text(each.case.id)}\nmessage = {json_text(each.difference or each.why)}\n"
         f"reason = {json_text('not yet examined')}\n"
         for each in entries
     ]

@@ -8,19 +8,19 @@ from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import ConformanceCaller
-from wiretool.errors import CaptureError, PeerError
+from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
 from wiretool.net.calling import Called, Stage, call
 from wiretool.net.server_process import ServerProcess
-from wiretool.protocols.recognise import Chunk, recognise
+from wiretool.protocols.recognise import Chunk, weigh
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.pcapng import Recording
 
 #: The id of the case that greets a target first, and how long the target has for its reply.
 GREETING, GREETING_S = "greeting", 1.0
-#: Bytes of the target's first reply that are looked at.
-FIRST_BYTES_MAX = 64 * 1024
+#: Bytes of the target's first reply that are looked at, and those that a message shows.
+FIRST_BYTES_MAX, SHOWN_BYTES = 64 * 1024, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ class TargetOptions:
     #: The setup that the target is in, by its name in `Conformance.variants`.
     setup: str = ""
     patience_s: float = 5.0
-    deadline_s: float | None = None
+    #: Returns the time that the run may take, asked once the target has been reached.
+    deadline_s: Callable[[], float | None] = field(default=lambda: None)
     jobs: int = 1
     recording: Recording | None = None
     process: ServerProcess | None = None
@@ -42,7 +43,7 @@ class TargetOptions:
 
 
 def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> RunResult:
-    """Run cases against a target. PeerError where it is never reached; CaptureError where it is another protocol's."""
+    """Run cases against a target. PeerError where it is never reached; OtherProtocol where it speaks another."""
     started = time.perf_counter()
     if part.greeting:
         _check_protocol(part, options)
@@ -52,7 +53,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         part,
         token=options.token,
         patience_s=options.patience_s,
-        deadline_s=options.deadline_s,
+        deadline_s=options.deadline_s(),
         jobs=options.jobs,
         on_result=options.on_result,
         review=lambda result: _review(result, options.process),
@@ -112,7 +113,7 @@ def _remarks(options: TargetOptions, called: Called) -> list[str]:
 
 
 def _check_protocol(part: Conformance, options: TargetOptions) -> None:
-    """Greet the target. CaptureError where its reply is of another protocol; a silent target is left to the cases."""
+    """Greet the target. OtherProtocol where its reply shows that; a silent target is left to the cases."""
     greeting = Case(GREETING, part.cases[0].level, "", "", part.greeting)
     caller = _FirstBytes([greeting], part, token=f"{options.token}g", patience_s=min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
@@ -122,14 +123,20 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> None:
     data = caller.data
     if result is None or result.verdict is Verdict.PASS or not data:
         return
-    verdict = recognise(
-        [Chunk("server", data)], from_start=True, expected=(), every=tuple(PROTOCOLS.values()), final=True
-    )
-    other = verdict.protocol.name if verdict is not None and verdict.protocol is not None else ""
+    other = _protocol_of(data)
     if other == part.protocol:
         return
-    seems = f"it seems to speak {other}" if other else f"its first bytes are {data[:16]!r}"
-    raise CaptureError(str(options.addresses[""]), f"the target does not speak {part.protocol}: {seems}", offset=0)
+    seems = f"it seems to speak {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
+    raise OtherProtocol(f"{options.addresses['']}: the target does not speak {part.protocol}; {seems}")
+
+
+def _protocol_of(data: bytes) -> str:
+    """Return the protocol that all frames in the first bytes of a server fit; empty for none."""
+    if data.startswith(b"HTTP/1."):
+        return "HTTP/1.1"
+    found = [weigh(protocol, [Chunk("server", data)], from_start=True) for protocol in PROTOCOLS.values()]
+    best = max(found, key=lambda evidence: evidence.score)
+    return best.protocol.name if best.points and not best.against else ""
 
 
 class _FirstBytes(ConformanceCaller):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wiretool.conformance.case import Case, Conformance
     from wiretool.conformance.client_case import ClientCase
     from wiretool.conformance.expectations import ExpectedFailures
-    from wiretool.conformance.results import CaseResult, RunResult
+    from wiretool.conformance.results import AnyCase, CaseResult, RunResult
     from wiretool.conformance.rules import Rule
     from wiretool.sessions.dialogues import Recording
     from wiretool.sinks.pcapng import Recording as Pcapng
@@ -65,7 +65,8 @@ def expected_failures(part: "Conformance", options: ConformOptions) -> "Expected
 
     if options.expect is None:
         return ExpectedFailures({})
-    known = [each.id for each in (*part.cases, *part.rules, *part.client_cases)]
+    every: tuple[AnyCase, ...] = (*part.cases, *part.rules, *part.client_cases)
+    known = [each.id for each in every]
     return expected_from("".join(lines_of(str(options.expect))), known, name=str(options.expect))
 
 
@@ -131,7 +132,6 @@ def run_on_server(
     process = None
     if options.command:
         process = stack.enter_context(ServerProcess(options.command, list(addresses.values())))
-    deadline_s = options.deadline_s or usual_deadline(part, cases)
     return run_on_target(
         part,
         cases,
@@ -140,7 +140,7 @@ def run_on_server(
             token=secrets.token_hex(3),
             setup=options.setup,
             patience_s=options.timeout_s,
-            deadline_s=deadline_s,
+            deadline_s=lambda: options.deadline_s or usual_deadline(part, cases),
             jobs=options.jobs,
             recording=recording,
             process=process,

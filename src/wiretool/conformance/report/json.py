@@ -34,7 +34,7 @@ def json_report(judged: JudgedRun) -> str:
 def _case(judged: JudgedRun, result: CaseResult) -> dict[str, Any]:
     case = result.case
     reason = judged.reason(result)
-    row = {
+    row: dict[str, Any] = {
         "id": case.id,
         "level": case.level.value,
         "requirement": case.requirement,
