@@ -37,6 +37,9 @@ def serve(
     retain: Annotated[str, typer.Option(metavar="SIZE", help="data to keep, as 512M; the oldest goes first")] = "2G",
     like_real: Annotated[bool, typer.Option("--like-real", help="hang and close where the real server does")] = False,
     leases: Annotated[bool, typer.Option(help="Pravega: abort transactions whose lease is over")] = True,
+    mutant: Annotated[
+        str, typer.Option(metavar="NAME", help="put a defect into the mock; conform PROTOCOL --mutants lists them")
+    ] = "",
     seed: Seed = 0,
     fault: FaultRules = None,
     faults: FaultFile = None,
@@ -47,7 +50,16 @@ def serve(
     duration: ServingSeconds = None,
 ) -> None:
     """Be a server of PROTOCOL until Ctrl-C: pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp."""
-    from wiretool.commands.serving import Wishes, advertised, credentials, feed_from, listens_for, serving, size_from
+    from wiretool.commands.serving import (
+        Wishes,
+        advertised,
+        credentials,
+        feed_from,
+        listens_for,
+        mutated,
+        serving,
+        size_from,
+    )
     from wiretool.net.serving import run
     from wiretool.servers.choose import mock_for
     from wiretool.servers.options import RATE_MAX, MockOptions
@@ -67,10 +79,21 @@ def serve(
         feed=feed_from(feed),
         rate=RATE.parse(rate, "--rate", most=RATE_MAX),
     )
-    mock = mock_for(protocol, options)
-    listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})
-    wishes = Wishes(
-        seed, fault or (), faults, control, record, ready_file, tls_cert, tls_key, max_connections, duration, (feed,)
-    )
-    with serving(mock, listens, wishes) as (host, plan):
-        run(host, plan)
+    with mutated(protocol, mutant):
+        mock = mock_for(protocol, options)
+        listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})
+        wishes = Wishes(
+            seed,
+            fault or (),
+            faults,
+            control,
+            record,
+            ready_file,
+            tls_cert,
+            tls_key,
+            max_connections,
+            duration,
+            (feed,),
+        )
+        with serving(mock, listens, wishes) as (host, plan):
+            run(host, plan)

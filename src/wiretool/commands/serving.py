@@ -70,6 +70,19 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
         tell_in_force(interceptor)
 
 
+@contextmanager
+def mutated(protocol: str, mutant: str) -> Iterator[None]:
+    """Have a defect in the mock servers for the time of a block. UsageError where there is no such mutant."""
+    if not mutant:
+        yield
+        return
+    from wiretool.conformance.mutants import applied, mutant_named
+    from wiretool.conformance.registry import conformance_of
+
+    with applied(mutant_named(conformance_of(protocol), mutant)):
+        yield
+
+
 def tell_in_force(interceptor: "Interceptor") -> None:
     """Report the rules in force that never acted."""
     from wiretool.faults import AppliedRules

@@ -1,0 +1,75 @@
+"""The gate: which verdicts are findings, and what makes a run succeed."""
+
+import pytest
+
+from tests.conformance.results import RESULTS, judged
+from wiretool.conformance.case import Verdict
+from wiretool.conformance.expectations import expected_text
+from wiretool.conformance.judged import JudgedRun
+from wiretool.conformance.levels import Level
+from wiretool.errors import UsageError
+
+PASSED, FAILED, LENIENT, UNSUPPORTED, UNSEEN, ERROR = RESULTS
+
+
+def entry(case: str, message: str = "", reason: str = "known") -> str:
+    return f'[[expected]]\ncase = "{case}"\nmessage = "{message}"\nreason = "{reason}"\n'
+
+
+def test_the_findings() -> None:
+    assert [result.verdict.value for result in judged().findings] == ["fail", "lenient", "unsupported", "error"]
+    assert LENIENT not in judged(allows_lenient=True).findings
+    must_only = JudgedRun(judged().run, levels=frozenset((Level.MUST,)))
+    assert [result.verdict for result in must_only.findings] == [Verdict.FAIL, Verdict.ERROR]
+
+
+def test_success_requires_evidence() -> None:
+    assert judged(PASSED).is_success
+    assert judged(PASSED, UNSEEN).is_success
+    assert not judged(UNSEEN).is_success
+    assert not judged(PASSED, FAILED).is_success
+    assert judged(LENIENT, allows_lenient=True).is_success
+
+
+def test_an_expected_failure_is_no_finding() -> None:
+    found = judged(PASSED, FAILED, expect=entry("pravega/x/2", "event_number"))
+    assert found.is_success
+    assert found.reason(FAILED) == "known"
+    assert "1 fail (1 expected)" in found.headline
+
+
+def test_one_that_passes_again_is_reported_and_fails_the_run() -> None:
+    found = judged(PASSED, expect=entry("pravega/x/1"))
+    assert list(found.changes) == ["pravega/x/1 passes; remove it from the expected failures"]
+    assert not found.is_success
+
+
+def test_one_that_fails_otherwise_is_reported_and_fails_the_run() -> None:
+    found = judged(FAILED, expect=entry("pravega/x/2", "segment"))
+    (change,) = found.changes
+    assert change.startswith("pravega/x/2 is fail for another reason: DataAppended.event_number")
+    assert found.findings == [FAILED]
+
+
+def test_one_that_was_not_selected_says_nothing() -> None:
+    assert judged(PASSED, expect=entry("pravega/x/2")).is_success
+
+
+def test_what_is_written_is_what_is_expected_next_time() -> None:
+    failures = judged().findings
+    assert judged(expect=expected_text(failures)).is_success
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nonsense", "known.toml: .*; expected TOML"),
+        ("[accept]\na = 1", r"known.toml: expected entries as \[\[expected\]\]"),
+        (entry("pravega/x/9"), r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean pravega/x/"),
+        ('[[expected]]\ncase = "pravega/x/1"\n', r"expected\[1\]: reason is missing"),
+        ('[[expected]]\nreson = "x"\n', r"expected\[1\]: reson: expected text under .* \(did you mean reason\?\)"),
+    ],
+)
+def test_bad_files(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        judged(expect=text)
