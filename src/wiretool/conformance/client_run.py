@@ -1,5 +1,6 @@
 """Runs of a client program in each scenario, and the judgement of what it sent."""
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -54,8 +55,9 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
             stopped_by = end.stopped_by
             break
     results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it") for case in cases]
-    target = " ".join(options.command)
-    return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by)
+    target = shlex.join(options.command)
+    again = ("--client", f"-- {target}")
+    return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by, again)
 
 
 def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd]:

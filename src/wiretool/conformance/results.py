@@ -59,6 +59,14 @@ class RunResult:
     remarks: Sequence[str] = ()
     #: The signal that stopped it.
     stopped_by: int | None = None
+    #: The words of the command line that name the target: before and after the options.
+    again: tuple[str, str] = ("", "")
+
+    def command_for(self, result: CaseResult) -> str:
+        """Return the command that runs one case alone."""
+        before, after = self.again
+        words = ("wiretool conform", self.protocol, before, f"--case {result.case.id}", after)
+        return " ".join(word for word in words if word)
 
     @property
     def summary(self) -> Mapping[str, int]:

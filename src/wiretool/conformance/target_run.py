@@ -70,6 +70,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         time.perf_counter() - started,
         remarks=_remarks(options, called),
         stopped_by=called.stopped_by,
+        again=(f"--target {options.addresses['']}" + (f" --setup {options.setup}" if options.setup else ""), ""),
     )
 
 

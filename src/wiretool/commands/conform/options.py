@@ -77,9 +77,7 @@ def check_options(options: ConformOptions) -> None:
     if len(chosen) > 1:
         raise UsageError(f"{' and '.join(chosen)}: expected one of them")
     if options.arguments and not (options.is_client or options.is_capture):
-        raise UsageError(
-            f"{options.arguments[0]}: expected only PROTOCOL; captures follow --capture, a client --client --"
-        )
+        raise UsageError(f"{options.arguments[0]}: expected --capture before captures, --client -- before a command")
     if options.is_client and not options.arguments:
         raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
     if options.is_capture and not options.arguments:

@@ -187,7 +187,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
-    run = RunResult(part.protocol, names, judge_recording(part, connections, cases))
+    run = RunResult(part.protocol, names, judge_recording(part, connections, cases), again=("--capture", names))
     finish(part, run, options)
     if recording.damage is not None:
         raise recording.damage

@@ -37,7 +37,7 @@ def _add_case(suite: ElementTree.Element, judged: JudgedRun, result: CaseResult)
     if judged.is_finding(result):
         tag = "error" if result.verdict is Verdict.ERROR else "failure"
         found = ElementTree.SubElement(case, tag, message=printable(result.why), type=result.verdict.value)
-        found.text = "\n".join(result_lines(result))
+        found.text = "\n".join(result_lines(judged, result))
     elif result.verdict is not Verdict.PASS:
         reason = judged.reason(result)
         why = f"expected: {reason}" if reason is not None else result.why

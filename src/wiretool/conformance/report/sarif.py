@@ -6,7 +6,6 @@ from wiretool import __version__
 from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Level, Verdict
-from wiretool.conformance.report.text import command_for
 from wiretool.conformance.results import CaseResult
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -48,7 +47,7 @@ def _result(judged: JudgedRun, result: CaseResult, index: int) -> dict[str, Any]
         "ruleId": result.case.id,
         "ruleIndex": index,
         "level": _SEVERITY[result.case.level] if judged.is_finding(result) else "note",
-        "message": {"text": f"{result.verdict.value}: {result.why}. Run alone: {command_for(result)}"},
+        "message": {"text": f"{result.verdict.value}: {result.why}. Run alone: {judged.run.command_for(result)}"},
         "locations": [
             {"logicalLocations": [{"fullyQualifiedName": f"{judged.run.target}/{result.case.id}", "kind": "resource"}]}
         ],

@@ -19,15 +19,15 @@ def report_lines(judged: JudgedRun, *, is_verbose: bool = False) -> Iterator[str
     for result in judged.run.results:
         is_finding = judged.is_finding(result)
         if is_finding or is_verbose or result.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
-            yield from result_lines(result, reason=judged.reason(result), has_details=is_finding or is_verbose)
+            yield from result_lines(judged, result, has_details=is_finding or is_verbose)
     yield from (printable(change) for change in judged.changes)
     yield from (printable(remark) for remark in judged.run.remarks)
     yield printable(judged.headline)
 
 
-def result_lines(result: CaseResult, *, reason: str | None = None, has_details: bool = True) -> Iterator[str]:
+def result_lines(judged: JudgedRun, result: CaseResult, *, has_details: bool = True) -> Iterator[str]:
     """Yield a line for a result and, with details, its requirement, conversation and the command that runs it."""
-    case = result.case
+    case, reason = result.case, judged.reason(result)
     why = f"  {result.why}" if result.why else ""
     expected = f"  (expected: {reason})" if reason is not None else ""
     yield printable(f"{result.verdict.value:13} {case.id} ({case.level}){why}{expected}")
@@ -41,12 +41,7 @@ def result_lines(result: CaseResult, *, reason: str | None = None, has_details: 
     yield from (f"    {event_line(event)}" for event in result.events[hidden:])
     if result.expected:
         yield printable(f"    expected:    {result.expected}")
-    yield f"    run alone:   {command_for(result)}"
-
-
-def command_for(result: CaseResult) -> str:
-    """Return the command that runs one case alone."""
-    return f"wiretool conform {result.case.id.partition('/')[0]} --case {result.case.id}"
+    yield printable(f"    run alone:   {judged.run.command_for(result)}")
 
 
 def event_line(event: Event) -> str:

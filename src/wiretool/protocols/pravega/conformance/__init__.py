@@ -2,12 +2,14 @@
 
 from wiretool.conformance.case import Conformance, flat
 from wiretool.protocols.pravega.conformance import appends
+from wiretool.protocols.pravega.conformance.clients import CLIENT_CASES
 from wiretool.protocols.pravega.conformance.steps import hello
 
 CONFORMANCE = Conformance(
     protocol="pravega",
     server="pravega",
     cases=appends.CASES,
+    client_cases=CLIENT_CASES,
     greeting=flat(hello()),
     mutants="wiretool.protocols.pravega.conformance.mutants",
 )

@@ -1,0 +1,201 @@
+"""`wiretool conform` as its users run it: verdicts, exit codes, files, and every kind of bad target."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.helpers.servers import started, wiretool
+
+SOME = ("--case", "pravega/append/[12]")
+
+
+@contextmanager
+def listener(reply: bytes = b"") -> Iterator[str]:
+    """A server that accepts, sends the same bytes once it has received some, and never closes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept: list[socket.socket] = []
+
+        def serve() -> None:
+            while True:
+                try:
+                    end, _ = server.accept()
+                except OSError:
+                    return
+                kept.append(end)
+                if reply:
+                    end.recv(65_536)
+                    end.sendall(reply)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        for end in kept:
+            end.close()
+
+
+def test_the_built_in_mock_passes() -> None:
+    ended = wiretool("conform", "pravega", *SOME)
+    assert ended.returncode == 0, ended.stdout
+    assert "pravega on built-in mock: 2 cases" in ended.stdout
+
+
+def test_a_mutant_fails_with_all_that_is_needed_to_see_why() -> None:
+    ended = wiretool("conform", "pravega", *SOME, "--mutant", "ack-previous")
+    assert ended.returncode == 1
+    assert "DataAppended.previous_event_number: expected" in ended.stdout
+    assert "requirement: An append is acknowledged" in ended.stdout
+    assert "source:      protocols/pravega.md" in ended.stdout
+    assert "run alone:   wiretool conform pravega --case pravega/append/1" in ended.stdout
+
+
+def test_every_report_is_written(tmp_path: Path) -> None:
+    names = {"--junit": "a.xml", "--json": "a.json", "--sarif": "a.sarif", "--html": "a.html", "--badge": "a.svg"}
+    words = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    assert wiretool("conform", "pravega", *SOME, *words).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names.values())
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert report["summary"]["pass"] == 2
+
+
+def test_a_target_and_its_recording(tmp_path: Path) -> None:
+    record = tmp_path / "run.pcapng"
+    with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0") as server:
+        host, port = server.doors["store"]
+        ended = wiretool("conform", "pravega", *SOME, "--target", f"{host}:{port}", "--record", str(record))
+        again = wiretool("conform", "pravega", *SOME, "--target", f"{host}:{port}", "--jobs", "4")
+    assert ended.returncode == 0, ended.stdout
+    assert again.returncode == 0, again.stdout  # names of another run do not collide
+    judged = wiretool("conform", "pravega", *SOME, "--capture", str(record), "--format", "json")
+    assert judged.returncode == 0, judged.stdout
+    assert [case["verdict"] for case in json.loads(judged.stdout)["cases"]] == ["pass", "pass"]
+
+
+def test_a_served_mutant_is_found_actively_and_in_the_recording(tmp_path: Path) -> None:
+    record = tmp_path / "run.pcapng"
+    with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0", "--mutant", "ack-previous") as server:
+        host, port = server.doors["store"]
+        ended = wiretool("conform", "pravega", *SOME, "--target", f"{host}:{port}", "--record", str(record))
+    assert ended.returncode == 1
+    judged = wiretool("conform", "pravega", *SOME, "--capture", str(record))
+    assert judged.returncode == 1
+    assert "record" in judged.stdout
+    assert "DataAppended.previous_event_number" in judged.stdout
+
+
+def test_a_target_that_is_not_there() -> None:
+    ended = wiretool("conform", "pravega", "--target", "127.0.0.1:1")
+    assert ended.returncode == 4
+    assert ended.stderr == "wiretool: cannot reach 127.0.0.1:1: Connection refused\n"
+
+
+def test_a_silent_target_ends_by_timeout_and_deadline() -> None:
+    with listener() as address:
+        begun = time.monotonic()
+        ended = wiretool("conform", "pravega", *SOME, "--target", address, "--timeout", "0.2s")
+        assert ended.returncode == 1
+        assert "no reply came in time" in ended.stdout
+        assert time.monotonic() - begun < 20
+        ended = wiretool("conform", "pravega", *SOME, "--target", address, "--timeout", "9s", "--deadline", "0.3s")
+        assert ended.returncode == 1
+        assert "the run reached its deadline of 0.3 s" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("reply", "seems"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it seems to speak HTTP/1.1"),
+        (b"\0\0\x0c\x04\0\0\0\0\0" + bytes.fromhex("000300000064000400100000"), "it seems to speak pravega-controller"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "its first bytes are 53 53 48"),
+    ],
+)
+def test_a_target_of_another_protocol(reply: bytes, seems: str) -> None:
+    with listener(reply) as address:
+        ended = wiretool("conform", "pravega", "--target", address)
+    assert ended.returncode == 3
+    assert (
+        ended.stderr
+        == f"wiretool: {address}: the target does not speak pravega; {seems}" + ended.stderr.partition(seems)[2]
+    )
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_server_that_is_started_and_stopped(tmp_path: Path) -> None:
+    import sys
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = f"{sys.executable} -m wiretool serve pravega --listen {address}"
+    ended = wiretool("conform", "pravega", *SOME, "--target", address, "--command", command)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(address.split(":"), 1)  # type: ignore[arg-type]
+
+
+def test_a_capture_without_the_protocol() -> None:
+    ended = wiretool("conform", "pravega", "--capture", "captures/offramp/plain.pcap")
+    assert ended.returncode == 3
+    assert "no connection of pravega in it; its connections are of offramp" in ended.stderr
+
+
+def test_a_capture_that_shows_no_case_is_no_success() -> None:
+    ended = wiretool("conform", "pravega", *SOME, "--capture", "captures/pravega/java_write_sync.pcap")
+    assert ended.returncode == 1
+    assert "2 not-exercised" in ended.stdout
+
+
+def test_a_client_that_never_connects_is_no_success() -> None:
+    ended = wiretool("conform", "pravega", "--client", "--", "sh", "-c", "echo no server at all; exit 7")
+    assert ended.returncode == 1
+    assert "the client sent no pravega to the server and ended with exit code 7: no server at all" in ended.stdout
+
+
+def test_a_comparison(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    wiretool("conform", "pravega", *SOME, "--json", str(good))
+    wiretool("conform", "pravega", *SOME, "--mutant", "ack-previous", "--json", str(bad))
+    ended = wiretool("conform", "compare", str(good), str(bad), "--html", str(tmp_path / "matrix.html"))
+    assert ended.returncode == 1
+    assert "pravega/append/1: pass -> fail" in ended.stdout
+    assert (tmp_path / "matrix.html").read_text().count("<th>") == 4
+    assert wiretool("conform", "compare", str(bad), str(good)).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            ("--case", "pravega/apend/1"),
+            r"--case pravega/apend/1: no case has such an id (did you mean pravega/append/1",
+        ),
+        (("--level", "most"), "--level most: expected must, should or observed (did you mean must?)"),
+        (("--mutant", "ack-prev"), "--mutant ack-prev: pravega has no such mutant (did you mean ack-previous?)"),
+        (
+            ("--target", "example.com:1"),
+            "--target example.com:1: another machine; --allow-remote example.com allows it",
+        ),
+        (("--command", "x"), "--command: requires --target, the address of the server"),
+        (("--client", "--capture", "x"), "--client and --capture: expected one of them"),
+        (("--client",), "--client: expected a command after --"),
+        (("--capture",), "--capture: expected capture files"),
+        (("--format", "yaml"), "--format yaml: expected text or json"),
+        (("x.pcap",), "x.pcap: expected --capture before captures, --client -- before a command"),
+        (
+            ("--json", "same", "--html", "./same"),
+            "--json and --html would both be written to same; give each its own file",
+        ),
+    ],
+)
+def test_wrong_usage(words: tuple[str, ...], why: str) -> None:
+    ended = wiretool("conform", "pravega", *words)
+    assert ended.returncode == 2
+    assert why in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_the_list() -> None:
+    listed = wiretool("conform", "pravega", *SOME, "--list", "--format", "json")
+    assert [row["id"] for row in json.loads(listed.stdout)] == ["pravega/append/1", "pravega/append/2"]
