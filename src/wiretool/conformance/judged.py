@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from wiretool.conformance.expectations import ExpectedFailures
-from wiretool.conformance.levels import Level, Verdict
+from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 
 #: Verdicts that are evidence about the peer.
@@ -17,7 +17,6 @@ class JudgedRun:
     """The results of a run and what they mean for a gate."""
 
     run: RunResult
-    levels: frozenset[Level] = frozenset(Level)
     allows_lenient: bool = False
     expected: ExpectedFailures = field(default_factory=lambda: ExpectedFailures({}))
 
@@ -27,7 +26,7 @@ class JudgedRun:
 
     def is_finding(self, result: CaseResult) -> bool:
         """Return whether a result makes the run fail. What was not exercised is no evidence either way."""
-        if result.case.level not in self.levels or result.verdict in (Verdict.PASS, Verdict.NOT_EXERCISED):
+        if result.verdict in (Verdict.PASS, Verdict.NOT_EXERCISED):
             return False
         if result.verdict is Verdict.LENIENT and self.allows_lenient:
             return False
