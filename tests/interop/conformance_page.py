@@ -1,0 +1,66 @@
+"""`python -m tests.interop.conformance_page TITLE PAGE A.json...`: a page of docs/ from reports of `wiretool conform`.
+
+The page of the real Pravega server 0.13.0 is made so, with the known failures and their reasons in real_pravega/expected.toml:
+
+    python -m tests.interop.real_pravega wiretool conform pravega --target 127.0.0.1:12345 \\
+        --expect tests/interop/real_pravega/expected.toml --json store.json
+    python -m tests.interop.conformance_page 'Pravega 0.13.0' docs/conformance-pravega.md store.json
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wiretool.conformance.report.json import read_report
+
+_VERDICTS = ("pass", "fail", "lenient", "unsupported", "not-exercised", "error")
+
+
+def page(title: str, reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page: figures of each report by level, then every case that did not pass, with the reason."""
+    return "\n".join(_lines(title, reports)) + "\n"
+
+
+def _lines(title: str, reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from (f"# Conformance of {title}", "", "[Contents of the documentation](../README.md#documentation)", "")
+    yield "This page is generated from reports of `wiretool conform` by `python -m tests.interop.conformance_page`."
+    for report in reports:
+        yield from ("", f"## {report['protocol']} on {report['target']}", "")
+        yield from _figures(report["cases"])
+        others = [case for case in report["cases"] if case["verdict"] not in ("pass", "not-exercised")]
+        if others:
+            yield from (
+                "",
+                "| case | level | verdict | requirement | what it does otherwise, and why |",
+                "|---|---|---|---|---|",
+            )
+            yield from map(_row, others)
+        unseen = [f"`{case['id']}`" for case in report["cases"] if case["verdict"] == "not-exercised"]
+        if unseen:
+            yield from ("", f"Not exercised: {', '.join(unseen)}.")
+
+
+def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield f"| level | {' | '.join(_VERDICTS)} |"
+    yield "|---|" + "---|" * len(_VERDICTS)
+    for level in dict.fromkeys(case["level"] for case in cases):
+        counts = Counter(case["verdict"] for case in cases if case["level"] == level)
+        yield f"| {level} | {' | '.join(str(counts[verdict]) for verdict in _VERDICTS)} |"
+
+
+def _row(case: Mapping[str, Any]) -> str:
+    why = f"{case['expected']}. {case['why']}" if case.get("expected") else str(case["why"])
+    cells = (f"`{case['id']}`", case["level"], case["verdict"], case["requirement"], why)
+    return f"| {' | '.join(str(cell).replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
+
+
+def main() -> None:
+    """Write the page."""
+    title, path, *reports = sys.argv[1:]
+    Path(path).write_text(page(title, [read_report(Path(each)) for each in reports]))
+
+
+if __name__ == "__main__":
+    main()
