@@ -78,9 +78,9 @@ def check_options(options: ConformOptions) -> None:
         raise UsageError(f"{' and '.join(chosen)}: expected one of them")
     if options.arguments and not (options.is_client or options.is_capture):
         raise UsageError(f"{options.arguments[0]}: expected --capture before captures, --client -- before a command")
-    if options.is_client and not options.arguments:
+    if options.is_client and not options.arguments and not options.only_lists:
         raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
-    if options.is_capture and not options.arguments:
+    if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
     needs_target = {"--command": options.command, "--controller": options.controller, "--setup": options.setup}
     for name, value in needs_target.items():

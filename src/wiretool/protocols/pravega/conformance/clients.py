@@ -1,80 +1,152 @@
-"""Requirements on clients of the segment store."""
+"""Requirements on clients of the segment store: how the server behaves, and what the client then does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, on_each_connection
-from wiretool.conformance.levels import MUST
-from wiretool.conformance.observed import ObservedConnection
-from wiretool.conformance.rules import Observation, decodable
+from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, on_each_connection
+from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
+from wiretool.conformance.rules import Judge, Observation, decodable
+from wiretool.protocols.pravega.conformance import client_judges as judges
 
-_APPENDS = ("AppendBlockEnd", "ConditionalAppend", "ConditionalBlockEnd")
+LATE_SETUP = Scenario("late-setup", ('message == "AppendSetup": delay 300ms',), behaviour="AppendSetup is late")
+LATE_ACKS = Scenario("late-acks", ('message == "DataAppended": delay 50ms',), behaviour="acknowledgements are late")
+DOUBLE_ACKS = Scenario(
+    "double-acks", ('message == "DataAppended": duplicate',), behaviour="every acknowledgement comes twice"
+)
+RESET = Scenario("reset", ('message == "DataAppended" nth=3: reset',), behaviour="the server breaks the connection off")
+CUT = Scenario(
+    "cut", ('message == "DataAppended" nth=3: cut 5',), behaviour="the connection ends inside an acknowledgement"
+)
+LOST_SETUP = Scenario(
+    "reset-setup", ('message == "SetupAppend" nth=1: reset',), behaviour="the connection ends at SetupAppend"
+)
+WRONG_HOST = Scenario(
+    "wrong-host",
+    ('message == "AppendSetup" nth=1: answer WrongHost correct_host="127.0.0.1"',),
+    behaviour="the first SetupAppend is answered with WrongHost",
+)
+WRONG_LENGTH = Scenario(
+    "wrong-length", ('message == "DataAppended" nth=3: wrong length',), behaviour="a frame has a wrong length"
+)
+OLD = Scenario(
+    "old-versions",
+    ('message == "Hello" and side == "server": set high_version=3, low_version=1',),
+    behaviour="the server's versions are too old",
+)
+NEW = Scenario(
+    "new-versions",
+    ('message == "Hello" and side == "server": set high_version=99, low_version=98',),
+    behaviour="the server's versions are too new",
+)
+LATE_READS = Scenario("late-reads", ('message == "SegmentRead": delay 100ms',), behaviour="read data is late")
+RESET_READ = Scenario(
+    "reset-read", ('message == "SegmentRead" nth=2: reset',), behaviour="the connection ends at a reply to a read"
+)
 
 
-def _greets_first(connection: ObservedConnection) -> Iterable[Observation]:
-    sent = connection.sent_by("client")
-    if connection.is_whole and sent:
-        problem = "" if sent[0].name == "Hello" else f"the first message is {sent[0].name}; expected Hello"
-        yield Observation(sent[0].n, problem)
+def _case(
+    id: str,
+    level: Level,
+    requirement: str,
+    source: str,
+    judge: Callable[[ClientRun], Iterable[Observation]],
+    scenario: Scenario = PLAIN,
+) -> ClientCase:
+    return ClientCase(f"pravega/client/{id}", level, requirement, f"protocols/pravega.md {source}", scenario, judge)
 
 
-def _numbers_grow(connection: ObservedConnection) -> Iterable[Observation]:
-    last: dict[str, int] = {}
-    for message in connection.sent_by("client"):
-        if message.name == "SetupAppend":
-            last.pop(message.fields["writer_id"], None)
-        if message.name not in _APPENDS:
-            continue
-        writer = message.fields["writer_id"]
-        number = message.fields.get("last_event_number", message.fields.get("event_number"))
-        before = last.get(writer)
-        is_fine = before is None or number >= before
-        yield Observation(message.n, "" if is_fine else f"event {number} of writer {writer} after event {before}")
-        last[writer] = number
+def _each(judge: Judge) -> Callable[[ClientRun], Iterable[Observation]]:
+    return on_each_connection(judge)
 
 
-def _sets_up_first(run: ClientRun) -> Iterable[Observation]:
-    for connection in run.connections:
-        ready: set[str] = set()
-        for message in connection.messages:
-            if message.name == "AppendSetup":
-                ready.add(message.fields["writer_id"])
-            elif message.name in _APPENDS:
-                writer = message.fields["writer_id"]
-                problem = "" if writer in ready else f"{message.name} before AppendSetup of writer {writer}"
-                yield Observation(message.n, problem)
+_PLAIN = (
+    _case("hello/1", MUST, "The first message on each connection is Hello.", "§4.1", _each(judges.greets_first)),
+    _case("hello/2", SHOULD, "Hello is sent once on each connection.", "§4.1", _each(judges.greets_once)),
+    _case("hello/3", MUST, "Hello names a range of versions.", "§4.1", _each(judges.names_versions)),
+    _case("frames/1", MUST, "Every frame can be decoded and comes when it may.", "§1.1", _each(decodable("client"))),
+    _case("setup/1", MUST, "Appends come after AppendSetup of their writer.", "§4.2", _each(judges.sets_up_first)),
+    _case("append/1", MUST, "Event numbers of a writer never go back.", "§4.2", _each(judges.numbers_grow)),
+    _case("append/2", MUST, "num_events is the number of events in a block.", "§4.3", _each(judges.appends_events)),
+    _case("append/3", SHOULD, "Each event is sent until it is acknowledged.", "§4.2", judges.stores_each_event_once),
+    _case("request/1", SHOULD, "A request has an id that no open request has.", "§2", _each(judges.ids_are_free)),
+    _case("read/1", MUST, "A read asks for bytes at an offset of 0 or more.", "§4.5", _each(judges.reads_forward)),
+    _case("read/2", OBSERVED, "One read of a segment is open at a time.", "§4.5", _each(judges.reads_on)),
+    _case("end/1", SHOULD, "The program ends by itself with exit code 0.", "§4", judges.ends_well),
+)
+
+
+def _under(scenario: Scenario) -> tuple[ClientCase, ...]:
+    """Return the requirements that a client keeps however the server behaves."""
+    name = scenario.name
+    words = f"also where {scenario.behaviour}"
+    frames = _case(
+        f"{name}/1", MUST, f"Every frame can be decoded, {words}.", "§1.1", _each(decodable("client")), scenario
+    )
+    setup = _case(
+        f"{name}/2", MUST, f"Appends come after AppendSetup, {words}.", "§4.2", _each(judges.sets_up_first), scenario
+    )
+    return frames, setup
+
+
+def _writer_survives(scenario: Scenario) -> tuple[ClientCase, ...]:
+    """Return what a writer does where the server disturbs it without refusing it."""
+    name, words = scenario.name, f"where {scenario.behaviour}"
+    once = judges.stores_each_event_once
+    return (
+        *_under(scenario),
+        _case(f"{name}/3", MUST, f"No acknowledged event is sent again {words}.", "§4.2", once, scenario),
+        _case(f"{name}/4", SHOULD, f"The program still ends well {words}.", "§4", judges.ends_well, scenario),
+    )
+
+
+def _writer_returns(scenario: Scenario, end: Level = SHOULD) -> tuple[ClientCase, ...]:
+    """Return what a writer does after a lost connection."""
+    name, words = scenario.name, f"after a connection on which {scenario.behaviour}"
+    return (
+        *_under(scenario),
+        _case(f"{name}/3", MUST, f"The writer is set up again {words}.", "§4.2", judges.reconnects, scenario),
+        _case(
+            f"{name}/4",
+            MUST,
+            f"Only events above the stored number are sent {words}.",
+            "§4.2",
+            _each(judges.resends_only_new),
+            scenario,
+        ),
+        _case(f"{name}/5", MUST, f"Hello comes first {words}.", "§4.1", _each(judges.greets_first), scenario),
+        _case(f"{name}/6", end, f"The program still ends well {words}.", "§4", judges.ends_well, scenario),
+    )
+
+
+def _refuses_versions(scenario: Scenario) -> ClientCase:
+    return _case(
+        f"{scenario.name}/1",
+        MUST,
+        f"No request follows on a connection on which {scenario.behaviour}.",
+        "§4.1",
+        _each(judges.stops_after("Hello")),
+        scenario,
+    )
 
 
 CLIENT_CASES: tuple[ClientCase, ...] = (
-    ClientCase(
-        "pravega/client/hello/1",
+    *_PLAIN,
+    *_writer_survives(LATE_SETUP),
+    *_writer_survives(LATE_ACKS),
+    *_writer_survives(DOUBLE_ACKS),
+    *_writer_returns(RESET),
+    *_writer_returns(CUT),
+    *_writer_returns(LOST_SETUP),
+    *_writer_returns(WRONG_LENGTH, OBSERVED),
+    _case(
+        "wrong-host/1",
         MUST,
-        "The first message of a client on each connection is Hello.",
-        "protocols/pravega.md §3.1",
-        PLAIN,
-        on_each_connection(_greets_first),
+        "The writer is set up again after WrongHost, with a pause between attempts.",
+        "§5",
+        judges.does_not_storm,
+        WRONG_HOST,
     ),
-    ClientCase(
-        "pravega/client/frames/1",
-        MUST,
-        "Every frame of a client can be decoded and comes at a time when it may.",
-        "protocols/pravega.md §1",
-        PLAIN,
-        on_each_connection(decodable("client")),
-    ),
-    ClientCase(
-        "pravega/client/append/1",
-        MUST,
-        "A client appends only after AppendSetup of the writer.",
-        "protocols/pravega.md §4.2",
-        PLAIN,
-        _sets_up_first,
-    ),
-    ClientCase(
-        "pravega/client/append/2",
-        MUST,
-        "The event numbers of a writer never go back on one connection.",
-        "protocols/pravega.md §4.2",
-        PLAIN,
-        on_each_connection(_numbers_grow),
-    ),
+    *_under(LATE_READS),
+    _case("reset-read/1", SHOULD, "Reading goes on after a lost connection.", "§4.5", judges.ends_well, RESET_READ),
+    _refuses_versions(OLD),
+    _refuses_versions(NEW),
 )
