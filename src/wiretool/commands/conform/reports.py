@@ -33,8 +33,8 @@ def write_list(cases: "Sequence[AnyCase]", form: str) -> None:
     if form == "json":
         write_text(json.dumps(rows, indent=1) + "\n")
         return
-    lines = [printable(f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]\n") for row in rows]
-    write_text("".join(lines))
+    lines = [printable(f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]") for row in rows]
+    write_text("".join(f"{line}\n" for line in lines))
 
 
 def write_reports(judged: "JudgedRun", reports: Reports) -> None:
@@ -82,8 +82,8 @@ def write_comparison(options: ConformOptions) -> None:
         write_text(html_report(reports), options.reports.html)
     changes = list(changes_between(reports[0], reports[1])) if len(reports) == 2 else []
     if len(reports) == 2:
-        lines = [printable(f"{change}\n") for change in changes]
-        write_text("".join(lines) + f"{len(changes)} of {len(reports[1]['cases'])} cases changed\n")
+        lines = "".join(f"{printable(str(change))}\n" for change in changes)
+        write_text(lines + f"{len(changes)} of {len(reports[1]['cases'])} cases changed\n")
     if any(change.is_worse for change in changes):
         raise typer.Exit(1)
 

@@ -7,39 +7,35 @@ from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
 from wiretool.conformance.rules import Judge, Observation, decodable
 from wiretool.protocols.pravega.conformance import client_judges as judges
 
-LATE_SETUP = Scenario("late-setup", ('message == "AppendSetup": delay 300ms',), behaviour="AppendSetup is late")
-LATE_ACKS = Scenario("late-acks", ('message == "DataAppended": delay 50ms',), behaviour="acknowledgements are late")
-DOUBLE_ACKS = Scenario(
-    "double-acks", ('message == "DataAppended": duplicate',), behaviour="every acknowledgement comes twice"
-)
-RESET = Scenario("reset", ('message == "DataAppended" nth=3: reset',), behaviour="the server breaks the connection off")
+LATE_SETUP = Scenario("late-setup", ('message == "AppendSetup": delay 300ms',), behaviour="a late AppendSetup")
+LATE_ACKS = Scenario("late-acks", ('message == "DataAppended": delay 50ms',), behaviour="late acknowledgements")
+DOUBLE_ACKS = Scenario("double-acks", ('message == "DataAppended": duplicate',), behaviour="doubled acknowledgements")
+RESET = Scenario("reset", ('message == "DataAppended" nth=3: reset',), behaviour="a reset by the server")
 CUT = Scenario(
-    "cut", ('message == "DataAppended" nth=3: cut 5',), behaviour="the connection ends inside an acknowledgement"
+    "cut", ('message == "DataAppended" nth=3: cut 5',), behaviour="a connection that ends inside an acknowledgement"
 )
-LOST_SETUP = Scenario(
-    "reset-setup", ('message == "SetupAppend" nth=1: reset',), behaviour="the connection ends at SetupAppend"
-)
+LOST_SETUP = Scenario("reset-setup", ('message == "SetupAppend" nth=1: reset',), behaviour="a reset at SetupAppend")
 WRONG_HOST = Scenario(
     "wrong-host",
     ('message == "AppendSetup" nth=1: answer WrongHost correct_host="127.0.0.1"',),
-    behaviour="the first SetupAppend is answered with WrongHost",
+    behaviour="a first SetupAppend that is answered with WrongHost",
 )
 WRONG_LENGTH = Scenario(
-    "wrong-length", ('message == "DataAppended" nth=3: wrong length',), behaviour="a frame has a wrong length"
+    "wrong-length", ('message == "DataAppended" nth=3: wrong length',), behaviour="a frame of a wrong length"
 )
 OLD = Scenario(
     "old-versions",
     ('message == "Hello" and side == "server": set high_version=3, low_version=1',),
-    behaviour="the server's versions are too old",
+    behaviour="versions of the server that are too old",
 )
 NEW = Scenario(
     "new-versions",
     ('message == "Hello" and side == "server": set high_version=99, low_version=98',),
-    behaviour="the server's versions are too new",
+    behaviour="versions of the server that are too new",
 )
-LATE_READS = Scenario("late-reads", ('message == "SegmentRead": delay 100ms',), behaviour="read data is late")
+LATE_READS = Scenario("late-reads", ('message == "SegmentRead": delay 100ms',), behaviour="late data of reads")
 RESET_READ = Scenario(
-    "reset-read", ('message == "SegmentRead" nth=2: reset',), behaviour="the connection ends at a reply to a read"
+    "reset-read", ('message == "SegmentRead" nth=2: reset',), behaviour="a reset at a reply to a read"
 )
 
 
@@ -77,7 +73,7 @@ _PLAIN = (
 def _under(scenario: Scenario) -> tuple[ClientCase, ...]:
     """Return the requirements that a client keeps however the server behaves."""
     name = scenario.name
-    words = f"also where {scenario.behaviour}"
+    words = f"also with {scenario.behaviour}"
     frames = _case(
         f"{name}/1", MUST, f"Every frame can be decoded, {words}.", "§1.1", _each(decodable("client")), scenario
     )
@@ -89,7 +85,7 @@ def _under(scenario: Scenario) -> tuple[ClientCase, ...]:
 
 def _writer_survives(scenario: Scenario) -> tuple[ClientCase, ...]:
     """Return what a writer does where the server disturbs it without refusing it."""
-    name, words = scenario.name, f"where {scenario.behaviour}"
+    name, words = scenario.name, f"with {scenario.behaviour}"
     once = judges.stores_each_event_once
     return (
         *_under(scenario),
@@ -100,7 +96,7 @@ def _writer_survives(scenario: Scenario) -> tuple[ClientCase, ...]:
 
 def _writer_returns(scenario: Scenario, end: Level = SHOULD) -> tuple[ClientCase, ...]:
     """Return what a writer does after a lost connection."""
-    name, words = scenario.name, f"after a connection on which {scenario.behaviour}"
+    name, words = scenario.name, f"after {scenario.behaviour}"
     return (
         *_under(scenario),
         _case(f"{name}/3", MUST, f"The writer is set up again {words}.", "§4.2", judges.reconnects, scenario),
@@ -121,7 +117,7 @@ def _refuses_versions(scenario: Scenario) -> ClientCase:
     return _case(
         f"{scenario.name}/1",
         MUST,
-        f"No request follows on a connection on which {scenario.behaviour}.",
+        f"No request follows after {scenario.behaviour}.",
         "§4.1",
         _each(judges.stops_after("Hello")),
         scenario,
