@@ -18,8 +18,8 @@ class Scenario:
     faults: tuple[str, ...] = ()
     #: Options of the mock server (fields of `MockOptions`).
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: The behaviour in one sentence.
-    behaviour: str = "the server behaves as usual"
+    #: The disturbance, as a noun phrase.
+    behaviour: str = "no disturbance"
 
 
 PLAIN = Scenario("plain")
