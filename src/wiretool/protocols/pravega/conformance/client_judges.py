@@ -12,6 +12,8 @@ SETUPS_PER_S_MAX = 20
 NS_PER_S = 1_000_000_000
 #: Requests whose reply carries the same id, and messages of the client that have none.
 _WITHOUT_ID = ("Hello", "KeepAlive", "AppendBlock", "Padding", *APPENDS)
+#: A request that clients abandon without a word, and repeat under the same id.
+_ABANDONED = "ReadSegment"
 
 
 def number_of(append: Observed) -> int:
@@ -62,13 +64,18 @@ def numbers_grow(connection: ObservedConnection) -> Iterable[Observation]:
 
 
 def sets_up_first(connection: ObservedConnection) -> Iterable[Observation]:
-    """Appends come after AppendSetup of their writer."""
+    """Appends come after AppendSetup of their writer, as far as the recording can tell."""
     ready: set[str] = set()
+    asked: set[str] = set()
     for message in connection.messages:
-        if message.name == "AppendSetup":
+        if message.name == "SetupAppend":
+            asked.add(message.fields["writer_id"])
+        elif message.name == "AppendSetup":
             ready.add(message.fields["writer_id"])
         elif message.name in APPENDS:
             writer = message.fields["writer_id"]
+            if writer not in asked and (connection.has_gap or not connection.is_whole):
+                continue  # its SetupAppend was not captured
             problem = "" if writer in ready else f"{message.name} before AppendSetup of writer {writer}"
             yield Observation(message.n, problem)
 
@@ -91,7 +98,7 @@ def ids_are_free(connection: ObservedConnection) -> Iterable[Observation]:
     for message in connection.messages:
         if message.side == "server":
             waiting = {number: n for number, n in waiting.items() if n != message.reply_to}
-        elif message.name not in _WITHOUT_ID and "request_id" in message.fields:
+        elif message.name not in (*_WITHOUT_ID, _ABANDONED) and "request_id" in message.fields:
             number = int(message.fields["request_id"])
             problem = (
                 f"id {number} is that of record {waiting[number]}, which has no reply" if number in waiting else ""
@@ -101,11 +108,11 @@ def ids_are_free(connection: ObservedConnection) -> Iterable[Observation]:
 
 
 def appends_events(connection: ObservedConnection) -> Iterable[Observation]:
-    """An append holds as many events as it says, and its size is that of whole events."""
+    """An append holds no more events than it says; events of no bytes are counted, though nothing of them is sent."""
     for message in connection.sent_by("client"):
         if message.name == "AppendBlockEnd" and message.append is not None and message.events:
             count, said = len(message.events), int(message.fields["num_events"])
-            yield Observation(message.n, "" if count == said else f"num_events is {said}, the block holds {count}")
+            yield Observation(message.n, "" if count <= said else f"num_events is {said}, the block holds {count}")
 
 
 def reads_forward(connection: ObservedConnection) -> Iterable[Observation]:
@@ -115,19 +122,6 @@ def reads_forward(connection: ObservedConnection) -> Iterable[Observation]:
             offset, length = message.fields["offset"], message.fields["suggested_length"]
             is_fine = offset >= 0 and length > 0
             yield Observation(message.n, "" if is_fine else f"a read of {length} bytes at offset {offset}")
-
-
-def reads_on(connection: ObservedConnection) -> Iterable[Observation]:
-    """The next read of a segment begins where the data that was received ends, or elsewhere by a seek after a reply."""
-    waiting: dict[str, int] = {}
-    for message in connection.messages:
-        if message.name == "SegmentRead":
-            waiting.pop(message.fields["segment"], None)
-        elif message.name == "ReadSegment":
-            segment = message.fields["segment"]
-            problem = f"record {waiting[segment]} still waits for its reply" if segment in waiting else ""
-            yield Observation(message.n, problem)
-            waiting[segment] = message.n
 
 
 def stops_after(name: str) -> Judge:
