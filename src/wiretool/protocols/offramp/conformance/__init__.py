@@ -1,0 +1,50 @@
+"""Conformance cases of Offramp servers.
+
+A server in the usual setup has the roads of `roads.py`, and the user `user` with the password `pass`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from wiretool.conformance.case import Conformance, Incoming, expect, flat
+from wiretool.protocols.offramp.conformance import (
+    access,
+    closes,
+    commits,
+    deflate,
+    framing,
+    handshake,
+    malformed,
+    messages,
+    rebalances,
+    requests,
+)
+from wiretool.protocols.offramp.conformance.roads import VARIANTS
+from wiretool.protocols.offramp.conformance.steps import ask_for
+
+
+def _auto_reply(incoming: Incoming) -> Sequence[tuple[str, dict[str, Any]]]:
+    """Answer pings, as every client has to."""
+    return [("Pong", {"payload": incoming.fields["payload"]})] if incoming.name == "Ping" else ()
+
+
+CONFORMANCE = Conformance(
+    protocol="offramp",
+    server="offramp",
+    cases=(
+        *handshake.CASES,
+        *access.CASES,
+        *deflate.CASES,
+        *framing.CASES,
+        *closes.CASES,
+        *malformed.CASES,
+        *requests.CASES,
+        *messages.CASES,
+        *commits.CASES,
+        *rebalances.CASES,
+    ),
+    variants=VARIANTS,
+    auto_reply=_auto_reply,
+    greeting=flat((ask_for("/offramp/v2/garbage"), expect("HandshakeResponse"))),
+    mutants="",
+)
