@@ -46,5 +46,5 @@ CONFORMANCE = Conformance(
     variants=VARIANTS,
     auto_reply=_auto_reply,
     greeting=flat((ask_for("/offramp/v2/garbage"), expect("HandshakeResponse"))),
-    mutants="",
+    mutants="wiretool.protocols.offramp.conformance.mutants",
 )
