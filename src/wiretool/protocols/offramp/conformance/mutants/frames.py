@@ -26,7 +26,8 @@ def _tolerates(*kinds: str) -> Callable[[Patcher], None]:
                 except DecodeError as err:
                     if err.kind not in kinds:
                         raise
-                    return framing.frame_extent("server", data, at, end)
+                    header = framing.read_header(data, at, end)
+                    return header.size + header.length if header is not None else 0
 
             return wrong
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.offramp import handshake, http
+from wiretool.protocols.offramp.handshake import Deflate
 from wiretool.protocols.offramp.messages import ConnectionEvent, HandshakeRequest
 from wiretool.servers.offramp import consumer, deflate, link, mock, pii, roads, upgrade
 from wiretool.servers.offramp.deflate import Negotiated
@@ -182,8 +183,18 @@ def _subprotocol_agreed(patcher: Patcher) -> None:
     patcher.wrap(upgrade, "upgraded", replace)
 
 
-def _refusal_keeps_open(patcher: Patcher) -> None:
-    patcher.set(upgrade.Verdict, "is_last", False)
+def _not_http_is_our_fault(patcher: Patcher) -> None:
+    def replace(refuse: Callable[..., None]) -> Callable[..., None]:
+        def wrong(self: Any, err: Any) -> None:
+            if self._phase is link.Phase.HTTP:
+                self._send_message(upgrade.refusal(500, None, self._server.now_ns))
+                self._hang_up(str(err))
+            else:
+                refuse(self, err)
+
+        return wrong
+
+    patcher.wrap(link.OfframpLink, "_refuse", replace)
 
 
 def _pii_untouched(patcher: Patcher) -> None:
@@ -223,7 +234,7 @@ def _offer_echoed(patcher: Patcher) -> None:
     def replace(negotiate: Callable[..., Negotiated]) -> Callable[..., Negotiated]:
         def wrong(offers: list[str]) -> Negotiated:
             agreed = negotiate(offers)
-            return agreed if agreed.answer or not offers else Negotiated(agreed.deflate, offers[0])
+            return agreed if agreed.answer or not offers else Negotiated(Deflate(False, False), offers[0])
 
         return wrong
 
@@ -237,14 +248,6 @@ def _windows_not_named(patcher: Patcher) -> None:
         lambda negotiate: (
             lambda offers: negotiate(offers)._replace(answer="permessage-deflate" if negotiate(offers).answer else "")
         ),
-    )
-
-
-def _first_offer_only(patcher: Patcher) -> None:
-    patcher.wrap(
-        upgrade,
-        "negotiate",
-        lambda negotiate: lambda offers: negotiate([each.split(",")[0] for each in offers]),
     )
 
 
@@ -311,7 +314,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "host-unchecked", "A request without Host is served.", lambda p: p.set(upgrade, "lacks_host", lambda _: False)
     ),
-    Mutant("refusal-keeps-open", "After 400 the connection stays open.", _refusal_keeps_open),
+    Mutant("not-http-500", "What is no HTTP is answered with 500.", _not_http_is_our_fault),
     Mutant(
         "origin-refused",
         "A request with a foreign origin is refused.",
@@ -351,6 +354,5 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("pii-always-blanked", "PII is blanked for those who have the grant, too.", _pii_always_blanked),
     Mutant("offer-echoed", "An extension that is not taken is agreed to in the words of the offer.", _offer_echoed),
     Mutant("windows-not-named", "The agreement leaves the parameters out.", _windows_not_named),
-    Mutant("first-offer-only", "Only the first of several offers is looked at.", _first_offer_only),
     Mutant("server-window-agreed", "A small window of the server is agreed to, and 15 is not.", _server_window_ignored),
 )
