@@ -34,6 +34,8 @@ class Endpoint:
         """Encode the next message of our side. EncodeError where it has no bytes of its own."""
         pending = self._encoder.encode(SentMessage(name, self._side, fields))
         if pending.data is None:
+            self._encoder.end()  # what we send is whole: no later message decides its bytes
+        if pending.data is None:
             raise EncodeError(f"{name}: its bytes depend on a later message")
         return pending.data
 

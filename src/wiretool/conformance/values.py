@@ -231,6 +231,34 @@ class Subset(Value):
         return ", ".join(f"{name}={described(value, bindings)}" for name, value in self.fields.items())
 
 
+class AnyOrder(Value):
+    """A list with these items in any order, and no others."""
+
+    def __init__(self, *items: Any) -> None:
+        self.items = items
+
+    def resolve(self, bindings: Bindings) -> Any:
+        return resolved(self.items, bindings)
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        if not isinstance(value, list | tuple) or len(value) != len(self.items):
+            return False
+        left = list(value)
+        for item in self.items:
+            for found in left:
+                attempt = bindings.copy()
+                if first_difference(item, found, attempt) is None:
+                    bindings.values |= attempt.values
+                    left.remove(found)
+                    break
+            else:
+                return False
+        return True
+
+    def describe(self, bindings: Bindings) -> str:
+        return f"in any order [{', '.join(described(item, bindings) for item in self.items)}]"
+
+
 class Difference(NamedTuple):
     """Where a value differs from what was expected."""
 
