@@ -36,6 +36,15 @@ def _tolerates(*kinds: str) -> Callable[[Patcher], None]:
     return apply
 
 
+def _long_controls(patcher: Patcher) -> None:
+    _tolerates("control_too_long")(patcher)
+    _controls(_pong_is_cut)(patcher)
+
+
+def _pong_is_cut(self: Any, message: Message, take: Callable[..., None]) -> None:
+    take(self, Ping(payload=message.payload[: framing.SHORT_MAX]) if isinstance(message, Ping) else message)
+
+
 def _joins(*kinds: str) -> Callable[[Patcher], None]:
     """Return a patch that drops messages whose fragments are in a wrong order, without a word."""
 
@@ -243,7 +252,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("unmasked-taken", "Frames without a mask are taken.", _tolerates("unmasked_client_frame")),
     Mutant("opcodes-unchecked", "Frames with reserved opcodes are taken.", _tolerates("reserved_opcode")),
     Mutant("bits-unchecked", "Reserved bits are not looked at.", _tolerates("reserved_bits")),
-    Mutant("controls-unchecked", "Control frames may be long.", _tolerates("control_too_long")),
+    Mutant("controls-unchecked", "Control frames may be long.", _long_controls),
     Mutant("controls-fragmented", "Control frames may be fragmented.", _tolerates("control_fragmented")),
     Mutant("continuation-dropped", "A continuation of nothing is dropped.", _joins("lone_continuation")),
     Mutant("interruption-dropped", "A new message inside another is dropped.", _joins("message_inside_message")),

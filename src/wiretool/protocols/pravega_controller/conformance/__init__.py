@@ -1,0 +1,31 @@
+"""Conformance cases of Pravega's controller."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wiretool.conformance.case import Conformance, Incoming, expect, flat
+from wiretool.protocols.pravega_controller.conformance import scopes, segments, streams
+from wiretool.protocols.pravega_controller.conformance.steps import hello
+
+
+def _auto_reply(incoming: Incoming) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    """Acknowledge settings and pings, as every client has to."""
+    if incoming.fields.get("ack"):
+        return ()
+    if incoming.name == "Settings":
+        return [("Settings", {"ack": True, "settings": {}})]
+    if incoming.name == "Ping":
+        return [("Ping", {"ack": True, "opaque_data": incoming.fields["opaque_data"]})]
+    return ()
+
+
+CONFORMANCE = Conformance(
+    protocol="pravega-controller",
+    server="pravega",
+    door="controller",
+    cases=(*scopes.CASES, *streams.CASES, *segments.CASES),
+    variants={"auth": {"auth": ("user", "password")}},
+    ignore=frozenset({"Settings", "Ping", "WindowUpdate"}),
+    auto_reply=_auto_reply,
+    greeting=flat((hello(), expect("Settings"))),
+)
