@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wiretool.conformance.case import Conformance, Incoming, expect, flat
-from wiretool.protocols.pravega_controller.conformance import scopes, segments, streams
+from wiretool.protocols.pravega_controller.conformance import (
+    groups,
+    http2,
+    scopes,
+    segments,
+    streams,
+    tokens,
+    transactions,
+)
 from wiretool.protocols.pravega_controller.conformance.steps import hello
 
 
@@ -23,7 +31,15 @@ CONFORMANCE = Conformance(
     protocol="pravega-controller",
     server="pravega",
     door="controller",
-    cases=(*scopes.CASES, *streams.CASES, *segments.CASES),
+    cases=(
+        *http2.CASES,
+        *scopes.CASES,
+        *streams.CASES,
+        *segments.CASES,
+        *transactions.CASES,
+        *groups.CASES,
+        *tokens.CASES,
+    ),
     variants={"auth": {"auth": ("user", "password")}},
     ignore=frozenset({"Settings", "Ping", "WindowUpdate"}),
     auto_reply=_auto_reply,

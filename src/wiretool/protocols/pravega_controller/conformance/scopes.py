@@ -97,7 +97,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/scope/10",
         OBSERVED,
         "A scope that is not there counts as deleted with all that is in it.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         talk(call("deleteScopeRecursive", {"scope": SCOPE}, status="SUCCESS")),
     ),
     case(

@@ -28,7 +28,7 @@ from wiretool.protocols.pravega_controller.conformance.steps import (
 
 _METHODS = "protocols/pravega-controller.md, Methods"
 _INTRODUCTION = "protocols/pravega-controller.md, introduction"
-_RUN = "a run of server 0.13.0 with every call: facts/pravega-server.md §5"
+_RUN = "every call against server 0.13.0 (interop tests)"
 _FOLLOWING = "getSegmentsImmediatelyFollowing"
 _LATER = segment_id(1, 1), segment_id(2, 1)
 

@@ -97,7 +97,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/stream/7",
         OBSERVED,
         "The name of a stream may begin with an underscore.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         talk(make_scope(), make_stream(1, "_own"), call("checkStreamExists", info("_own"), exists=True)),
     ),
     case(
@@ -141,7 +141,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/stream/10",
         OBSERVED,
         "A stream of a fixed number of segments is scaled when that number is updated.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         made(
             1,
             call("updateStream", _update(2), status="SUCCESS"),
@@ -165,7 +165,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/stream/12",
         MUST,
         "In a scope that is missing a stream is missing.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         talk(
             call("checkStreamExists", info(), exists=False),
             call("updateStream", _update(), status="STREAM_NOT_FOUND"),
@@ -179,7 +179,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/stream/13",
         MUST,
         "The configuration of a stream that is missing fails with NOT_FOUND, and names the entry.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md, Added 23 November 2026",
+        "every call against server 0.13.0; facts/pravega-server.md, Added 23 November 2026",
         talk(make_scope(), no_entry("getStreamConfiguration", info())),
     ),
     # -- sealed --------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/seal/2",
         MUST,
         "To seal a sealed stream is fine.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         made(1, seal(), seal()),
     ),
     case(
@@ -238,7 +238,7 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/seal/6",
         OBSERVED,
         "A stream that is made again under a name goes on with the numbers of its segments.",
-        "facts/pravega-server.md §5; a run of server 0.13.0",
+        "every call against server 0.13.0 (interop tests)",
         made(
             2,
             seal(),
@@ -265,14 +265,14 @@ CASES: tuple[Case, ...] = (
         "pravega-controller/truncate/2",
         MUST,
         "A cut that leaves keys out, or names segments that the stream has not, is refused.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         made(2, _truncate({0: 10}, "FAILURE"), _truncate({55: 0, 56: 0}, "FAILURE"), _head({0: 0, 1: 0})),
     ),
     case(
         "pravega-controller/truncate/3",
         MUST,
         "A stream is not truncated backwards.",
-        "a run of server 0.13.0 with every call: facts/pravega-server.md §5",
+        "every call against server 0.13.0 (interop tests)",
         made(
             2,
             _truncate({0: 1_000, 1: 500}, "SUCCESS"),
