@@ -44,4 +44,5 @@ CONFORMANCE = Conformance(
     ignore=frozenset({"Settings", "Ping", "WindowUpdate"}),
     auto_reply=_auto_reply,
     greeting=flat((hello(), expect("Settings"))),
+    mutants="wiretool.protocols.pravega_controller.conformance.mutants",
 )

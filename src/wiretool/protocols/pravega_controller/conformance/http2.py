@@ -94,7 +94,7 @@ def _breaks(code: Any) -> Steps:
     return (expect_any(reply("GoAway", error_code=code), Reply("(connection closed)")), expect_close())
 
 
-_ABSENT = {"exists": False}
+_ABSENT: dict[str, Any] = {"exists": False}
 
 CASES: tuple[Case, ...] = (
     case(
