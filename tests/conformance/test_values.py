@@ -6,6 +6,7 @@ import pytest
 
 from wiretool.conformance.values import (
     ANY,
+    AnyOrder,
     Bindings,
     Free,
     Saved,
@@ -73,12 +74,24 @@ def test_a_saved_value_is_bound_by_the_first_reply() -> None:
         ([1, ANY], [1, 2], [1]),
         ({"a": 1}, {"a": 1}, {"a": 1, "b": 2}),
         (1, 1, True),
+        (AnyOrder(1, Subset(a=2)), [{"a": 2, "b": 3}, 1], [1, 1]),
+        (AnyOrder(), [], [1]),
     ],
 )
 def test_patterns(pattern: Any, good: Any, bad: Any) -> None:
     assert first_difference(pattern, good, Bindings("t")) is None
     if pattern is not ANY:
         assert first_difference(pattern, bad, Bindings("t")) is not None
+
+
+def test_a_list_in_any_order_binds_what_its_items_bind() -> None:
+    bindings = Bindings("t")
+    pattern = AnyOrder({"name": "b", "id": Saved("b")}, {"name": "a", "id": Saved("a")})
+    assert pattern.matches([{"name": "a", "id": 1}, {"name": "b", "id": 2}], bindings)
+    assert (bindings.values["a"], bindings.values["b"]) == (1, 2)
+    assert resolved(AnyOrder(1, Saved("a")), bindings) == [1, 1]
+    assert not pattern.matches([{"name": "a", "id": 1}, {"name": "b", "id": 3}], bindings)
+    assert pattern.describe(bindings).startswith("in any order [{name: 'b'")
 
 
 def test_another_value_than_one_that_was_seen() -> None:

@@ -237,7 +237,7 @@ CASES: tuple[Case, ...] = (
         "A frame that is longer than the server allows ends the connection.",
         f"{_INTRODUCTION}: HTTP/2",
         hello(),
-        raw(frame(_UNKNOWN, 0, 0, bytes(16 * 1024 * 1024 - 1)), words="a frame of 16 MiB less one"),
+        raw(b"\xff\xff\xff" + bytes(6), words="the header of a frame of 16 MiB less one"),
         _breaks("FRAME_SIZE_ERROR"),
     ),
     case(

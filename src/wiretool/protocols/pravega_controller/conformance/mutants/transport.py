@@ -8,6 +8,7 @@ from typing import Any
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
+from wiretool.servers.inbox import Inbox
 from wiretool.servers.pravega.controller import link, service
 from wiretool.servers.pravega.controller.authority import Authority
 from wiretool.servers.pravega.controller.calls import segments
@@ -178,6 +179,14 @@ def _size_is_protocol_error(patcher: Patcher) -> None:
     patcher.wrap(ControllerLink, "_extent", replace)
 
 
+def _broken_stays_open(patcher: Patcher) -> None:
+    def wrong(self: Any, why: str) -> None:
+        self._flush()
+        self._inbox = Inbox(self._extent)
+
+    patcher.set(ControllerLink, "_break", wrong)
+
+
 def _content_type_unchecked(patcher: Patcher) -> None:
     patcher.set(link, "_http_status", lambda headers: None)
 
@@ -284,11 +293,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "continuation-refused", "CONTINUATION ends the connection.", _refuses_frames(lambda kind: kind == _CONTINUATION)
     ),
     Mutant("frame-size-code", "A frame that is too long is called a PROTOCOL_ERROR.", _size_is_protocol_error),
-    Mutant(
-        "broken-stays-open",
-        "A connection that broke the rules stays open.",
-        lambda p: p.set(ControllerLink, "_break", lambda self, why: self._flush()),
-    ),
+    Mutant("broken-stays-open", "A connection that broke the rules stays open.", _broken_stays_open),
     Mutant("content-type-unchecked", "What is no call of gRPC is served as one.", _content_type_unchecked),
     Mutant("status-missing", "Answers have trailers without a status.", _trailers(("grpc-message", ""))),
     Mutant("anybody-admitted", "Credentials are not looked at.", _admits(lambda self, authorization: True)),
