@@ -80,10 +80,6 @@ def _cuts_by_segments_only(patcher: Patcher) -> None:
     patcher.set(Stream, "is_cut", lambda self, cut: bool(cut) and all(segment in self for segment in cut))
 
 
-def _cuts_by_count(patcher: Patcher) -> None:
-    patcher.set(Stream, "is_cut", lambda self, cut: len(cut) == len(self.active.segments))
-
-
 def _backwards(patcher: Patcher) -> None:
     patcher.set(Stream, "is_at_or_behind", lambda self, cut, other: True)
 
@@ -197,7 +193,6 @@ MUTANTS: tuple[Mutant, ...] = (
         _answers("isSegmentValid", lambda answer: setattr(answer, "response", True)),
     ),
     Mutant("cuts-by-segments", "A cut is valid if the stream has its segments.", _cuts_by_segments_only),
-    Mutant("cuts-by-count", "A cut is valid if it has as many segments as the stream.", _cuts_by_count),
     Mutant("truncate-lost", "A truncation is said to be done, and is not.", _nothing(Streams, "truncate")),
     Mutant("truncate-backwards", "A stream is truncated backwards.", _backwards),
     Mutant("truncate-to-end", "A cut beyond the end is refused.", _beyond_the_end),

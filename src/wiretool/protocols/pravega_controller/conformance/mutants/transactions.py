@@ -11,15 +11,8 @@ from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.transactions import Transactions, TransactionState
 
 
-def _id_is_constant(patcher: Patcher) -> None:
-    def replace(create: Callable[..., Any]) -> Callable[..., Any]:
-        def wrong(self: Any, *given: Any) -> Any:
-            self._count = 0
-            return create(self, *given)
-
-        return wrong
-
-    patcher.wrap(Transactions, "create", replace)
+def _low_bits_are_constant(answer: Any) -> None:
+    answer.txnId.lowBits = 1
 
 
 def _unknown_once_over(patcher: Patcher) -> None:
@@ -152,7 +145,7 @@ def _keeps_old_epoch(patcher: Patcher) -> None:
 
     def replace(begin: Callable[..., None]) -> Callable[..., None]:
         def wrong(self: Any, stream: Any, epoch: Any, now_ns: int) -> None:
-            if epoch.number < stream.active.number or len(stream.epochs) < 3:
+            if stream.active.reference == stream.active.number:
                 begin(self, stream, epoch, now_ns)
 
         return wrong
@@ -195,7 +188,11 @@ def _first_epoch(patcher: Patcher) -> None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("txn-id-constant", "Every transaction has the same id.", _id_is_constant),
+    Mutant(
+        "txn-id-constant",
+        "Every transaction is told the same id.",
+        _answers("createTransaction", _low_bits_are_constant),
+    ),
     Mutant("txn-id-without-epoch", "The id of a transaction does not name its epoch.", _epoch_not_in_id),
     Mutant("txn-forgotten", "A transaction that ended is unknown.", _unknown_once_over),
     Mutant("txn-abort-commits", "An aborted transaction is told to be committed.", _ends(is_committed=True)),
