@@ -271,6 +271,8 @@ class ScriptMatch:
         if item is not None and self._was_silent_until(item, outcomes, cursor, step):
             cursor.server_at = cursor.connection.items.index(item)
             item = None
+        if item is not None and any(each.message == NOTHING for each in outcomes) and self._has_asked(cursor, item):
+            raise _NoMatch  # the client went on before the silence was over
         if item is None and not self._is_silence_known(cursor):
             raise _Undecided
         name = item.name if isinstance(item, Observed) else CLOSED if item is not None else NOTHING
@@ -299,6 +301,17 @@ class ScriptMatch:
         if step is None or step.within_s is None or all(each.message != NOTHING for each in outcomes):
             return False
         return item.time_ns - cursor.sent_ns >= round(step.within_s * NS_PER_S)
+
+    def _has_asked(self, cursor: _Cursor, reply: Observed | Closing) -> bool:
+        """Return whether the client sent something that the case has not sent yet, before a reply."""
+        later = cursor.connection.items[cursor.client_at :]
+        return any(
+            isinstance(item, Observed)
+            and item.side == "client"
+            and item.name not in self._automatic
+            and item.time_ns <= reply.time_ns
+            for item in later
+        )
 
     def _is_silence_known(self, cursor: _Cursor) -> bool:
         """Return whether the recording goes on after the client's last message, so that no reply means silence."""

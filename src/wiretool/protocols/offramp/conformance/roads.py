@@ -6,7 +6,17 @@ from random import Random
 from typing import Any
 
 from wiretool.protocols.offramp.conformance.messages import LONG, PAYLOADS
-from wiretool.protocols.offramp.conformance.steps import BIG, KINDS, ONE, PEOPLE, PRIVATE, PUBLIC_ONLY, QUIET, SIX
+from wiretool.protocols.offramp.conformance.steps import (
+    BIG,
+    KINDS,
+    ONE,
+    PEOPLE,
+    PRIVATE,
+    PUBLIC_ONLY,
+    QUIET,
+    SIX,
+    STORED,
+)
 from wiretool.servers.offramp.feed import FeedMessage
 from wiretool.servers.offramp.roads import RoadStart
 
@@ -35,9 +45,10 @@ def _scrambled(count: int) -> str:
 
 _ALONE = RoadStart(partitions=1)
 _USUAL: Mapping[str, Any] = {
-    "roads": (ONE, SIX, QUIET, PRIVATE, PUBLIC_ONLY, PEOPLE, BIG, KINDS),
+    "roads": (ONE, STORED, SIX, QUIET, PRIVATE, PUBLIC_ONLY, PEOPLE, BIG, KINDS),
     "road_starts": {
         ONE: _ALONE,
+        STORED: _ALONE,
         PRIVATE: RoadStart(partitions=1, permissions={"admin": frozenset({"PUBLIC", "PII"})}),
         PUBLIC_ONLY: RoadStart(partitions=1, permissions={"*": frozenset({"PUBLIC"})}),
         PEOPLE: _ALONE,
@@ -46,6 +57,7 @@ _USUAL: Mapping[str, Any] = {
     },
     "feed": (
         *_numbered(ONE, _ONE_MESSAGES),
+        *_numbered(STORED, 2),
         *(message for index in range(6) for message in _numbered(SIX, _SIX_MESSAGES, index)),
         *_numbered(PRIVATE, 2),
         *_numbered(PUBLIC_ONLY, 2),

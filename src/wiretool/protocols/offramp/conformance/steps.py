@@ -23,18 +23,20 @@ from wiretool.conformance.case import (
     reply,
     send,
 )
-from wiretool.conformance.values import ANY, Bindings, Check, Free, Value, at_least, one_of, text_matching
+from wiretool.conformance.values import ANY, Bindings, Check, Value, at_least, one_of, text_matching
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.handshake import stream_path
 
 #: Roads of the usual setup: one partition with messages, six with five messages each, six that stay empty.
 ONE, SIX, QUIET = "one", "six", "quiet"
+#: A road with one partition whose messages the cases know.
+STORED = "stored"
 #: A road that the user of the usual setup may not read, and one of which it does not hold PII.
 PRIVATE, PUBLIC_ONLY = "private", "openonly"
 #: A road with PII in its payloads, one with long messages, and one with payloads of every kind.
 PEOPLE, BIG, KINDS = "people", "big", "kinds"
-#: The key of RFC 6455 §1.3, and what a server makes of it there.
-KEY, ACCEPT = "dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+#: The key of RFC 6455 §1.3.
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #: A mask with four different bytes.
 MASK = bytes.fromhex("a15b2c9d")
@@ -48,8 +50,12 @@ MEANWHILE = ("ERROR", "REBALANCE", "MESSAGE")
 Header = tuple[str, str]
 
 
+#: Roads that any recorded road may stand for: cases say nothing of what is on them.
+_ANY_ROAD = frozenset({ONE})
+
+
 class Target(Value):
-    """The target of a handshake for a stream of the case's own; in a capture any road and any stream."""
+    """The target of a handshake for a stream of the case's own; in a capture any stream, and any road for some."""
 
     def __init__(self, road: str, stream: str, query: str) -> None:
         self.road, self.stream, self.query = road, stream, query
@@ -62,10 +68,57 @@ class Target(Value):
         path = stream_path(value) if isinstance(value, str) else None
         if path is None or value.partition("?")[2] != self.query:
             return False
-        return bindings.bind(f"road {self.road}", path.road) and bindings.bind(self.stream, path.stream)
+        if not bindings.is_passive:
+            return bool(value == self.resolve(bindings))
+        return (
+            self.road in _ANY_ROAD
+            and bindings.bind(f"road {self.road}", path.road)
+            and bindings.bind(self.stream, path.stream)
+        )
 
     def describe(self, bindings: Bindings) -> str:
         return f"the path of road {self.road}, stream {self.stream}, query {self.query!r}"
+
+
+class Upgrade(Value):
+    """The headers of a handshake; in a capture those that ask for the same, whatever else there is."""
+
+    #: Headers whose values count, and those of which it counts only that they are there.
+    _VALUES = (
+        "upgrade",
+        "sec-websocket-version",
+        "sec-websocket-extensions",
+        "sec-websocket-protocol",
+        "authorization",
+    )
+    _PRESENT = ("host", "origin")
+
+    def __init__(self, given: list[list[str]]) -> None:
+        self.given = given
+
+    def resolve(self, bindings: Bindings) -> list[list[str]]:
+        bindings.values["key"] = _values(self.given).get("sec-websocket-key", "")
+        return self.given
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        bindings.values["key"] = _values(value).get("sec-websocket-key", "")
+        return self._asked(value) == self._asked(self.given)
+
+    def _asked(self, given: Sequence[Sequence[str]]) -> list[Any]:
+        found = _values(given)
+        key = found.get("sec-websocket-key", "")
+        tokens = {each.strip() for each in found.get("connection", "").lower().split(",")}
+        counted = [found.get(name, "") for name in self._VALUES] + [name in found for name in self._PRESENT]
+        return [*counted, len(key) == len(KEY), bool(key), "upgrade" in tokens]
+
+    def describe(self, bindings: Bindings) -> str:
+        return f"headers such as {self.given}"
+
+
+def _values(given: Sequence[Sequence[str]]) -> dict[str, str]:
+    """Return headers by name; values of an upgrade count in any case."""
+    found = {name.lower(): value for name, value in given}
+    return found | {"upgrade": found["upgrade"].lower()} if "upgrade" in found else found
 
 
 # -- the handshake -----------------------------------------------------------------------------------------------------
@@ -98,13 +151,13 @@ def ask(
     **changed: str | None,
 ) -> Send:
     """Ask for the upgrade to a stream, with headers of interest to the case."""
-    given = headers(*more, **changed)
-    return send("HandshakeRequest", on=on, target=Target(road, stream, query), headers=given)
+    given = Upgrade(headers(*more, **changed))
+    return send("HandshakeRequest", on=on, method="GET", target=Target(road, stream, query), headers=given)
 
 
 def ask_for(target: str, *, method: str = "GET", version: str = "HTTP/1.1", on: str = FIRST) -> Send:
     """Ask for the upgrade at a target of any form."""
-    return send("HandshakeRequest", on=on, method=method, version=version, target=target, headers=headers())
+    return send("HandshakeRequest", on=on, method=method, version=version, target=target, headers=Upgrade(headers()))
 
 
 def open_stream(
@@ -117,7 +170,7 @@ def open_stream(
     """Connect to a stream and take CONNECTION."""
     target = Target(road, stream, query)
     return (
-        send("HandshakeRequest", on=on, target=target, headers=Free(headers())),
+        send("HandshakeRequest", on=on, method="GET", target=target, headers=Upgrade(headers())),
         expect("HandshakeResponse", on=on, status=101),
         connected(on=on),
     )
@@ -143,6 +196,20 @@ def has_headers(*wanted: Header) -> Check:
         return all((name.lower(), value.lower()) in pairs for name, value in wanted)
 
     return Check(f"headers with {words}", holds)
+
+
+def accepted() -> Expect:
+    """Take the upgrade, with the accept value of the key that was sent."""
+
+    def holds(found: Any, seen: Mapping[str, Any]) -> bool:
+        pairs = {name.lower(): value for name, value in found}
+        is_upgrade = (
+            pairs.get("upgrade", "").lower() == "websocket" and "upgrade" in pairs.get("connection", "").lower()
+        )
+        return is_upgrade and pairs.get("sec-websocket-accept") == accept_of(seen["key"])
+
+    words = "headers of an upgrade, with the accept value of the key"
+    return expect("HandshakeResponse", status=101, headers=Check(words, holds))
 
 
 def lacks_header(name: str) -> Check:
