@@ -26,9 +26,9 @@ from wiretool.conformance.case import (
     Verdict,
     Wait,
 )
-from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in
+from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in, has_problem
 from wiretool.conformance.observed import Closing, Missing, Observed, ObservedConnection
-from wiretool.conformance.values import Bindings, Text, Uuid, Value, first_difference, resolved
+from wiretool.conformance.values import Bindings, Number, Subset, Text, Uuid, Value, first_difference, resolved
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.encoder import SentMessage
@@ -277,10 +277,11 @@ class ScriptMatch:
         outcome, why = self._fitting(outcomes, name, item if isinstance(item, Observed) else None)
         n = item.n if isinstance(item, Observed) else 0
         time_ns = item.time_ns if item is not None else cursor.sent_ns
-        if outcome is not None and step is not None and step.after_s and isinstance(item, Observed):
+        if outcome is not None and step is not None and step.after_s and item is not None:
             waited_s = (item.time_ns - cursor.sent_ns) / NS_PER_S
             if waited_s < step.after_s:
-                outcome, why = None, f"{item.name} came after {waited_s:.3f} s, before {step.after_s:g} s"
+                what = f"{item.name} came" if isinstance(item, Observed) else "the connection was closed"
+                outcome, why = None, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s"
         if outcome is None or outcome.verdict is Verdict.FAIL:
             why = why or (outcome.why if outcome else "")
             words = " or ".join(each.describe(self._bindings) for each in outcomes)
@@ -323,7 +324,9 @@ class ScriptMatch:
 
     def _fitting(self, outcomes: tuple[Reply, ...], name: str, item: Observed | None) -> tuple[Reply | None, str]:
         if item is not None and item.problems:
-            return None, f"{item.name}: {item.problems[0]}"
+            outcomes = tuple(each for each in outcomes if has_problem(each, item.problems))
+            if not outcomes:
+                return None, f"{item.name}: {item.problems[0]}"
         why = {CLOSED: "the server closed the connection", NOTHING: "no reply came"}.get(name, "")
         for outcome in outcomes:
             if outcome.message != name:
@@ -356,8 +359,10 @@ class ScriptMatch:
 
 def _made_up(value: Any) -> list[Value]:
     """Return the placeholders in a value for which a client makes names up."""
-    if isinstance(value, Text | Uuid):
+    if isinstance(value, Text | Uuid | Number):
         return [value]
+    if isinstance(value, Subset):
+        return _made_up(value.fields)
     if isinstance(value, Mapping):
         return [each for inner in value.values() for each in _made_up(inner)]
     if isinstance(value, list | tuple):
@@ -366,4 +371,4 @@ def _made_up(value: Any) -> list[Value]:
 
 
 def _made_up_keys(value: Any) -> set[str]:
-    return {each.key for each in _made_up(value) if isinstance(each, Uuid)}
+    return {each.key for each in _made_up(value) if isinstance(each, Uuid | Number)}

@@ -114,6 +114,33 @@ class Uuid(Value):
         return str(bindings.values.get(self.key, f"the UUID {self.key}"))
 
 
+class Number(Value):
+    """A number that the client chooses, unique to the run, `plus` a difference."""
+
+    def __init__(self, key: str, *, bits: int = 40, plus: int = 0) -> None:
+        """`bits` is its size; the highest bit is set, so no counter of a server reaches it."""
+        self.key = key
+        self.bits = bits
+        self.plus = plus
+
+    def resolve(self, bindings: Bindings) -> int:
+        if self.key not in bindings.values:
+            assert bindings.token is not None, f"{self.key} is not bound"
+            drawn = uuid5(_NAMESPACE, f"{bindings.token}/{self.key}").int >> (128 - self.bits)
+            bindings.values[self.key] = drawn | 1 << (self.bits - 1)
+        return int(bindings.values[self.key]) + self.plus
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return False
+        if bindings.is_passive:
+            return bindings.bind(self.key, value - self.plus)
+        return value == self.resolve(bindings)
+
+    def describe(self, bindings: Bindings) -> str:
+        return f"the number {self.key}" if self.key not in bindings.values else str(self.resolve(bindings))
+
+
 class Var(Value):
     """A client's own value, such as a request id: sent as given; in a capture any value, the same for the key."""
 
