@@ -139,7 +139,7 @@ def reply(message: str, /, **fields: Any) -> Reply:
 
 
 def flawed(message: str, problem: str, /, **fields: Any) -> Reply:
-    """Return an accepted message with a problem that real servers are known to have; `problem` is a part of its text."""
+    """Return an accepted message with a problem that real servers have; `problem` is a part of its text."""
     return Reply(message, fields, problem=problem)
 
 
