@@ -72,9 +72,9 @@ class Bare(Value):
         return f"{type(self.table).__name__} {table_form(self.table)}"
 
 
-def identifier(id: int, on: str) -> Var:
+def identifier(n: int, on: str) -> Var:
     """Return the stream identifier of a request: a value of the client's own."""
-    return Var(f"{on}{id}", id)
+    return Var(f"{on}{n}", n)
 
 
 def subset(value: Any) -> Any:
@@ -88,7 +88,7 @@ def request(
     operation: str,
     /,
     *,
-    id: int = 1,
+    n: int = 1,
     on: str = FIRST,
     flags: int = 0,
     payload: Any = None,
@@ -99,14 +99,14 @@ def request(
     declared = _TABLES[operation].request
     assert declared is not None, operation
     table = Subset(table=declared.__name__, fields=subset(header))
-    return frame(operation, id=id, on=on, flags=flags, header=table, payload=payload, change=change)
+    return frame(operation, n=n, on=on, flags=flags, header=table, payload=payload, change=change)
 
 
 def frame(
     operation: str,
     /,
     *,
-    id: int = 1,
+    n: int = 1,
     on: str = FIRST,
     flags: int = 0,
     header: Any = None,
@@ -120,7 +120,7 @@ def frame(
         on=on,
         change=change,
         flags=flags,
-        stream_id=identifier(id, on),
+        stream_id=identifier(n, on),
         header=header,
         payload=payload,
         **more,
@@ -131,7 +131,7 @@ def answer(
     operation: str,
     /,
     *,
-    id: int = 1,
+    n: int = 1,
     on: str = FIRST,
     code: Any = OK,
     message: Any = None,
@@ -145,19 +145,19 @@ def answer(
     return reply(
         operation,
         flags=WHOLE,
-        stream_id=identifier(id, on),
+        stream_id=identifier(n, on),
         header_format=1,
         header=Subset(table=declared.__name__, fields=Subset(status=subset(status), **subset(header).fields)),
         payload=payload,
     )
 
 
-def refusal(operation: str, code: Any, /, *, id: int = 1, on: str = FIRST, **more: Any) -> Reply:
+def refusal(operation: str, code: Any, /, *, n: int = 1, on: str = FIRST, **more: Any) -> Reply:
     """Return a system error about a request."""
     return reply(
         operation,
         flags=REFUSAL,
-        stream_id=identifier(id, on),
+        stream_id=identifier(n, on),
         header=Subset(table="SystemError", fields=Subset(status=Subset(code=code))),
         payload=None,
         **more,
@@ -165,43 +165,43 @@ def refusal(operation: str, code: Any, /, *, id: int = 1, on: str = FIRST, **mor
 
 
 def ask(
-    operation: str, expected: Mapping[str, Any], /, *, id: int = 1, on: str = FIRST, code: int = OK, **header: Any
+    operation: str, expected: Mapping[str, Any], /, *, n: int = 1, on: str = FIRST, code: int = OK, **header: Any
 ) -> Steps:
     """Send a request and require its response with a code and fields of its header table."""
     return (
-        request(operation, id=id, on=on, **header),
-        expect_any(answer(operation, id=id, on=on, code=code, **expected), on=on),
+        request(operation, n=n, on=on, **header),
+        expect_any(answer(operation, n=n, on=on, code=code, **expected), on=on),
     )
 
 
-def refused(operation: str, code: int, /, *, id: int = 1, on: str = FIRST, **header: Any) -> Steps:
+def refused(operation: str, code: int, /, *, n: int = 1, on: str = FIRST, **header: Any) -> Steps:
     """Send a request and require that its response has a code and no more than that."""
-    return ask(operation, {}, id=id, on=on, code=code, **header)
+    return ask(operation, {}, n=n, on=on, code=code, **header)
 
 
 # -- PING and the end of a connection ----------------------------------------------------------------------------------
 
 
-def ping(id: int = 1, text: str = "", *, on: str = FIRST, **more: Any) -> Send:
+def ping(n: int = 1, text: str = "", *, on: str = FIRST, **more: Any) -> Send:
     """Send a PING with a payload."""
-    return frame("PING", id=id, on=on, payload=Subset(hex=text.encode().hex()) if text else None, **more)
+    return frame("PING", n=n, on=on, payload=Subset(hex=text.encode().hex()) if text else None, **more)
 
 
-def pong(id: int = 1, text: str = "", *, on: str = FIRST, **more: Any) -> Reply:
+def pong(n: int = 1, text: str = "", *, on: str = FIRST, **more: Any) -> Reply:
     """Return the response to a PING."""
     fields: dict[str, Any] = {"header": None, **more}
     return reply(
         "PING",
         flags=WHOLE,
-        stream_id=identifier(id, on),
+        stream_id=identifier(n, on),
         payload=Subset(hex=text.encode().hex()) if text else None,
         **fields,
     )
 
 
-def alive(id: int, *, on: str = FIRST) -> Steps:
+def alive(n: int, *, on: str = FIRST) -> Steps:
     """Require that the connection still answers a PING."""
-    return (ping(id, "alive", on=on), expect_any(pong(id, "alive", on=on), on=on))
+    return (ping(n, "alive", on=on), expect_any(pong(n, "alive", on=on), on=on))
 
 
 #: GOAWAY of the server: a request of its own, of which only the flags are settled (protocols/sbp.md §5, 10 and 19).
@@ -225,31 +225,31 @@ def leaves(*, on: str = FIRST) -> Expect:
 # -- the placement driver ----------------------------------------------------------------------------------------------
 
 
-def report(*, id: int = 1, on: str = FIRST, free_bytes: int = 1 << 30) -> Steps:
+def report(*, n: int = 1, on: str = FIRST, free_bytes: int = 1 << 30) -> Steps:
     """Let a range server of the case's own report, so that the placement driver knows one."""
     metrics = {"disk_free_space": free_bytes}
     known = {"range_server": RANGE_SERVER}
-    return ask("REPORT_METRICS", known, id=id, on=on, range_server=RANGE_SERVER, metrics=metrics)
+    return ask("REPORT_METRICS", known, n=n, on=on, range_server=RANGE_SERVER, metrics=metrics)
 
 
-def meet_driver(*, id: int = 1, on: str = FIRST) -> Steps:
+def meet_driver(*, n: int = 1, on: str = FIRST) -> Steps:
     """Ask for the nodes of the placement driver, which shows a server that serves both roles that it is meant."""
     nodes = Check(
         "one leader among the nodes", lambda value, _: sum(bool(each.get("is_leader")) for each in value) == 1
     )
-    return ask("DESCRIBE_PLACEMENT_DRIVER", {"cluster": {"nodes": nodes}}, id=id, on=on, range_server=RANGE_SERVER)
+    return ask("DESCRIBE_PLACEMENT_DRIVER", {"cluster": {"nodes": nodes}}, n=n, on=on, range_server=RANGE_SERVER)
 
 
-def create_stream(*, id: int = 2, on: str = FIRST, replica: int = 1, ack_count: int = 1) -> Steps:
+def create_stream(*, n: int = 2, on: str = FIRST, replica: int = 1, ack_count: int = 1) -> Steps:
     """Create a stream, whose number is PLACED from then on."""
     stream = {"stream_id": PLACED, "replica": replica, "ack_count": ack_count}
     wanted = {"replica": replica, "ack_count": ack_count}
-    return ask("CREATE_STREAM", {"stream": stream}, id=id, on=on, stream=wanted)
+    return ask("CREATE_STREAM", {"stream": stream}, n=n, on=on, stream=wanted)
 
 
 def place(
     *,
-    id: int = 3,
+    n: int = 3,
     on: str = FIRST,
     stream: Any = PLACED,
     index: int = 0,
@@ -260,16 +260,16 @@ def place(
     """Let the placement driver create a range."""
     wanted = {"stream_id": stream, "index": index, "start": start, "epoch": epoch}
     expected = {"range": {**wanted, "end": -1}} if code == OK else {}
-    return ask("CREATE_RANGE", expected, id=id, on=on, code=code, range=wanted)
+    return ask("CREATE_RANGE", expected, n=n, on=on, code=code, range=wanted)
 
 
 def seal_placed(
-    end: int, *, id: int = 4, on: str = FIRST, stream: Any = PLACED, index: int = 0, epoch: int = 0, code: int = OK
+    end: int, *, n: int = 4, on: str = FIRST, stream: Any = PLACED, index: int = 0, epoch: int = 0, code: int = OK
 ) -> Steps:
     """Let the placement driver seal a range."""
     wanted = {"stream_id": stream, "index": index, "end": end, "epoch": epoch}
     expected = {"range": wanted} if code == OK else {}
-    return ask("SEAL_RANGE", expected, id=id, on=on, code=code, kind=KIND_PLACEMENT_DRIVER, range=wanted)
+    return ask("SEAL_RANGE", expected, n=n, on=on, code=code, kind=KIND_PLACEMENT_DRIVER, range=wanted)
 
 
 def placed_range(*, on: str = FIRST, epoch: int = 0) -> Steps:
@@ -280,11 +280,11 @@ def placed_range(*, on: str = FIRST, epoch: int = 0) -> Steps:
 # -- the range server --------------------------------------------------------------------------------------------------
 
 
-def create_range(*, id: int = 1, on: str = FIRST, stream: Any = STREAM, index: int = 0, start: int = 0) -> Steps:
+def create_range(*, n: int = 1, on: str = FIRST, stream: Any = STREAM, index: int = 0, start: int = 0) -> Steps:
     """Make a range known to a range server: the request names the servers of the range."""
     servers = [{"server_id": 0, "advertise_addr": ADDRESS}]
     wanted = {"stream_id": stream, "index": index, "start": start, "epoch": 0, "end": -1, "servers": servers}
-    return ask("CREATE_RANGE", {"range": wanted}, id=id, on=on, range=wanted)
+    return ask("CREATE_RANGE", {"range": wanted}, n=n, on=on, range=wanted)
 
 
 def batch(base: int, count: int = 1, text: str = "x", *, stream: Any = STREAM, index: int = 0, **more: Any) -> Any:
@@ -293,21 +293,21 @@ def batch(base: int, count: int = 1, text: str = "x", *, stream: Any = STREAM, i
     return subset({"meta": meta, "payload": text, **more})
 
 
-def append(*batches: Any, id: int = 2, on: str = FIRST, change: Callable[[bytes], bytes] | None = None) -> Send:
+def append(*batches: Any, n: int = 2, on: str = FIRST, change: Callable[[bytes], bytes] | None = None) -> Send:
     """Send batches."""
-    return request("APPEND", id=id, on=on, payload=Subset(entries=list(batches)), change=change)
+    return request("APPEND", n=n, on=on, payload=Subset(entries=list(batches)), change=change)
 
 
-def appended(*codes: int, id: int = 2, on: str = FIRST) -> Expect:
+def appended(*codes: int, n: int = 2, on: str = FIRST) -> Expect:
     """Require the results of batches by their codes, in the order of the batches."""
     results = [{"status": {"code": code}} for code in codes]
-    return expect_any(answer("APPEND", id=id, on=on, entries=results), on=on)
+    return expect_any(answer("APPEND", n=n, on=on, entries=results), on=on)
 
 
-def append_refused(message: str | None = None, *, id: int = 2, on: str = FIRST) -> Expect:
+def append_refused(message: str | None = None, *, n: int = 2, on: str = FIRST) -> Expect:
     """Require that a whole APPEND is refused."""
     status = Subset(code=BAD_REQUEST) if message is None else Subset(code=BAD_REQUEST, message=message)
-    wanted = refusal("APPEND", BAD_REQUEST, id=id, on=on)
+    wanted = refusal("APPEND", BAD_REQUEST, n=n, on=on)
     header = Subset(table="SystemError", fields=Subset(status=status))
     return expect_any(reply("APPEND", **{**wanted.fields, "header": header}), on=on)
 
@@ -316,7 +316,7 @@ def fetch(
     offset: int,
     limit: int = 1_000_000_000,
     *,
-    id: int = 3,
+    n: int = 3,
     on: str = FIRST,
     most: int = 1 << 20,
     stream: Any = STREAM,
@@ -324,15 +324,15 @@ def fetch(
 ) -> Send:
     """Send a FETCH; `most` is max_wait_ms, which real range servers take as a number of bytes."""
     wanted = {"stream_id": stream, "index": index}
-    return request("FETCH", id=id, on=on, max_wait_ms=most, range=wanted, offset=offset, limit=limit)
+    return request("FETCH", n=n, on=on, max_wait_ms=most, range=wanted, offset=offset, limit=limit)
 
 
-def fetched(*batches: Any, id: int = 3, on: str = FIRST) -> Expect:
+def fetched(*batches: Any, n: int = 3, on: str = FIRST) -> Expect:
     """Require these batches."""
     return expect_any(
         answer(
             "FETCH",
-            id=id,
+            n=n,
             on=on,
             payload=Subset(entries=list(batches)),
             throttle_time_ms=-1,
@@ -342,21 +342,19 @@ def fetched(*batches: Any, id: int = 3, on: str = FIRST) -> Expect:
     )
 
 
-def nothing_fetched(
-    code: int = NO_NEW_RECORD, *, id: int = 3, on: str = FIRST, within_s: float | None = None
-) -> Expect:
+def nothing_fetched(code: int = NO_NEW_RECORD, *, n: int = 3, on: str = FIRST, within_s: float | None = None) -> Expect:
     """Require a FETCH response without batches."""
-    return expect_any(answer("FETCH", id=id, on=on, code=code, throttle_time_ms=0), on=on, within_s=within_s)
+    return expect_any(answer("FETCH", n=n, on=on, code=code, throttle_time_ms=0), on=on, within_s=within_s)
 
 
 def seal(
-    end: int = -1, *, id: int = 4, on: str = FIRST, stream: Any = STREAM, index: int = 0, kind: int = KIND_RANGE_SERVER
+    end: int = -1, *, n: int = 4, on: str = FIRST, stream: Any = STREAM, index: int = 0, kind: int = KIND_RANGE_SERVER
 ) -> Send:
     """Send a SEAL_RANGE to a range server."""
-    return request("SEAL_RANGE", id=id, on=on, kind=kind, range={"stream_id": stream, "index": index, "end": end})
+    return request("SEAL_RANGE", n=n, on=on, kind=kind, range={"stream_id": stream, "index": index, "end": end})
 
 
-def sealed(end: int, *, id: int = 4, on: str = FIRST, stream: Any = STREAM, index: int = 0) -> Expect:
+def sealed(end: int, *, n: int = 4, on: str = FIRST, stream: Any = STREAM, index: int = 0) -> Expect:
     """Require the end that a range server has sealed at."""
     wanted = {"stream_id": stream, "index": index, "end": end}
-    return expect_any(answer("SEAL_RANGE", id=id, on=on, range=wanted), on=on)
+    return expect_any(answer("SEAL_RANGE", n=n, on=on, range=wanted), on=on)
