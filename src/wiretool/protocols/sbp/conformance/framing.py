@@ -65,6 +65,11 @@ def invalid(change: Change) -> Steps:
     )
 
 
+def invalid_at_driver(change: Change) -> Steps:
+    """Send an invalid PING to a placement driver: GOAWAY, and the end of the connection a second later."""
+    return (meet_driver(), ping(2, "bad", change=change), ping(3, "last"), expect_any(GOAWAY), leaves())
+
+
 CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/1",
@@ -163,10 +168,7 @@ CASES: tuple[Case, ...] = (
         MUST,
         "A placement driver says GOAWAY after bytes that are no frame, and closes the connection a second later.",
         f"{SPEC} §4.3, §5 (4)",
-        meet_driver(),
-        ping(2, "bad", change=with_magic(0)),
-        expect_any(GOAWAY),
-        leaves(),
+        invalid_at_driver(with_magic(0)),
     ),
     case(
         "sbp/frame/12",
@@ -278,5 +280,19 @@ CASES: tuple[Case, ...] = (
         frame("Unknown", opcode=UNKNOWN_CODE, header={"raw_hex": b"head".hex()}, payload=Subset(hex=b"body".hex())),
         expect_any(refusal("Unknown", one_of(UNKNOWN_OPERATION, UNSUPPORTED_OPERATION), opcode=UNKNOWN_CODE)),
         alive(2),
+    ),
+    case(
+        "sbp/frame/24",
+        MUST,
+        "A placement driver does not wait for the rest of a frame with a Frame Length below 16.",
+        f"{SPEC} §4.3, §5 (4)",
+        invalid_at_driver(with_length(5)),
+    ),
+    case(
+        "sbp/frame/25",
+        MUST,
+        "A placement driver does not wait for the rest of a frame with a Frame Length above 16,777,216.",
+        f"{SPEC} §4.3, §5 (4)",
+        invalid_at_driver(with_length(LENGTH_MAX + 1)),
     ),
 )

@@ -1,5 +1,7 @@
 """Cases of heartbeats, metrics, numbers of range servers, their choice, and leadership (protocols/sbp.md §4.5)."""
 
+from typing import Any
+
 from wiretool.codec.flatbuffers_compiled import read_fast
 from wiretool.conformance.case import MUST, OBSERVED, SHOULD, Case, Connect, Steps, Wait, case, expect_any, reply
 from wiretool.conformance.values import Check, Saved, Subset
@@ -43,7 +45,7 @@ def _names_leader(value: object, _: object) -> bool:
     """Return whether the detail of a status is a cluster with one leader (protocols/sbp.md §2.3)."""
     if not isinstance(value, dict) or "hex" not in value:
         return False
-    cluster = read_fast(tables.PlacementDriverCluster, bytes.fromhex(value["hex"])).value
+    cluster: tables.PlacementDriverCluster = read_fast(tables.PlacementDriverCluster, bytes.fromhex(value["hex"])).value
     return sum(node.is_leader for node in cluster.nodes or ()) == 1
 
 
@@ -52,7 +54,7 @@ def as_range_server(n: int = 1) -> Steps:
     return (fetch(0, n=n, stream=UNKNOWN_STREAM), nothing_fetched(RANGE_NOT_FOUND, n=n))
 
 
-def refused_by_follower(operation: str, n: int, **header: object) -> Steps:
+def refused_by_follower(operation: str, n: int, **header: Any) -> Steps:
     """Require that a node refuses a request since it does not lead, and says who does."""
     refused = answer(operation, n=n, code=PD_NOT_LEADER)
     table = refused.fields["header"].fields["table"]

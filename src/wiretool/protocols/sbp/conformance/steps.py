@@ -272,9 +272,14 @@ def seal_placed(
     return ask("SEAL_RANGE", expected, n=n, on=on, code=code, kind=KIND_PLACEMENT_DRIVER, range=wanted)
 
 
+def known_stream(*, on: str = FIRST) -> Steps:
+    """Make a range server known, and a stream: requests 1 and 2."""
+    return (report(on=on), create_stream(on=on))
+
+
 def placed_range(*, on: str = FIRST, epoch: int = 0) -> Steps:
     """Make a range server known, a stream, and its first range: requests 1 to 3."""
-    return (report(on=on), create_stream(on=on), place(on=on, epoch=epoch))
+    return (known_stream(on=on), place(on=on, epoch=epoch))
 
 
 # -- the range server --------------------------------------------------------------------------------------------------
