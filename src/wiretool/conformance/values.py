@@ -133,9 +133,16 @@ class Number(Value):
     def matches(self, value: Any, bindings: Bindings) -> bool:
         if not isinstance(value, int) or isinstance(value, bool):
             return False
-        if bindings.is_passive:
-            return bindings.bind(self.key, value - self.plus)
-        return value == self.resolve(bindings)
+        if not bindings.is_passive:
+            return value == self.resolve(bindings)
+        found = value - self.plus
+        if self.key in bindings.values:
+            return bool(bindings.values[self.key] == found)
+        return self._could_be(found, bindings) and bindings.bind(self.key, found)
+
+    def _could_be(self, found: int, bindings: Bindings) -> bool:
+        """Return whether a client may have chosen a number: of this size, and no other one of the case."""
+        return found.bit_length() == self.bits and found not in bindings.values.values()
 
     def describe(self, bindings: Bindings) -> str:
         return f"the number {self.key}" if self.key not in bindings.values else str(self.resolve(bindings))
@@ -203,6 +210,19 @@ class Saved(Value):
         if self.key not in bindings.values:
             return f"any value ({self.key})"
         return f"{self.resolve(bindings)!r} ({self.key}{f' plus {self.plus}' if self.plus else ''})"
+
+
+class Absent(Value):
+    """In an object that is sent or expected: a field that is not there."""
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        return False
+
+    def describe(self, bindings: Bindings) -> str:
+        return "nothing"
+
+
+ABSENT = Absent()
 
 
 class Check(Value):
@@ -284,7 +304,7 @@ def resolved(value: Any, bindings: Bindings) -> Any:
     if isinstance(value, Value):
         return value.resolve(bindings)
     if isinstance(value, Mapping):
-        return {name: resolved(each, bindings) for name, each in value.items()}
+        return {name: resolved(each, bindings) for name, each in value.items() if each is not ABSENT}
     if isinstance(value, list | tuple):
         return [resolved(each, bindings) for each in value]
     return value
@@ -327,6 +347,8 @@ def _in_object(
     for name, value in expected.items():
         where = f"{path}.{name}" if path else name
         if name not in found:
+            if value is ABSENT:
+                continue
             return Difference(where, described(value, bindings), None)
         if difference := first_difference(value, found[name], bindings, where):
             return difference

@@ -4,7 +4,7 @@ from typing import Any
 
 from wiretool.codec.flatbuffers_compiled import read_fast
 from wiretool.conformance.case import MUST, OBSERVED, SHOULD, Case, Connect, Steps, Wait, case, expect_any, reply
-from wiretool.conformance.values import Check, Saved, Subset
+from wiretool.conformance.values import ABSENT, Check, Saved, Subset
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.conformance.steps import (
     ADDRESS,
@@ -15,7 +15,6 @@ from wiretool.protocols.sbp.conformance.steps import (
     PD_NO_AVAILABLE_RS,
     PD_NOT_LEADER,
     PLACED,
-    RANGE_NOT_FOUND,
     RANGE_SERVER,
     ROLE_FRONTEND,
     ROLE_PLACEMENT_DRIVER,
@@ -26,10 +25,9 @@ from wiretool.protocols.sbp.conformance.steps import (
     answer,
     ask,
     create_stream,
-    fetch,
     frame,
     meet_driver,
-    nothing_fetched,
+    meet_range_server,
     place,
     refusal,
     report,
@@ -47,11 +45,6 @@ def _names_leader(value: object, _: object) -> bool:
         return False
     cluster: tables.PlacementDriverCluster = read_fast(tables.PlacementDriverCluster, bytes.fromhex(value["hex"])).value
     return sum(node.is_leader for node in cluster.nodes or ()) == 1
-
-
-def as_range_server(n: int = 1) -> Steps:
-    """Show a server that serves both roles that the range server is meant."""
-    return (fetch(0, n=n, stream=UNKNOWN_STREAM), nothing_fetched(RANGE_NOT_FOUND, n=n))
 
 
 def refused_by_follower(operation: str, n: int, **header: Any) -> Steps:
@@ -116,7 +109,7 @@ _HEARTBEATS = (
         MUST,
         "A range server answers a heartbeat with its client and role, without the range server.",
         f"{SPEC} §4.5",
-        as_range_server(),
+        meet_range_server(),
         request("HEARTBEAT", n=2, client_id="r", client_role=ROLE_RANGE_SERVER, range_server=RANGE_SERVER),
         expect_any(
             reply(
@@ -140,7 +133,7 @@ _HEARTBEATS = (
         MUST,
         "A range server refuses a heartbeat that lacks a required field.",
         f"{SPEC} §4.3",
-        as_range_server(),
+        meet_range_server(),
         frame(
             "HEARTBEAT",
             n=2,
@@ -165,7 +158,7 @@ _METRICS = (
         MUST,
         "Metrics without a range server are a bad request.",
         f"{SPEC} §4.5",
-        request("REPORT_METRICS", metrics={"disk_free_space": 1}),
+        request("REPORT_METRICS", range_server=ABSENT, metrics={"disk_free_space": 1}),
         expect_any(answer("REPORT_METRICS", code=BAD_REQUEST, message="range server is nil")),
     ),
     case(
@@ -173,7 +166,7 @@ _METRICS = (
         MUST,
         "A report without metrics is a bad request; the response names the range server.",
         f"{SPEC} §4.5",
-        request("REPORT_METRICS", range_server=RANGE_SERVER),
+        request("REPORT_METRICS", range_server=RANGE_SERVER, metrics=ABSENT),
         expect_any(answer("REPORT_METRICS", code=BAD_REQUEST, message="metrics is nil", range_server=RANGE_SERVER)),
     ),
 )

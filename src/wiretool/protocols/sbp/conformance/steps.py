@@ -13,12 +13,13 @@ from wiretool.conformance.case import (
     Reply,
     Send,
     Steps,
+    Verdict,
     expect_any,
     lenient,
     reply,
     send,
 )
-from wiretool.conformance.values import Bindings, Check, Number, Saved, Subset, Value, Var, first_difference
+from wiretool.conformance.values import ABSENT, Bindings, Check, Number, Saved, Subset, Value, Var, first_difference
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END, SYSTEM_ERROR, operations_of
 from wiretool.protocols.sbp.schema import LATEST
 
@@ -72,9 +73,13 @@ class Bare(Value):
         return f"{type(self.table).__name__} {table_form(self.table)}"
 
 
-def identifier(n: int, on: str) -> Var:
-    """Return the stream identifier of a request: a value of the client's own."""
-    return Var(f"{on}{n}", n)
+class Exact(int):
+    """A stream identifier that the requirement is about; all others are values of the client's own."""
+
+
+def identifier(n: int, on: str) -> Any:
+    """Return the stream identifier of a request."""
+    return int(n) if isinstance(n, Exact) else Var(f"{on}{n}", n)
 
 
 def subset(value: Any) -> Any:
@@ -98,6 +103,8 @@ def request(
     """Send a request; other keywords are fields of its header table."""
     declared = _TABLES[operation].request
     assert declared is not None, operation
+    if "timeout_ms" in declared.__struct_fields__:  # a request with a deadline may stay unanswered
+        header.setdefault("timeout_ms", 0)
     table = Subset(table=declared.__name__, fields=subset(header))
     return frame(operation, n=n, on=on, flags=flags, header=table, payload=payload, change=change)
 
@@ -207,6 +214,9 @@ def alive(n: int, *, on: str = FIRST) -> Steps:
 #: GOAWAY of the server: a request of its own, of which only the flags are settled (protocols/sbp.md §5, 10 and 19).
 GOAWAY = reply("GOAWAY", flags=0, header=None, payload=None)
 
+#: A GOAWAY that may come at any other time, from a server that stops; not where the connection is about to be closed.
+ANOTHER_GOAWAY = Reply("GOAWAY", {}, Verdict.FAIL, "GOAWAY came where the connection has to be closed without it")
+
 
 def given_up(*, on: str = FIRST) -> Steps:
     """Require that the server gives the connection up: GOAWAY, then the end; real range servers say nothing."""
@@ -219,7 +229,7 @@ def given_up(*, on: str = FIRST) -> Steps:
 
 def leaves(*, on: str = FIRST) -> Expect:
     """Require that the server closes the connection a second after a GOAWAY."""
-    return expect_any(reply(CLOSED), on=on, within_s=LEAVE_MAX_S, after_s=LEAVE_S)
+    return expect_any(reply(CLOSED), ANOTHER_GOAWAY, on=on, within_s=LEAVE_MAX_S, after_s=LEAVE_S)
 
 
 # -- the placement driver ----------------------------------------------------------------------------------------------
@@ -260,7 +270,7 @@ def place(
     """Let the placement driver create a range."""
     wanted = {"stream_id": stream, "index": index, "start": start, "epoch": epoch}
     expected = {"range": {**wanted, "end": -1}} if code == OK else {}
-    return ask("CREATE_RANGE", expected, n=n, on=on, code=code, range=wanted)
+    return ask("CREATE_RANGE", expected, n=n, on=on, code=code, range={**wanted, "servers": ABSENT})
 
 
 def seal_placed(
@@ -350,6 +360,11 @@ def fetched(*batches: Any, n: int = 3, on: str = FIRST) -> Expect:
 def nothing_fetched(code: int = NO_NEW_RECORD, *, n: int = 3, on: str = FIRST, within_s: float | None = None) -> Expect:
     """Require a FETCH response without batches."""
     return expect_any(answer("FETCH", n=n, on=on, code=code, throttle_time_ms=0), on=on, within_s=within_s)
+
+
+def meet_range_server(*, n: int = 1, on: str = FIRST) -> Steps:
+    """Fetch from an unknown range, which shows a server that serves both roles that the range server is meant."""
+    return (fetch(0, n=n, on=on, stream=UNKNOWN_STREAM), nothing_fetched(RANGE_NOT_FOUND, n=n, on=on))
 
 
 def seal(

@@ -93,6 +93,7 @@ _MANAGER = (
         MUST,
         "A heartbeat is answered with its client, role and data node, and the status OK.",
         f"{SPEC} §4.6",
+        ask("ALLOCATE_ID", {"status": GOOD}, n=0, host="dn"),
         ask(
             "HEARTBEAT",
             {"client_id": "dn-1", "client_role": ROLE_DATA_NODE, "data_node": NODE, "status": GOOD},

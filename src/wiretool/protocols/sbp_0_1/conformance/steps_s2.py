@@ -48,7 +48,7 @@ def managed(index: int, start: int, end: int) -> dict[str, Any]:
 
 
 def new_stream(*, on: str = "a") -> Steps:
-    """Make a data node known, and a stream with its first range: requests 1 and 2."""
+    """Make a data node known, and a stream with its first range: requests 0 to 2; the first is of S2 alone."""
     beat = {"client_id": "dn", "client_role": ROLE_DATA_NODE, "data_node": NODE}
     result = {
         "stream": {"stream_id": STREAM, "replica_num": 1},
@@ -56,6 +56,7 @@ def new_stream(*, on: str = "a") -> Steps:
         "status": GOOD,
     }
     return (
+        ask("ALLOCATE_ID", {"status": GOOD}, n=0, on=on, host="dn"),
         ask("HEARTBEAT", {**beat, "status": GOOD}, n=1, on=on, **beat),
         ask(
             "CREATE_STREAMS",
