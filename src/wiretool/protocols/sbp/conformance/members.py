@@ -3,7 +3,19 @@
 from typing import Any
 
 from wiretool.codec.flatbuffers_compiled import read_fast
-from wiretool.conformance.case import MUST, OBSERVED, SHOULD, Case, Connect, Steps, Wait, case, expect_any, reply
+from wiretool.conformance.case import (
+    MUST,
+    OBSERVED,
+    SHOULD,
+    Case,
+    Connect,
+    Steps,
+    Wait,
+    case,
+    expect_any,
+    flawed,
+    reply,
+)
 from wiretool.conformance.values import ABSENT, Check, Saved, Subset
 from wiretool.protocols.sbp import tables
 from wiretool.protocols.sbp.conformance.steps import (
@@ -53,7 +65,11 @@ def refused_by_follower(operation: str, n: int, **header: Any) -> Steps:
     table = refused.fields["header"].fields["table"]
     status = Subset(code=PD_NOT_LEADER, detail=Check("a cluster with one leader", _names_leader))
     whole = {**refused.fields, "header": Subset(table=table, fields=Subset(status=status))}
-    return (request(operation, n=n, **header), expect_any(reply(operation, **whole)))
+    # Real servers leave the required list out of every refusal of LIST_RANGE (protocols/sbp.md §4.5).
+    outcome = (
+        flawed(operation, "ranges is required", **whole) if operation == "LIST_RANGE" else reply(operation, **whole)
+    )
+    return (request(operation, n=n, **header), expect_any(outcome))
 
 
 def place_on_server(n: int) -> Steps:
@@ -210,6 +226,7 @@ _NODES = (
         refused_by_follower("DELETE_STREAM", 5, stream_id=UNKNOWN_STREAM),
         refused_by_follower("CREATE_RANGE", 6, range={"stream_id": UNKNOWN_STREAM}),
         refused_by_follower("SEAL_RANGE", 7, kind=KIND_PLACEMENT_DRIVER, range={"stream_id": UNKNOWN_STREAM}),
+        refused_by_follower("LIST_RANGE", 8, criteria={"stream_id": UNKNOWN_STREAM}),
         variant="apart",
     ),
     case(

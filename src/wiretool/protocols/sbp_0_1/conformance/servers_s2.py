@@ -179,7 +179,13 @@ _MANAGER = (
         new_stream(),
         ask(
             "UPDATE_STREAMS",
-            {"update_responses": [{"stream": {"stream_id": STREAM}}, {"stream": {"stream_id": OWN_STREAM}}]},
+            {
+                "update_responses": [
+                    {"stream": {"stream_id": STREAM}, "status": GOOD},
+                    {"stream": {"stream_id": OWN_STREAM}, "status": GOOD},
+                ],
+                "status": GOOD,
+            },
             n=3,
             streams=[
                 {"stream_id": STREAM, "replica_num": 2, "retention_period_ms": 5},
