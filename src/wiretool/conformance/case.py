@@ -16,6 +16,8 @@ from wiretool.conformance.levels import Level as Level
 from wiretool.conformance.levels import Verdict as Verdict
 from wiretool.conformance.rules import Rule
 from wiretool.conformance.values import Bindings, described
+from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.registry import protocol_named
 
 #: The label of the connection that a step is on where it names none.
 FIRST = "a"
@@ -65,6 +67,8 @@ class Reply:
     verdict: Verdict = Verdict.PASS
     #: For a verdict other than pass: why.
     why: str = ""
+    #: Words of the problem that the message has, for a known fault of real servers; a message with another one fails.
+    problem: str = ""
 
     def describe(self, bindings: Bindings) -> str:
         """Return the outcome in words."""
@@ -132,6 +136,11 @@ def send(message: str, /, *, on: str = FIRST, change: Callable[[bytes], bytes] |
 def reply(message: str, /, **fields: Any) -> Reply:
     """Return an accepted message; fields that are not named are free."""
     return Reply(message, fields)
+
+
+def flawed(message: str, problem: str, /, **fields: Any) -> Reply:
+    """Return an accepted message with a problem that real servers have; `problem` is a part of its text."""
+    return Reply(message, fields, problem=problem)
 
 
 def lenient(message: str, why: str, /, **fields: Any) -> Reply:
@@ -255,6 +264,8 @@ class Conformance:
     client_cases: tuple[ClientCase, ...] = ()
     #: The module that declares defects of the mock server in its `MUTANTS`; empty for none.
     mutants: str = ""
+    #: The protocol as it is spoken in a setup, where the setup decides which revision that is.
+    revisions: Mapping[str, Protocol] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         every: tuple[Case | ClientCase | Rule, ...] = (*self.cases, *self.rules, *self.client_cases)
@@ -264,3 +275,7 @@ class Conformance:
         for each in self.cases:
             assert each.id.startswith(f"{self.protocol}/"), each.id
             assert each.variant in ("", *self.variants), f"{each.id}: no setup {each.variant!r}"
+
+    def protocol_in(self, variant: str) -> Protocol:
+        """Return the protocol as it is spoken in a setup."""
+        return self.revisions.get(variant) or protocol_named(self.protocol)

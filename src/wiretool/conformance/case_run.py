@@ -1,6 +1,6 @@
 """One active run of one case: a state machine over its steps, without sockets and clocks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.conformance.case import (
@@ -182,12 +182,11 @@ class CaseRun:
             if not self._is_past(self._wait_s(step.within_s), now_ns):
                 return _WAITS
             return self._judge(step, NOTHING, None, now_ns)
-        if incoming is not None and step.after_s and not self._is_past(step.after_s, now_ns):
+        if step.after_s and not self._is_past(step.after_s, now_ns):
             since_ns = now_ns if self._since_ns is None else self._since_ns
             waited_s = (now_ns - since_ns) / NS_PER_S
-            self._fail(
-                step.outcomes, f"{incoming.name} came after {waited_s:.3f} s, {step.after_s:g} s too early", now_ns
-            )
+            what = f"{incoming.name} came" if incoming else "the connection was closed"
+            self._fail(step.outcomes, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s", now_ns)
             return _WAITS
         return self._judge(step, incoming.name if incoming else CLOSED, incoming, now_ns)
 
@@ -210,7 +209,9 @@ class CaseRun:
     def _fitting(self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None) -> tuple[Reply | None, str]:
         """Return the first outcome that fits, or None with the reason that counts."""
         if incoming is not None and incoming.problems:
-            return None, f"{incoming.name}: {incoming.problems[0]}"
+            outcomes = tuple(each for each in outcomes if has_problem(each, incoming.problems))
+            if not outcomes:
+                return None, f"{incoming.name}: {incoming.problems[0]}"
         why = {CLOSED: "the server closed the connection", NOTHING: "no reply came in time"}.get(name, "")
         for outcome in outcomes:
             if outcome.message != name:
@@ -328,3 +329,8 @@ def first_difference_in(outcome: Reply, incoming: Incoming, bindings: Bindings) 
         if difference is not None:
             return str(difference)
     return None
+
+
+def has_problem(outcome: Reply, problems: Sequence[str]) -> bool:
+    """Return whether an outcome allows all problems of a message."""
+    return bool(outcome.problem) and all(outcome.problem in each for each in problems)

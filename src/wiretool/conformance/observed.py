@@ -118,6 +118,8 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
             item = _item(event, problems)
             if item is not None:
                 found[dialogue].items.append(item)
+    for connection in found.values():  # a side that ends sends nothing after that, at the same time either
+        connection.items.sort(key=lambda item: (item.time_ns, isinstance(item, Closing)))
     return list(found.values())
 
 

@@ -7,7 +7,6 @@ from wiretool.conformance.observed import ObservedConnection
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.rules import Rule
 from wiretool.conformance.script_match import NameIndex, ScriptMatch, Sighting
-from wiretool.protocols.registry import protocol_named
 
 #: Sightings of one case that are followed further once one has failed, and messages that a transcript shows.
 _WORST = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED, Verdict.PASS)
@@ -28,7 +27,7 @@ def judge_recording(
 def _by_script(
     case: Case, part: Conformance, connections: Sequence[ObservedConnection], names: NameIndex
 ) -> CaseResult:
-    protocol = protocol_named(part.protocol)
+    protocol = part.protocol_in(case.variant)
     found: list[Sighting] = []
     for connection in connections:
         if connection.is_whole and connection.has_server:

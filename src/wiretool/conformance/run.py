@@ -8,7 +8,6 @@ from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.case_run import NS_PER_S, CaseRun
 from wiretool.conformance.results import CaseResult
 from wiretool.net.caller import Act, Caller, Dial
-from wiretool.protocols.registry import protocol_named
 
 #: Tokens of cases in names: short, and fit for every protocol's names.
 _TOKEN_BASE = 36
@@ -36,7 +35,6 @@ class ConformanceCaller(Caller):
         `review` may replace the result of a case before the next one begins.
         """
         self._part = part
-        self._protocol = protocol_named(part.protocol)
         self._waiting = deque(enumerate(cases))
         self._count = len(cases)
         self._token = token
@@ -109,7 +107,7 @@ class ConformanceCaller(Caller):
             run = CaseRun(
                 case,
                 self._part,
-                self._protocol,
+                self._part.protocol_in(case.variant),
                 token=f"{self._token}{base_36(index)}",
                 numbers=self._numbers,
                 patience_ns=self._patience_ns,

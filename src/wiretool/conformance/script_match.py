@@ -26,11 +26,11 @@ from wiretool.conformance.case import (
     Verdict,
     Wait,
 )
-from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in
+from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in, has_problem
 from wiretool.conformance.observed import Closing, Missing, Observed, ObservedConnection
-from wiretool.conformance.values import Bindings, Text, Uuid, Value, first_difference, resolved
+from wiretool.conformance.values import Bindings, Number, Subset, Text, Uuid, Value, first_difference, resolved
 from wiretool.errors import EncodeError
-from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.conversation import Protocol, let_go
 from wiretool.protocols.encoder import SentMessage
 
 #: Connections that are tried for the second label of a case, in the order in which they were opened.
@@ -204,7 +204,17 @@ class ScriptMatch:
         for name, expected in step.fields.items():
             if first_difference(expected, message.fields.get(name), self._bindings, name) is not None:
                 raise _NoMatch
+        if message.problems and not self._has_expected_problems(step, message):
+            raise _NoMatch
         self._check_new(step, before)
+
+    def _has_expected_problems(self, step: Send, message: Observed) -> bool:
+        """Return whether the message of the case has problems of the same kinds."""
+        data = self._encoded(step)
+        reading = self._protocol.open(True).read("client", data, 0, len(data), 1)
+        kinds = {defect.kind for defect in reading.defects}
+        let_go(reading.defects)
+        return {problem.partition(":")[0] for problem in message.problems} <= kinds
 
     def _check_new(self, step: Send, before: set[str]) -> None:
         """Names that are bound here must not have been used before this conversation."""
@@ -217,6 +227,10 @@ class ScriptMatch:
 
     def _match_changed(self, step: Send, message: Observed, cursor: _Cursor) -> None:
         assert step.change is not None
+        self._match_raw(step.change(self._encoded(step)), message, cursor)
+
+    def _encoded(self, step: Send) -> bytes:
+        """Return the bytes of a message before its change."""
         try:
             fields = resolved(step.fields, self._bindings)
             pending = self._protocol.open_encoder().encode(SentMessage(step.message, "client", fields))
@@ -224,7 +238,7 @@ class ScriptMatch:
             raise _NoMatch from None
         if pending.data is None:
             raise _NoMatch
-        self._match_raw(step.change(pending.data), message, cursor)
+        return pending.data
 
     def _match_bytes(self, step: SendBytes, cursor: _Cursor) -> None:
         try:
@@ -268,6 +282,12 @@ class ScriptMatch:
 
     def _judge(self, outcomes: tuple[Reply, ...], cursor: _Cursor, step: Expect | None) -> None:
         item = self._next_reply(cursor, outcomes)
+        if step is not None and step.after_s and self._has_sent_more(cursor, item):
+            raise _NoMatch
+        if self._is_of_later_request(cursor, item):
+            raise _NoMatch
+        if isinstance(item, Closing) and item.how == "rst" and not cursor.connection.sent_by("server"):
+            raise _Undecided  # nobody had accepted the connection
         if item is not None and self._was_silent_until(item, outcomes, cursor, step):
             cursor.server_at = cursor.connection.items.index(item)
             item = None
@@ -279,10 +299,11 @@ class ScriptMatch:
         outcome, why = self._fitting(outcomes, name, item if isinstance(item, Observed) else None)
         n = item.n if isinstance(item, Observed) else 0
         time_ns = item.time_ns if item is not None else cursor.sent_ns
-        if outcome is not None and step is not None and step.after_s and isinstance(item, Observed):
+        if outcome is not None and step is not None and step.after_s and item is not None:
             waited_s = (item.time_ns - cursor.sent_ns) / NS_PER_S
             if waited_s < step.after_s:
-                outcome, why = None, f"{item.name} came after {waited_s:.3f} s, before {step.after_s:g} s"
+                what = f"{item.name} came" if isinstance(item, Observed) else "the connection was closed"
+                outcome, why = None, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s"
         if outcome is None or outcome.verdict is Verdict.FAIL:
             why = why or (outcome.why if outcome else "")
             words = " or ".join(each.describe(self._bindings) for each in outcomes)
@@ -293,6 +314,19 @@ class ScriptMatch:
             raise _Judged(Sighting(Verdict.UNSUPPORTED, outcome.why, "", cursor.connection.number, n, time_ns))
         if outcome.verdict is not Verdict.PASS:
             self._graded = outcome
+
+    def _has_sent_more(self, cursor: _Cursor, item: Observed | Closing | None) -> bool:
+        """Return whether the client has sent more, or ended, before an outcome that silence brings about."""
+        more = [each for each in cursor.connection.items[cursor.client_at :] if not isinstance(each, Missing)]
+        until_ns = cursor.connection.recorded_until_ns if item is None else item.time_ns
+        return any(each.side == "client" and each.time_ns <= until_ns for each in more)
+
+    def _is_of_later_request(self, cursor: _Cursor, item: Observed | Closing | None) -> bool:
+        """Return whether a reply is to a message of the client that the case has not sent, or not yet."""
+        if not isinstance(item, Observed) or item.reply_to is None:
+            return False
+        later = cursor.connection.items[cursor.client_at :]
+        return any(isinstance(each, Observed) and each.n == item.reply_to for each in later)
 
     def _was_silent_until(
         self, item: Observed | Closing, outcomes: tuple[Reply, ...], cursor: _Cursor, step: Expect | None
@@ -336,7 +370,9 @@ class ScriptMatch:
 
     def _fitting(self, outcomes: tuple[Reply, ...], name: str, item: Observed | None) -> tuple[Reply | None, str]:
         if item is not None and item.problems:
-            return None, f"{item.name}: {item.problems[0]}"
+            outcomes = tuple(each for each in outcomes if has_problem(each, item.problems))
+            if not outcomes:
+                return None, f"{item.name}: {item.problems[0]}"
         why = {CLOSED: "the server closed the connection", NOTHING: "no reply came"}.get(name, "")
         for outcome in outcomes:
             if outcome.message != name:
@@ -369,8 +405,10 @@ class ScriptMatch:
 
 def _made_up(value: Any) -> list[Value]:
     """Return the placeholders in a value for which a client makes names up."""
-    if isinstance(value, Text | Uuid):
+    if isinstance(value, Text | Uuid | Number):
         return [value]
+    if isinstance(value, Subset):
+        return _made_up(value.fields)
     if isinstance(value, Mapping):
         return [each for inner in value.values() for each in _made_up(inner)]
     if isinstance(value, list | tuple):
@@ -379,4 +417,4 @@ def _made_up(value: Any) -> list[Value]:
 
 
 def _made_up_keys(value: Any) -> set[str]:
-    return {each.key for each in _made_up(value) if isinstance(each, Uuid)}
+    return {each.key for each in _made_up(value) if isinstance(each, Uuid | Number)}

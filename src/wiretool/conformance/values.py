@@ -114,6 +114,40 @@ class Uuid(Value):
         return str(bindings.values.get(self.key, f"the UUID {self.key}"))
 
 
+class Number(Value):
+    """A number that the client chooses, unique to the run, `plus` a difference."""
+
+    def __init__(self, key: str, *, bits: int = 40, plus: int = 0) -> None:
+        """`bits` is its size; the highest bit is set, so no counter of a server reaches it."""
+        self.key = key
+        self.bits = bits
+        self.plus = plus
+
+    def resolve(self, bindings: Bindings) -> int:
+        if self.key not in bindings.values:
+            assert bindings.token is not None, f"{self.key} is not bound"
+            drawn = uuid5(_NAMESPACE, f"{bindings.token}/{self.key}").int >> (128 - self.bits)
+            bindings.values[self.key] = drawn | 1 << (self.bits - 1)
+        return int(bindings.values[self.key]) + self.plus
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        if not isinstance(value, int) or isinstance(value, bool):
+            return False
+        if not bindings.is_passive:
+            return value == self.resolve(bindings)
+        found = value - self.plus
+        if self.key in bindings.values:
+            return bool(bindings.values[self.key] == found)
+        return self._could_be(found, bindings) and bindings.bind(self.key, found)
+
+    def _could_be(self, found: int, bindings: Bindings) -> bool:
+        """Return whether a client may have chosen a number: of this size, and no other one of the case."""
+        return found.bit_length() == self.bits and found not in bindings.values.values()
+
+    def describe(self, bindings: Bindings) -> str:
+        return f"the number {self.key}" if self.key not in bindings.values else str(self.resolve(bindings))
+
+
 class Var(Value):
     """A client's own value, such as a request id: sent as given; in a capture any value, the same for the key."""
 
@@ -176,6 +210,19 @@ class Saved(Value):
         if self.key not in bindings.values:
             return f"any value ({self.key})"
         return f"{self.resolve(bindings)!r} ({self.key}{f' plus {self.plus}' if self.plus else ''})"
+
+
+class Absent(Value):
+    """In an object that is sent or expected: a field that is not there."""
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        return False
+
+    def describe(self, bindings: Bindings) -> str:
+        return "nothing"
+
+
+ABSENT = Absent()
 
 
 class Check(Value):
@@ -285,7 +332,7 @@ def resolved(value: Any, bindings: Bindings) -> Any:
     if isinstance(value, Value):
         return value.resolve(bindings)
     if isinstance(value, Mapping):
-        return {name: resolved(each, bindings) for name, each in value.items()}
+        return {name: resolved(each, bindings) for name, each in value.items() if each is not ABSENT}
     if isinstance(value, list | tuple):
         return [resolved(each, bindings) for each in value]
     return value
@@ -328,6 +375,8 @@ def _in_object(
     for name, value in expected.items():
         where = f"{path}.{name}" if path else name
         if name not in found:
+            if value is ABSENT:
+                continue
             return Difference(where, described(value, bindings), None)
         if difference := first_difference(value, found[name], bindings, where):
             return difference

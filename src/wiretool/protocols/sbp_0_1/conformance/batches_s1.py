@@ -1,0 +1,242 @@
+"""Cases of S1: appends and fetches (spec 003, APPEND and FETCH; protocols/sbp.md §2.2, §3.1, §4.6)."""
+
+from wiretool.conformance.case import MUST, OBSERVED, SHOULD, Case, case
+from wiretool.protocols.sbp.conformance.frames import payload
+from wiretool.protocols.sbp_0_1.conformance.steps import (
+    INVALID_REQUEST,
+    NONE,
+    S1_STEPS,
+    SEED,
+    SPEC,
+    STREAM,
+    UNKNOWN_STREAM,
+    append,
+    appended,
+    fetch,
+    fetched,
+    new_stream,
+    payload_of,
+    range_of,
+    seal,
+)
+
+ONE, TWO, THREE = S1_STEPS.batch(5, "one"), S1_STEPS.batch(3, "two"), S1_STEPS.batch(1, "three")
+#: The wait that a client allows at the end of a stream.
+MAX_WAIT_MS, AT_ONCE_S = 1000, 0.4
+#: Where the meta of a batch starts, and its length.
+_META_AT = 13
+
+
+def garbage_meta(data: bytes) -> bytes:
+    """Overwrite the meta of the first batch."""
+    length = int.from_bytes(data[9:_META_AT], "big")
+    return data[:_META_AT] + b"\xff" * length + data[_META_AT + length :]
+
+
+CASES: tuple[Case, ...] = (
+    case(
+        "sbp-0.1/append/1",
+        MUST,
+        "The offset of a batch is that of the one before it and the number of its records.",
+        f"{SPEC} §3.1, §4.6, §5 (23)",
+        new_stream(),
+        append(ONE),
+        appended(0),
+        append(TWO, n=4),
+        appended(5, n=4),
+        append(THREE, n=5),
+        appended(8, n=5),
+    ),
+    case(
+        "sbp-0.1/append/2",
+        MUST,
+        "Each batch of a frame has a result, with its stream and the index of the request.",
+        f"{SEED}, APPEND; {SPEC} §2.2, §4.6",
+        new_stream(),
+        append(ONE, TWO, THREE),
+        appended(0, 5, 8),
+    ),
+    case(
+        "sbp-0.1/append/3",
+        MUST,
+        "A data node writes the offset of a batch into it.",
+        f"{SPEC} §3.1",
+        new_stream(),
+        append(ONE, TWO),
+        appended(0, 5),
+        fetch(5),
+        fetched((TWO, 5)),
+    ),
+    case(
+        "sbp-0.1/append/4",
+        MUST,
+        "A batch whose length passes the payload is refused, and takes nothing from the one before it.",
+        f"{SPEC} §3.1, §5 (15, 17)",
+        new_stream(),
+        append(ONE, TWO, change=payload(lambda data: data[:-1])),
+        appended(0, None),
+        append(THREE, n=4),
+        appended(5, n=4),
+    ),
+    case(
+        "sbp-0.1/append/5",
+        MUST,
+        "A batch length far beyond the payload is refused.",
+        f"{SPEC} §3.1",
+        new_stream(),
+        S1_STEPS.request(
+            "APPEND",
+            n=3,
+            append_requests=[{"stream_id": STREAM, "request_index": 10, "batch_length": 1 << 20}],
+            payload=payload_of([ONE.form]),
+        ),
+        appended(None),
+    ),
+    case(
+        "sbp-0.1/append/6",
+        MUST,
+        "An APPEND that announces a batch and has no payload is refused.",
+        f"{SPEC} §3.1",
+        new_stream(),
+        append(ONE, change=payload(lambda data: b"")),
+        appended(None),
+        append(ONE, n=4),
+        appended(0, n=4),
+    ),
+    case(
+        "sbp-0.1/append/7",
+        MUST,
+        "A batch of a stream that does not exist is refused.",
+        f"{SPEC} §4.6",
+        append(ONE, stream=UNKNOWN_STREAM),
+        appended(None, stream=UNKNOWN_STREAM),
+    ),
+    case(
+        "sbp-0.1/append/8",
+        MUST,
+        "A batch that begins with another byte than 0x22, or whose meta is no FlatBuffer, is refused.",
+        f"{SPEC} §3.1",
+        new_stream(),
+        append(ONE, change=payload(lambda data: b"\x23" + data[1:])),
+        appended(None),
+        append(ONE, n=4, change=payload(garbage_meta)),
+        appended(None, n=4),
+        append(ONE, n=5),
+        appended(0, n=5),
+    ),
+    case(
+        "sbp-0.1/append/9",
+        SHOULD,
+        "A stream that was deleted takes no more batches.",
+        f"{SPEC} §4.6",
+        new_stream(),
+        append(ONE),
+        appended(0),
+        S1_STEPS.ask(
+            "DELETE_STREAMS", {"delete_responses": [{"error_code": NONE}]}, n=4, streams=[{"stream_id": STREAM}]
+        ),
+        append(TWO, n=5),
+        appended(None, n=5),
+    ),
+    case(
+        "sbp-0.1/append/10",
+        MUST,
+        "After a seal batches go to the next range.",
+        f"{SEED}, SEAL_RANGES; {SPEC} §4.6",
+        new_stream(),
+        append(ONE),
+        appended(0),
+        seal(0, range_of(0, 0, 5, 5), range_of(1, 5, -1, 5), n=4),
+        append(TWO, n=5),
+        appended(5, n=5),
+        fetch(0, 5, n=6),
+        fetched((ONE, 0), (TWO, 5), n=6),
+    ),
+    case(
+        "sbp-0.1/append/11",
+        OBSERVED,
+        "Bytes after the last batch are ignored.",
+        f"{SPEC} §3.1",
+        new_stream(),
+        append(ONE, change=payload(lambda data: data + b"left over")),
+        appended(0),
+    ),
+    case(
+        "sbp-0.1/fetch/1",
+        MUST,
+        "A FETCH from the beginning of a batch, or from inside it, has that batch.",
+        f"{SEED}, FETCH; {SPEC} §2.2, §3.1",
+        new_stream(),
+        append(ONE, TWO, THREE),
+        appended(0, 5, 8),
+        fetch(0),
+        fetched((ONE, 0)),
+        fetch(4, n=5),
+        fetched((ONE, 0), n=5),
+        fetch(8, n=6),
+        fetched((THREE, 8), n=6),
+    ),
+    case(
+        "sbp-0.1/fetch/2",
+        MUST,
+        "Each entry of a FETCH has a result, with the bytes of its batch; the batches follow each other in that order.",
+        f"{SEED}, FETCH; {SPEC} §3.1",
+        new_stream(),
+        append(ONE, TWO),
+        appended(0, 5),
+        fetch(5, 0),
+        fetched((TWO, 5), (ONE, 0)),
+    ),
+    case(
+        "sbp-0.1/fetch/3",
+        MUST,
+        "A FETCH from the end of a stream has no batch, and takes nothing from the others.",
+        f"{SPEC} §4.6",
+        new_stream(),
+        append(ONE),
+        appended(0),
+        fetch(5, 0),
+        fetched(None, (ONE, 0)),
+    ),
+    case(
+        "sbp-0.1/fetch/4",
+        SHOULD,
+        "A FETCH from the end of a stream is answered by the time that the client allows.",
+        f"{SPEC} §4.6",
+        new_stream(),
+        fetch(0, max_wait_ms=MAX_WAIT_MS, min_bytes=1),
+        fetched(None, within_s=MAX_WAIT_MS / 1000 + 0.2),
+    ),
+    case(
+        "sbp-0.1/fetch/5",
+        MUST,
+        "A FETCH from a stream that does not exist, or from below 0, is refused.",
+        f"{SPEC} §4.6",
+        new_stream(),
+        S1_STEPS.ask(
+            "FETCH",
+            {
+                "fetch_responses": [
+                    {"stream_id": UNKNOWN_STREAM, "request_index": 1, "error_code": INVALID_REQUEST, "batch_length": 0},
+                    {"stream_id": STREAM, "request_index": 2, "error_code": INVALID_REQUEST, "batch_length": 0},
+                ]
+            },
+            n=4,
+            fetch_requests=[
+                {"stream_id": UNKNOWN_STREAM, "request_index": 1, "fetch_offset": 0},
+                {"stream_id": STREAM, "request_index": 2, "fetch_offset": -1},
+            ],
+        ),
+    ),
+    case(
+        "sbp-0.1/fetch/6",
+        MUST,
+        "A batch can be fetched as soon as it is acknowledged, on another connection too.",
+        f"{SPEC} §4.6",
+        new_stream(),
+        append(ONE),
+        appended(0),
+        fetch(0, on="b"),
+        fetched((ONE, 0), on="b"),
+    ),
+)
