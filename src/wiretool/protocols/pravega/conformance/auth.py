@@ -6,6 +6,7 @@ from typing import Any
 from wiretool.conformance.case import (
     CLOSED,
     MUST,
+    OBSERVED,
     SHOULD,
     Case,
     Reply,
@@ -17,7 +18,7 @@ from wiretool.conformance.case import (
     reply,
     send,
 )
-from wiretool.conformance.values import Bindings, Saved, Text, Value
+from wiretool.conformance.values import Bindings, Saved, Text, Value, one_of
 from wiretool.protocols.pravega.conformance.failures import PLAIN, TABLES, Request
 from wiretool.protocols.pravega.conformance.steps import (
     MISSING,
@@ -108,7 +109,7 @@ def _without_token() -> Iterator[Case]:
         )
 
 
-def _life(token: Value) -> Steps:
+def _life(token: Value) -> list[Steps]:
     """Create a segment, describe it, set a writer up, truncate, seal and delete it, all with one token."""
     steps: tuple[tuple[str, Reply, Mapping[str, Any]], ...] = (
         (
@@ -148,7 +149,7 @@ CASES: tuple[Case, ...] = (
     *_without_token(),
     case(
         "pravega/auth/31",
-        MUST,
+        OBSERVED,
         "The refusal of a read has the offset in the place of the request id.",
         f"{_TOKENS} (bug to know); captures/pravega-server auth_bad",
         *(
@@ -231,7 +232,7 @@ CASES: tuple[Case, ...] = (
         "A token that has expired is refused as such; to read and to describe, the connection goes on.",
         f"{_TOKENS}; captures/pravega-server auth_expired",
         send("ReadSegment", segment=MISSING, offset=5, suggested_length=10, delegation_token=_OLD, request_id=6),
-        expect("AuthTokenCheckFailed", request_id=5, error_code=_EXPIRED),
+        expect("AuthTokenCheckFailed", request_id=one_of(5, 6), error_code=_EXPIRED),
         ask(2, "GetStreamSegmentInfo", refused(2, _EXPIRED), segment_name=MISSING, delegation_token=_OLD),
         still_open(),
         variant=_AUTH,

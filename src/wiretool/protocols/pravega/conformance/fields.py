@@ -42,7 +42,7 @@ def _cut(what: str, sent: Send) -> Steps:
 
 def _cut_fields() -> Iterator[Case]:
     """Frames that end inside a field."""
-    asked = {"request_id": rid(5), "segment_name": SEGMENT}
+    asked: dict[str, Any] = {"request_id": rid(5), "segment_name": SEGMENT}
     frames: tuple[tuple[str, Any], ...] = (
         (
             "a name that is longer than the frame",

@@ -68,7 +68,7 @@ def _unknown_types() -> Iterator[Case]:
             f"A frame of an unknown type ({what}) ends the connection, with no reply.",
             "protocols/pravega.md §1.1",
             hello(),
-            raw(framed(type_id, b"data"), f"a frame of type {type_id}"),
+            raw(framed(type_id, bytes(3) + b"\x10" + bytes(3) + b"\5"), f"a frame of type {type_id}"),
             expect_close(),
         )
 

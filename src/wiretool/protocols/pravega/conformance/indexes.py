@@ -42,16 +42,16 @@ def _locate(number: int, target: int, offset: int, segment: Any = SEGMENT) -> St
     )
 
 
-def _two_appends() -> Steps:
+def _two_appends(segment: Any = SEGMENT) -> Steps:
     """Fill a segment with 48 bytes, and with 9 more."""
     return (
-        filled(),
+        filled(segment),
         ask(
             60,
             "SetupAppend",
             reply("AppendSetup", writer_id=WRITER),
             writer_id=WRITER,
-            segment=SEGMENT,
+            segment=segment,
         ),
         send(
             "AppendBlockEnd",
@@ -103,8 +103,8 @@ CASES: tuple[Case, ...] = (
         MUST,
         "In a segment without an index every offset is located at its length.",
         _LOCATE,
-        filled(Text("{plain}")),
-        _locate(1, 0, 48, Text("{plain}")),
+        _two_appends(Text("{plain}")),
+        _locate(1, 0, 57, Text("{plain}")),
         variant=_NEWEST,
     ),
     case(

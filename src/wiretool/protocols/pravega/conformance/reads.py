@@ -278,7 +278,6 @@ TAIL: tuple[Case, ...] = (
         Reset(),
         appended(b"event-1", END + len(_NEW)),
         info(END + len(_NEW), on="b"),
-        unkilled="a mock that sends to a connection that is gone would fail by itself, not by its replies",
     ),
     case(
         "pravega/tail/7",

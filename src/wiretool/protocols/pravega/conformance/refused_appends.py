@@ -6,6 +6,7 @@ from wiretool.conformance.case import (
     NOTHING,
     OBSERVED,
     Case,
+    Steps,
     case,
     expect,
     expect_all,
@@ -33,7 +34,7 @@ from wiretool.protocols.pravega.conformance.steps import (
 _FAILURES = "protocols/pravega.md §3.7 (4)"
 
 
-def _refused(number: int) -> tuple[object, ...]:
+def _refused(number: int) -> Steps:
     """Return steps of a further append to a sealed segment; servers that forget the writer close the connection."""
     return (
         append(number=number),

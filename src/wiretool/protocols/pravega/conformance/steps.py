@@ -26,14 +26,12 @@ SEGMENT = Text("{scope}/{stream}/0.#epoch.0")
 OTHER = Text("{scope}/{stream}/1.#epoch.0")
 THIRD = Text("{scope}/{stream}/2.#epoch.0")
 MISSING = Text("{scope}/{missing}/0.#epoch.0")
-WRITER, SECOND_WRITER, THIRD_WRITER = Uuid("writer"), Uuid("second_writer"), Uuid("third_writer")
+WRITER, SECOND_WRITER = Uuid("writer"), Uuid("second_writer")
 #: The number of a writer that has stored nothing, an attribute that is absent (protocols/pravega.md §2.2).
 NO_EVENT = NO_VALUE = -(2**63)
 I64_MAX = 2**63 - 1
 #: The newest and oldest wire versions that a client of 0.13 names.
 HIGHEST, LOWEST = 17, 5
-#: Bytes of an event in a block before its payload: type and length.
-EVENT_HEADER_BYTES = 8
 #: What stands for the request id that an older layout of a request does not have.
 NO_REQUEST_ID = one_of(-1)
 #: The server's highest wire version, bound by its Hello.

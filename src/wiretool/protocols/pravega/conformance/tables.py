@@ -29,7 +29,6 @@ from wiretool.protocols.pravega.conformance.steps import (
 )
 from wiretool.protocols.pravega.conformance.table_steps import (
     ANY_VERSION,
-    ENTRY_HEADER_BYTES,
     KEY_BYTES,
     NOT_THERE,
     TABLE,
@@ -44,9 +43,7 @@ _TABLE = "protocols/pravega.md §5.2"
 _LAYOUT = "protocols/pravega.md §2.1"
 K1, K2, K3 = b"k1", b"k2", b"missing"
 FIXED = b"12345678"
-_SMALL = ENTRY_HEADER_BYTES + 4
 _UPDATE, _READ = 74, 78
-_MEBIBYTE = 1024 * 1024
 
 CREATE: tuple[Case, ...] = (
     case(

@@ -36,8 +36,8 @@ from wiretool.protocols.pravega.conformance.steps import (
 )
 
 _TRANSIENT = "protocols/pravega.md §3.7 (5)"
-#: The segment that the server made up, and a second one.
-_MADE, _SECOND = Saved("transient"), Saved("second_transient")
+#: The segment that the server made up.
+_MADE = Saved("transient")
 
 
 def _create_transient(number: int = 1, made: Any = _MADE, *, parent: Any = SEGMENT) -> Steps:

@@ -6,6 +6,7 @@ from wiretool.conformance.case import (
     MUST,
     SHOULD,
     Case,
+    Steps,
     case,
     expect,
     expect_any,
@@ -125,7 +126,7 @@ def _truncate_cases() -> Iterator[Case]:
     )
 
 
-def _not_truncated(offset: int, *, start: int) -> object:
+def _not_truncated(offset: int, *, start: int) -> Steps:
     return ask(
         4,
         "TruncateSegment",
