@@ -4,10 +4,13 @@ from wiretool.conformance.case import MUST, SHOULD, Case, case, expect, expect_c
 from wiretool.conformance.values import Text
 from wiretool.protocols.pravega_draft.conformance.steps import (
     append,
+    begin,
+    end,
     event,
     read,
     reads,
     segment_read,
+    send_event,
     set_up,
 )
 
@@ -91,7 +94,9 @@ CASES: tuple[Case, ...] = (
         "A block for a sealed segment is refused with its name, when it ends.",
         "protocols/pravega.md §6.5 (S1, S13)",
         set_up(SEALED),
-        append(b"hello")[:-1],
+        begin(len(HELLO)),
+        send_event(b"hello"),
+        end(len(HELLO), offset=len(HELLO)),
         expect("SegmentIsSealed", segment=SEALED),
         reads(0, SEALED_DATA, segment=SEALED, ends=True),
         variant=_PREPARED,

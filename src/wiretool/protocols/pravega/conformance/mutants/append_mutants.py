@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.appends import Appends, bodies_of
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, replaced
 from wiretool.protocols.pravega.failures import SegmentIsSealed
 from wiretool.servers.pravega import appending
+from wiretool.servers.pravega.acks import ack
 from wiretool.servers.pravega.appending import Appending
 from wiretool.servers.pravega.link import StoreLink
 from wiretool.servers.pravega.refusals import violation
@@ -134,7 +134,7 @@ def _equal_acked(patcher: Patcher) -> None:
         if is_repeated:
             segment = self._segments.find(writer.segment)
             length = 0 if segment is None else segment.length
-            self._replies.reply_frame("DataAppended", appending.ack(writer.head, number, number, request_id, length))
+            self._replies.reply_frame("DataAppended", ack(writer.head, number, number, request_id, length))
 
     reappend(patcher, acking)
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import HEADER_BYTES, Appends
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, Routes, replaced, reroute
+from wiretool.protocols.pravega.conformance.mutants.patches import Routes, reroute
 from wiretool.servers.pravega import appending
 from wiretool.servers.pravega.refusals import violation
 
@@ -63,7 +63,7 @@ def _cut_in_header(patcher: Patcher) -> None:
 
 @MUTANTS.declare("block-full-takes-more", "What the end of a full block carries is stored.")
 def _full_takes_more(patcher: Patcher) -> None:
-    def join(self: Any, block: bytes, end: Any) -> bytes:
+    def join(self: Any, block: bytes, end: Any) -> Any:
         if end.size_of_whole_events == len(block):
             return block + end.data
         return Appends._join(self, block, end)

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutants import Mutants, Patcher
 from wiretool.protocols.pravega.conformance.mutants.append_mutants import reappend
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants
 from wiretool.protocols.pravega.messages import ConditionalCheckFailed
 from wiretool.servers.pravega.appending import Appending
 from wiretool.servers.pravega.link import StoreLink

@@ -2,16 +2,8 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
-from wiretool.protocols.pravega.conformance.mutants.patches import (
-    Mutants,
-    Routes,
-    head_of,
-    rehandle,
-    replaced,
-    rereply,
-    reroute,
-)
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.conformance.mutants.patches import Routes, head_of, rehandle, rereply, reroute
 from wiretool.protocols.pravega.messages import AppendBlock, Hello, KeepAlive
 from wiretool.protocols.pravega.segments import CreateSegment, GetStreamSegmentInfo
 from wiretool.servers.pravega import link

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.errors import DecodeError
 from wiretool.protocols.pravega import framing
 from wiretool.protocols.pravega.conformance.mutants.patches import (
-    Mutants,
     Routes,
     head_of,
     ignore,
     ignored_route,
     redecode,
-    replaced,
     rereply,
     reroute,
 )

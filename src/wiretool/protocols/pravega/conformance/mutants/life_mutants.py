@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, reanswer, refail, replaced
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.conformance.mutants.patches import reanswer, refail
 from wiretool.protocols.pravega.failures import ErrorMessage, NoSuchSegment
 from wiretool.protocols.pravega.segments import (
     CreateSegment,

@@ -4,34 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-import msgspec
-
 from wiretool.codec.message import Message
-from wiretool.conformance.mutants import Mutant, Patcher, Replace
+from wiretool.conformance.mutants import Patcher, Replace
 from wiretool.servers.pravega import link, store, tables
 from wiretool.servers.pravega.link import StoreLink
 
 #: What a link knows of frames: by their first four bytes, then by the phase of the appends.
 Routes = dict[bytes, dict[Any, Any]]
-Apply = Callable[[Patcher], None]
-
-
-class Mutants(list[Mutant]):
-    """The mutants of one module, declared with the functions that apply them."""
-
-    def declare(self, name: str, defect: str) -> Callable[[Apply], Apply]:
-        """Add a mutant whose function follows."""
-
-        def add(apply: Apply) -> Apply:
-            self.append(Mutant(name, defect, apply))
-            return apply
-
-        return add
-
-
-def replaced(message: Any, **fields: Any) -> Any:
-    """Return a message with other values."""
-    return msgspec.structs.replace(message, **fields)
 
 
 # -- frames ------------------------------------------------------------------------------------------------------------

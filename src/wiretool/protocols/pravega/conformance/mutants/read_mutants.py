@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, replaced
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.failures import SegmentIsTruncated
 from wiretool.protocols.pravega.messages import SegmentRead
 from wiretool.servers.pravega import reading

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
 from wiretool.protocols.pravega.conformance.mutants.append_mutants import reappend
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, replaced, rereply
+from wiretool.protocols.pravega.conformance.mutants.patches import rereply
 from wiretool.protocols.pravega.messages import AppendSetup
 from wiretool.servers.pravega import appending
 from wiretool.servers.pravega.appending import Appending

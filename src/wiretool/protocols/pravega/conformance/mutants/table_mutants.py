@@ -3,8 +3,8 @@
 from typing import Any
 
 from wiretool import limits
-from wiretool.conformance.mutants import Patcher
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, replaced, retable
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.conformance.mutants.patches import retable
 from wiretool.protocols.pravega.failures import (
     NoSuchSegment,
     SegmentIsTruncated,
@@ -24,7 +24,7 @@ from wiretool.protocols.pravega.tables import (
     UpdateTableEntries,
 )
 from wiretool.servers.pravega import tables
-from wiretool.servers.pravega.table_replies import unsupported, violation_of
+from wiretool.servers.pravega.table_replies import illegal, unsupported, violation_of
 from wiretool.servers.pravega.table_segment import ANY_VERSION, NOT_EXISTS, Mismatch, TableSegment
 from wiretool.servers.pravega.tables import Tables
 
@@ -351,3 +351,16 @@ def _remove_keeps(patcher: Patcher) -> None:
         return kept
 
     retable(patcher, RemoveTableKeys, replace)
+
+
+@MUTANTS.declare("batch-empty-refused", "A batch of no entries is refused.")
+def _empty_refused(patcher: Patcher) -> None:
+    def replace(update: Any) -> Any:
+        def strict(self: Any, table: Any, request: Any, now_ns: int) -> Any:
+            if not request.table_entries.entries:
+                return illegal(request, request.segment, "an empty batch")
+            return update(self, table, request, now_ns)
+
+        return strict
+
+    retable(patcher, UpdateTableEntries, replace)

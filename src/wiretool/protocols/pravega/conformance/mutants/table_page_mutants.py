@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from wiretool.conformance.mutants import Patcher
-from wiretool.protocols.pravega.conformance.mutants.patches import Mutants, replaced, retable
+from wiretool.conformance.mutants import Mutants, Patcher, replaced
+from wiretool.protocols.pravega.conformance.mutants.patches import retable
 from wiretool.protocols.pravega.structures import TableEntries
 from wiretool.protocols.pravega.tables import ReadTableEntriesDelta, TableEntriesDeltaRead
 from wiretool.servers.pravega import pages, table_replies, tables
