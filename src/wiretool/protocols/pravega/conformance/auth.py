@@ -38,10 +38,12 @@ KEY = b"secret"
 _TOKENS = "protocols/pravega.md §4.3"
 _AUTH = "authorization"
 _CHECK_FAILED, _EXPIRED = 0, 1
+#: Tokens of the cases that have expired ended so many seconds after they were made.
+_ENDED_S = 1
 
 
 class Token(Value):
-    """A token for a resource, which may have names in braces; in a capture any token."""
+    """A token for a resource, which may have names in braces; in a capture one that this key signed for the same."""
 
     def __init__(
         self,
@@ -61,7 +63,16 @@ class Token(Value):
         return self._checker.issue("segmentstoreresource", claims, 0, self._expires_s)
 
     def matches(self, value: Any, bindings: Bindings) -> bool:
-        return True
+        if not bindings.is_passive:
+            return bool(value == self.resolve(bindings))
+        claims = self._checker._claims(value) or {}
+        has_ended = "exp" in claims and claims["exp"] - claims.get("iat", 0) <= _ENDED_S
+        if has_ended is not (self._expires_s is not None):
+            return False
+        return any(
+            given == self._permission.name and self._resource.matches(claim, bindings)
+            for claim, given in claims.items()
+        )
 
     def describe(self, bindings: Bindings) -> str:
         return f"a token for {self._permission.name} on {self._resource.describe(bindings)}"
@@ -72,7 +83,7 @@ _ALL = Token("*")
 _READ_ONLY = Token(_STREAM, Permission.READ)
 _SCOPE = Token("prn::/scope:{scope}")
 #: A token that expired in 1970.
-_OLD = Token("*", expires_s=1)
+_OLD = Token("*", expires_s=_ENDED_S)
 
 
 def refused(number: Any, code: int = _CHECK_FAILED) -> Reply:
@@ -267,7 +278,7 @@ CASES: tuple[Case, ...] = (
             "GetStreamSegmentInfo",
             refused(2),
             segment_name=SEGMENT,
-            delegation_token=Token("prn::/scope:{scope}/stream:{other}"),
+            delegation_token=Token("prn::/scope:{scope}/stream:{stream}-other"),
         ),
         variant=_AUTH,
     ),

@@ -32,12 +32,26 @@ NO_EVENT = NO_VALUE = -(2**63)
 I64_MAX = 2**63 - 1
 #: The newest and oldest wire versions that a client of 0.13 names.
 HIGHEST, LOWEST = 17, 5
+#: The highest wire version of the oldest servers that the cases are meant for (0.11.0).
+OLDEST_SERVED = 15
 #: What stands for the request id that an older layout of a request does not have.
 NO_REQUEST_ID = one_of(-1)
 #: The server's highest wire version, bound by its Hello.
 SERVER_VERSION = "server_version"
 #: The wire version from which on InvalidEventNumber has the number (protocols/pravega.md §2).
 _NUMBER_SINCE = 16
+
+
+class Bounded(Free):
+    """A number that the requirement depends on only by its bounds."""
+
+    def __init__(self, value: int, least: int, most: int) -> None:
+        super().__init__(value)
+        self._bounds = least, most
+
+    def matches(self, value: Any, bindings: Bindings) -> bool:
+        least, most = self._bounds
+        return isinstance(value, int) and least <= value <= most
 
 
 def rid(number: int) -> Var:
@@ -51,7 +65,12 @@ def rid(number: int) -> Var:
 def hello(*, on: str = FIRST) -> Steps:
     """Exchange Hello."""
     return (
-        send("Hello", on=on, high_version=Free(HIGHEST), low_version=Free(LOWEST)),
+        send(
+            "Hello",
+            on=on,
+            high_version=Bounded(HIGHEST, OLDEST_SERVED, 2**31),
+            low_version=Bounded(LOWEST, 0, OLDEST_SERVED),
+        ),
         expect("Hello", on=on, high_version=Saved(SERVER_VERSION)),
     )
 
