@@ -4,7 +4,7 @@ This is the interface module of the engine: the parts in `protocols/NAME/conform
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wiretool.codec.message import Side
@@ -47,6 +47,8 @@ class Send:
     fields: Mapping[str, Any]
     on: str = FIRST
     change: Callable[[bytes], bytes] | None = None
+    #: Whether its bytes wait for those of the next message on the connection, to leave in one write.
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class SendBytes:
     data: bytes | Callable[[Bindings], bytes]
     words: str
     on: str = FIRST
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,12 @@ Steps = Step | Sequence["Steps"]
 def send(message: str, /, *, on: str = FIRST, change: Callable[[bytes], bytes] | None = None, **fields: Any) -> Send:
     """Return a step that sends a message with these fields, in the JSON form of records."""
     return Send(message, fields, on, change)
+
+
+def together(*sends: Send | SendBytes) -> Steps:
+    """Return steps that send messages on one connection in one write, so that they arrive together."""
+    assert len({each.on for each in sends}) == 1, "messages on several connections do not leave in one write"
+    return (*(replace(each, is_held=True) for each in sends[:-1]), sends[-1])
 
 
 def reply(message: str, /, **fields: Any) -> Reply:

@@ -142,10 +142,11 @@ class CaseRun:
         if isinstance(step, Send):
             fields = resolved(step.fields, self._bindings)
             data = endpoint.encode(step.message, fields)
-            self._send(step.on, step.change(data) if step.change else data, step.message, fields, now_ns)
+            data = step.change(data) if step.change else data
+            self._send(step.on, data, step.message, fields, now_ns, is_held=step.is_held)
         elif isinstance(step, SendBytes):
             data = step.data if isinstance(step.data, bytes) else step.data(self._bindings)
-            self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns)
+            self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns, is_held=step.is_held)
         elif isinstance(step, Finish):
             self._acts.append(caller.Finish(endpoint.number))
             self._note(now_ns, step.on, "client", "(sends no more)")
@@ -168,10 +169,22 @@ class CaseRun:
             self._acts.append(caller.Dial(endpoint.number, self._part.server, door or self._part.door))
         return endpoint if endpoint.is_open else None
 
-    def _send(self, label: str, data: bytes, name: str, fields: Mapping[str, Any], now_ns: int) -> None:
+    def _send(
+        self,
+        label: str,
+        data: bytes,
+        name: str,
+        fields: Mapping[str, Any],
+        now_ns: int,
+        *,
+        is_held: bool = False,
+    ) -> None:
         endpoint = self._endpoints[label]
         endpoint.note_sent(data)
-        self._acts.append(caller.Send(endpoint.number, data))
+        endpoint.held += data
+        if not is_held:
+            self._acts.append(caller.Send(endpoint.number, bytes(endpoint.held)))
+            endpoint.held.clear()
         self._note(now_ns, label, "client", name, fields)
 
     # -- replies -------------------------------------------------------------------------------------------------------

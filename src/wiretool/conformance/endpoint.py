@@ -26,6 +26,8 @@ class Endpoint:
         self._n = 0
         #: Messages that have arrived and that no step has looked at.
         self.inbox: deque[Incoming] = deque()
+        #: Bytes that wait for the next message that is sent, to leave with it.
+        self.held = bytearray()
         self.is_open = False
         #: How the peer ended the connection, in words; empty while it has not.
         self.ended = ""

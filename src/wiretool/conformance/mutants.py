@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import msgspec
+
 from wiretool.codec.jsonform import nearest
 from wiretool.conformance.case import Conformance
 from wiretool.errors import UsageError
@@ -45,6 +47,28 @@ class Mutant:
     #: The defect in one sentence.
     defect: str
     apply: Callable[[Patcher], None]
+
+
+#: Puts a defect into place.
+Apply = Callable[[Patcher], None]
+
+
+class Mutants(list[Mutant]):
+    """Mutants in the making: each is declared in front of the function that applies it."""
+
+    def declare(self, name: str, defect: str) -> Callable[[Apply], Apply]:
+        """Return a decorator that adds a mutant."""
+
+        def add(apply: Apply) -> Apply:
+            self.append(Mutant(name, defect, apply))
+            return apply
+
+        return add
+
+
+def replaced(message: Any, **fields: Any) -> Any:
+    """Return a message, or another structure, with other values."""
+    return msgspec.structs.replace(message, **fields)
 
 
 @contextmanager

@@ -14,14 +14,26 @@ _SHOWN_BEFORE, _SHOWN_AFTER = 6, 1
 
 
 def judge_recording(
-    part: Conformance, connections: Sequence[ObservedConnection], cases: Sequence[Case | Rule]
+    part: Conformance,
+    connections: Sequence[ObservedConnection],
+    cases: Sequence[Case | Rule],
+    setup: str | None = None,
 ) -> list[CaseResult]:
-    """Return a result for each case and rule; what the recording does not show is not exercised."""
+    """Return a result for each case and rule; what the recording does not show is not exercised.
+
+    `setup` is that of the recorded server, by its name in `Conformance.variants`; None for servers in all setups.
+    """
     names = NameIndex(connections)
-    return [
-        _by_rule(case, connections) if isinstance(case, Rule) else _by_script(case, part, connections, names)
-        for case in cases
-    ]
+    results = []
+    for case in cases:
+        if isinstance(case, Rule):
+            results.append(_by_rule(case, connections))
+        elif setup is not None and case.variant != setup:
+            why = f"requires a server in the setup {case.variant or 'default'}; see --setup"
+            results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
+        else:
+            results.append(_by_script(case, part, connections, names))
+    return results
 
 
 def _by_script(

@@ -104,6 +104,8 @@ class _Cursor:
     server_at: int = 0
     #: When the client's last message was sent.
     sent_ns: int = 0
+    #: Whether it left together with the next one.
+    is_held: bool = False
     ignored: list[str] = field(default_factory=list)
 
 
@@ -151,8 +153,10 @@ class ScriptMatch:
         cursor = self._cursor(step.on)
         if isinstance(step, Send):
             self._match_sent(step, cursor)
+            cursor.is_held = step.is_held
         elif isinstance(step, SendBytes):
             self._match_bytes(step, cursor)
+            cursor.is_held = step.is_held
         elif isinstance(step, Expect):
             self._judge(step.outcomes, cursor, step)
         elif isinstance(step, ExpectAll):
@@ -182,6 +186,8 @@ class ScriptMatch:
             cursor.client_at += 1
             if isinstance(item, Missing) and item.side == "client":
                 raise _Undecided
+            if cursor.is_held and not isinstance(item, Missing) and item.side == "server":
+                raise _NoMatch
             if isinstance(item, Observed) and item.side == "client" and item.name not in self._automatic:
                 cursor.sent_ns = item.time_ns
                 return item
@@ -198,7 +204,7 @@ class ScriptMatch:
         if step.change is not None:
             self._match_changed(step, message, cursor)
             return
-        if message.name != step.message:
+        if message.name != step.message or message.problems:
             raise _NoMatch
         before = set(self._bindings.values)
         for name, expected in step.fields.items():
@@ -256,7 +262,9 @@ class ScriptMatch:
             raise _NoMatch
 
     def _match_closing(self, cursor: _Cursor) -> None:
-        if not any(isinstance(item, Closing) and item.side == "client" for item in cursor.connection.items):
+        later = (item for item in cursor.connection.items[cursor.client_at :] if not isinstance(item, Missing))
+        own = next((item for item in later if item.side == "client"), None)
+        if not isinstance(own, Closing):
             raise _NoMatch
 
     # -- replies -------------------------------------------------------------------------------------------------------
@@ -295,6 +303,10 @@ class ScriptMatch:
             raise _NoMatch  # the client went on before the silence was over
         if item is None and not self._is_silence_known(cursor):
             raise _Undecided
+        # Where the client did not wait as the case does, the end of the connection may have another cause.
+        is_waited_for = isinstance(item, Closing) or any(each.message == NOTHING for each in outcomes)
+        if item is not None and is_waited_for and self._went_on(cursor, item):
+            raise _NoMatch
         name = item.name if isinstance(item, Observed) else CLOSED if item is not None else NOTHING
         outcome, why = self._fitting(outcomes, name, item if isinstance(item, Observed) else None)
         n = item.n if isinstance(item, Observed) else 0
@@ -327,6 +339,16 @@ class ScriptMatch:
             return False
         later = cursor.connection.items[cursor.client_at :]
         return any(isinstance(each, Observed) and each.n == item.reply_to for each in later)
+
+    def _went_on(self, cursor: _Cursor, item: Observed | Closing) -> bool:
+        """Return whether the client sent more before this came, or closed the connection where the case does not."""
+        closes = any(isinstance(step, Finish | Reset) for step in self._case.steps)
+        later = cursor.connection.items[cursor.client_at :]
+        return any(
+            isinstance(each, Observed) or (isinstance(each, Closing) and not closes)
+            for each in later
+            if not isinstance(each, Missing) and each.side == "client" and each.time_ns <= item.time_ns
+        )
 
     def _was_silent_until(
         self, item: Observed | Closing, outcomes: tuple[Reply, ...], cursor: _Cursor, step: Expect | None

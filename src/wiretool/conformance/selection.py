@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from wiretool.codec.jsonform import nearest
+from wiretool.conformance.case import Conformance
 from wiretool.conformance.levels import Level
 from wiretool.conformance.results import AnyCase
 from wiretool.errors import UsageError
@@ -41,3 +42,10 @@ def levels_from(names: Sequence[str]) -> frozenset[Level]:
         if name not in list(Level):
             raise UsageError(f"--level {name}: expected must, should or observed{nearest(name, list(Level))}")
     return frozenset(map(Level, names)) if names else frozenset(Level)
+
+
+def check_setup(part: Conformance, name: str) -> None:
+    """UsageError for a setup that no case requires, with the nearest one; the usual setup is the empty name."""
+    if name and name not in part.variants:
+        known, hint = ", ".join(part.variants) or "none", nearest(name, part.variants)
+        raise UsageError(f"--setup {name}: {part.protocol} has no such setup{hint}; expected one of {known}")

@@ -21,6 +21,8 @@ class Bindings:
     def __init__(self, token: str | None) -> None:
         self.token = token
         self.values: dict[str, Any] = {}
+        #: Keys of names that the case makes up: no two of them mean the same.
+        self.made_up: set[str] = set()
 
     @property
     def is_passive(self) -> bool:
@@ -38,10 +40,18 @@ class Bindings:
         """Bind a key that has no value yet. Return whether its value is this one."""
         return bool(self.values.setdefault(key, value) == value)
 
+    def bind_name(self, key: str, name: str) -> bool:
+        """Bind a name that the case makes up. Return whether it is this one, and no other key has it."""
+        if any(self.values[other] == name for other in self.made_up if other != key):
+            return False
+        self.made_up.add(key)
+        return self.bind(key, name)
+
     def copy(self) -> "Bindings":
         """Return a copy that can be bound on its own."""
         other = Bindings(self.token)
         other.values = dict(self.values)
+        other.made_up = set(self.made_up)
         return other
 
 
@@ -74,7 +84,7 @@ class Text(Value):
         if not bindings.is_passive:
             return bool(value == self.resolve(bindings))
         found = re.fullmatch(self._pattern(bindings), value, re.DOTALL) if isinstance(value, str) else None
-        return found is not None and all(bindings.bind(key, part) for key, part in found.groupdict().items())
+        return found is not None and all(bindings.bind_name(key, part) for key, part in found.groupdict().items())
 
     def _pattern(self, bindings: Bindings) -> str:
         seen: set[str] = set()
@@ -107,7 +117,7 @@ class Uuid(Value):
 
     def matches(self, value: Any, bindings: Bindings) -> bool:
         if bindings.is_passive:
-            return bindings.bind(self.key, value)
+            return bindings.bind_name(self.key, value)
         return bool(value == self.resolve(bindings))
 
     def describe(self, bindings: Bindings) -> str:

@@ -33,7 +33,7 @@ def conform(
     command: Annotated[
         str, typer.Option(metavar="COMMAND", help="start this server at --target, restart and stop it")
     ] = "",
-    setup: Annotated[str, typer.Option(metavar="NAME", help="setup that the target is in, as --list shows them")] = "",
+    setup: Annotated[str, typer.Option(metavar="NAME", help="setup that the server is in, as --list shows them")] = "",
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
     capture: Annotated[bool, typer.Option("--capture", help="judge both sides of captures")] = False,
     allow_remote: Annotated[

@@ -82,10 +82,12 @@ def check_options(options: ConformOptions) -> None:
         raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
     if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
-    needs_target = {"--command": options.command, "--controller": options.controller, "--setup": options.setup}
+    needs_target = {"--command": options.command, "--controller": options.controller}
     for name, value in needs_target.items():
         if value and not options.targets:
             raise UsageError(f"{name}: requires --target, the address of the server")
+    if options.setup and not (options.targets or options.is_capture):
+        raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.mutant and chosen:
         raise UsageError(f"--mutant and {chosen[0]}: a defect can only be put into the built-in mock")
     if options.reports.form not in FORMS:

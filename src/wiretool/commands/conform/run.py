@@ -31,12 +31,14 @@ DEADLINE_TIMES, DEADLINE_S_MIN = 10, 60.0
 def run_conform(options: ConformOptions) -> None:
     """Do what the options ask for. `typer.Exit` of 1 for a finding."""
     from wiretool.conformance.registry import conformance_of
+    from wiretool.conformance.selection import check_setup
 
     if options.protocol == COMPARE:
         write_comparison(options)
         return
     check_options(options)
     part = conformance_of(options.protocol)
+    check_setup(part, options.setup)
     if options.tests_mutants:
         test_mutants(part, options)
     elif options.is_client:
@@ -187,7 +189,9 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
-    run = RunResult(part.protocol, names, judge_recording(part, connections, cases), again=("--capture", names))
+    run = RunResult(
+        part.protocol, names, judge_recording(part, connections, cases, options.setup), again=("--capture", names)
+    )
     finish(part, run, options)
     if recording.damage is not None:
         raise recording.damage

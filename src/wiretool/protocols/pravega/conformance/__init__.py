@@ -1,7 +1,29 @@
 """Conformance cases of the segment store."""
 
 from wiretool.conformance.case import Conformance, flat
-from wiretool.protocols.pravega.conformance import appends
+from wiretool.protocols.pravega.conformance import (
+    admin,
+    appends,
+    attributes,
+    auth,
+    blocks,
+    conditional,
+    entries,
+    failures,
+    fields,
+    frames,
+    greeting,
+    indexes,
+    iteration,
+    merges,
+    reads,
+    refused_appends,
+    segments,
+    setups,
+    tables,
+    transient,
+    truncation,
+)
 from wiretool.protocols.pravega.conformance.clients import CLIENT_CASES
 from wiretool.protocols.pravega.conformance.rules import RULES
 from wiretool.protocols.pravega.conformance.steps import hello
@@ -9,7 +31,39 @@ from wiretool.protocols.pravega.conformance.steps import hello
 CONFORMANCE = Conformance(
     protocol="pravega",
     server="pravega",
-    cases=appends.CASES,
+    cases=(
+        *frames.CASES,
+        *fields.CASES,
+        *greeting.CASES,
+        *segments.CASES,
+        *truncation.CASES,
+        *attributes.CASES,
+        *merges.CASES,
+        *transient.CASES,
+        *setups.CASES,
+        *appends.CASES,
+        *refused_appends.CASES,
+        *blocks.CASES,
+        *conditional.CASES,
+        *reads.CASES,
+        *tables.CASES,
+        *entries.CASES,
+        *iteration.CASES,
+        *failures.CASES,
+        *auth.CASES,
+        *admin.CASES,
+        *indexes.CASES,
+    ),
+    variants={
+        "authorization": {"auth": ("user", "password")},
+        "admin": {"has_admin": True},
+        "wire-15": {"wire_version": 15},
+        "wire-17": {"wire_version": 17},
+        #: Segments that nobody uses are unloaded after a minute or two, which takes a case as long.
+        "unloads-idle": {"like_real": True},
+        #: A server that may be broken by it, and is thrown away afterwards.
+        "expendable": {},
+    },
     client_cases=CLIENT_CASES,
     rules=RULES,
     greeting=flat(hello()),
