@@ -1,6 +1,6 @@
 """`python -m tests.interop.conformance_page TITLE PAGE A.json...`: a page of docs/ from reports of `wiretool conform`.
 
-The page of the real Pravega server 0.13.0 is made so, with the known failures and their reasons in real_pravega/expected.toml:
+The page of the real Pravega server 0.13.0; its known failures and their reasons are in real_pravega/expected.toml:
 
     python -m tests.interop.real_pravega wiretool conform pravega --target 127.0.0.1:12345 \\
         --expect tests/interop/real_pravega/expected.toml --json store.json
