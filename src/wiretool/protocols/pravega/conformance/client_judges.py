@@ -42,7 +42,7 @@ def greets_once(connection: ObservedConnection) -> Iterable[Observation]:
 def names_versions(connection: ObservedConnection) -> Iterable[Observation]:
     """The oldest version in Hello is not above the newest, and neither is below 1."""
     for message in connection.sent_by("client"):
-        if message.name == "Hello":
+        if message.name == "Hello" and "low_version" in message.fields:
             high, low = message.fields["high_version"], message.fields["low_version"]
             yield Observation(
                 message.n, "" if 1 <= low <= high else f"versions {low} to {high}; expected 1 <= low <= high"
