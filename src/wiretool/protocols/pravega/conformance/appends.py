@@ -17,6 +17,7 @@ from wiretool.conformance.case import (
     together,
 )
 from wiretool.conformance.values import Uuid, Var
+from wiretool.protocols.pravega.conformance.raw_frames import shorter
 from wiretool.protocols.pravega.conformance.steps import (
     I64_MAX,
     NO_EVENT,
@@ -35,7 +36,6 @@ from wiretool.protocols.pravega.conformance.steps import (
     reads,
     rid,
     set_up,
-    shorter,
 )
 
 _ACK = "protocols/pravega.md §3.7 (3)"

@@ -18,6 +18,7 @@ from wiretool.conformance.case import (
     together,
 )
 from wiretool.conformance.values import ANY
+from wiretool.protocols.pravega.conformance.raw_frames import framed, raw_frame
 from wiretool.protocols.pravega.conformance.steps import (
     OTHER,
     SECOND_WRITER,
@@ -30,12 +31,10 @@ from wiretool.protocols.pravega.conformance.steps import (
     create,
     end_block,
     event,
-    framed,
     hello,
     info,
     numbered,
     open_segment,
-    raw_frame,
     reads,
     rid,
     set_up,

@@ -17,6 +17,7 @@ from wiretool.conformance.case import (
     send,
     together,
 )
+from wiretool.protocols.pravega.conformance.raw_frames import raw_frame, shorter
 from wiretool.protocols.pravega.conformance.steps import (
     SEGMENT,
     WRITER,
@@ -29,12 +30,10 @@ from wiretool.protocols.pravega.conformance.steps import (
     info,
     invalid_number,
     open_segment,
-    raw_frame,
     reads,
     rid,
     seal,
     set_up,
-    shorter,
 )
 
 _FAILURES = "protocols/pravega.md §3.7 (4)"

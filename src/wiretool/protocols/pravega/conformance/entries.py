@@ -11,12 +11,8 @@ from wiretool.conformance.case import (
     reply,
     send,
 )
-from wiretool.protocols.pravega.conformance.steps import (
-    raw_frame,
-    rid,
-    seal,
-    shorter,
-)
+from wiretool.protocols.pravega.conformance.raw_frames import raw_frame, shorter
+from wiretool.protocols.pravega.conformance.steps import rid, seal
 from wiretool.protocols.pravega.conformance.table_steps import (
     ANY_VERSION,
     ENTRY_HEADER_BYTES,

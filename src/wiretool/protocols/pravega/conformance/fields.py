@@ -15,21 +15,17 @@ from wiretool.conformance.case import (
     send,
 )
 from wiretool.conformance.values import ANY
+from wiretool.protocols.pravega.conformance.raw_frames import framed, longer, raw, raw_frame, shorter
 from wiretool.protocols.pravega.conformance.steps import (
     CONTENT,
     NO_REQUEST_ID,
     SEGMENT,
     filled,
-    framed,
     hello,
-    longer,
-    raw,
-    raw_frame,
     reads,
     rid,
     segment_read,
     several,
-    shorter,
     still_open,
 )
 

@@ -21,6 +21,7 @@ from wiretool.conformance.case import (
     send,
     together,
 )
+from wiretool.protocols.pravega.conformance.raw_frames import framed, header, raw
 from wiretool.protocols.pravega.conformance.steps import (
     CONTENT,
     MISSING,
@@ -31,14 +32,11 @@ from wiretool.protocols.pravega.conformance.steps import (
     create,
     event,
     filled,
-    framed,
-    header,
     hello,
     info,
     no_info,
     numbered,
     open_segment,
-    raw,
     read,
     rid,
     segment_read,

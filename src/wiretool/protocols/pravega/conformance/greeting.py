@@ -20,6 +20,7 @@ from wiretool.conformance.case import (
     together,
 )
 from wiretool.conformance.values import Saved, one_of
+from wiretool.protocols.pravega.conformance.raw_frames import framed, raw
 from wiretool.protocols.pravega.conformance.steps import (
     LOWEST,
     MISSING,
@@ -28,12 +29,10 @@ from wiretool.protocols.pravega.conformance.steps import (
     block,
     end_block,
     event,
-    framed,
     hello,
     info,
     no_info,
     open_segment,
-    raw,
     rid,
     still_open,
 )

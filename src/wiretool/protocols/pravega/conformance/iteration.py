@@ -17,7 +17,8 @@ from wiretool.conformance.case import (
     send,
 )
 from wiretool.conformance.values import Check, Saved
-from wiretool.protocols.pravega.conformance.steps import MISSING, ask, raw_frame, rid, shorter
+from wiretool.protocols.pravega.conformance.raw_frames import raw_frame, shorter
+from wiretool.protocols.pravega.conformance.steps import MISSING, ask, rid
 from wiretool.protocols.pravega.conformance.table_steps import (
     ANY_VERSION,
     ENTRY_HEADER_BYTES,

@@ -17,6 +17,7 @@ from wiretool.conformance.case import (
     send,
 )
 from wiretool.conformance.values import Free, Text, at_least
+from wiretool.protocols.pravega.conformance.raw_frames import shorter
 from wiretool.protocols.pravega.conformance.steps import (
     CONTENT,
     MISSING,
@@ -34,7 +35,6 @@ from wiretool.protocols.pravega.conformance.steps import (
     rid,
     seal,
     several,
-    shorter,
     still_open,
     truncate,
 )

@@ -15,6 +15,7 @@ from wiretool.conformance.case import (
     together,
 )
 from wiretool.conformance.values import Text
+from wiretool.protocols.pravega.conformance.raw_frames import shorter
 from wiretool.protocols.pravega.conformance.steps import (
     OTHER,
     SECOND_WRITER,
@@ -34,7 +35,6 @@ from wiretool.protocols.pravega.conformance.steps import (
     rid,
     seal,
     set_up,
-    shorter,
 )
 
 _SETUP = "protocols/pravega.md §3.7 (1)"

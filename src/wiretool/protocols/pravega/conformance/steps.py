@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 from wiretool.conformance.case import (
     CLOSED,
@@ -12,14 +11,13 @@ from wiretool.conformance.case import (
     Expect,
     Reply,
     Send,
-    SendBytes,
     Steps,
     expect,
     expect_nothing,
     reply,
     send,
 )
-from wiretool.conformance.values import Bindings, Check, Free, Saved, Text, Uuid, Var, one_of, resolved
+from wiretool.conformance.values import Bindings, Check, Free, Saved, Text, Uuid, Var, one_of
 
 #: Segments of the case's own; the last one does not exist.
 SEGMENT = Text("{scope}/{stream}/0.#epoch.0")
@@ -78,47 +76,6 @@ def hello(*, on: str = FIRST) -> Steps:
 def still_open(*, on: str = FIRST) -> Steps:
     """Show that the server still serves a connection."""
     return (send("KeepAlive", on=on), expect("KeepAlive", on=on))
-
-
-def raw(data: bytes, words: str, *, on: str = FIRST) -> SendBytes:
-    """Send bytes that are no message."""
-    return SendBytes(data, words, on)
-
-
-def header(type_id: int, length: int) -> bytes:
-    """Return the header of a frame."""
-    return type_id.to_bytes(4, "big", signed=True) + length.to_bytes(4, "big")
-
-
-def framed(type_id: int, payload: bytes = b"") -> bytes:
-    """Return a frame of any type."""
-    return header(type_id, len(payload)) + payload
-
-
-def raw_frame(type_id: int, *parts: Any, words: str, on: str = FIRST) -> SendBytes:
-    """Send a frame that no message can express; parts are bytes, or placeholders: names with a count, UUIDs plain."""
-    return SendBytes(lambda bindings: framed(type_id, b"".join(_packed(part, bindings) for part in parts)), words, on)
-
-
-def _packed(part: Any, bindings: Bindings) -> bytes:
-    value = resolved(part, bindings)
-    if isinstance(part, Uuid):
-        return UUID(value).bytes
-    if isinstance(value, str):
-        data = value.encode()
-        return len(data).to_bytes(2, "big") + data
-    assert isinstance(value, bytes)
-    return value
-
-
-def longer(data: bytes) -> Any:
-    """Return a change of a frame that puts bytes after its last field."""
-    return lambda frame: frame[:4] + (len(frame) - 8 + len(data)).to_bytes(4, "big") + frame[8:] + data
-
-
-def shorter(count: int) -> Any:
-    """Return a change of a frame that cuts its last bytes, with a header that agrees."""
-    return lambda frame: frame[:4] + (len(frame) - 8 - count).to_bytes(4, "big") + frame[8:-count]
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from wiretool.conformance.case import (
     send,
 )
 from wiretool.conformance.values import Free
+from wiretool.protocols.pravega.conformance.raw_frames import longer, raw_frame, shorter
 from wiretool.protocols.pravega.conformance.steps import (
     SEGMENT,
     WRITER,
@@ -20,11 +21,8 @@ from wiretool.protocols.pravega.conformance.steps import (
     ask,
     filled,
     info,
-    longer,
-    raw_frame,
     rid,
     segment_read,
-    shorter,
     still_open,
 )
 from wiretool.protocols.pravega.conformance.table_steps import (
