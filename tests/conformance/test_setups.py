@@ -21,7 +21,6 @@ def test_a_recording_is_judged_by_the_cases_of_its_setup() -> None:
     part = conformance_of("pravega")
     usual, other = judge_recording(part, [], part.cases, ""), judge_recording(part, [], part.cases, "authorization")
     assert {result.verdict for result in (*usual, *other)} == {Verdict.NOT_EXERCISED}
-    for result in usual:
-        assert ("see --setup" in result.why) == bool(result.case.variant)
-    for result in other:
-        assert ("see --setup" in result.why) == (result.case.variant != "authorization")
+    for case, in_usual, in_other in zip(part.cases, usual, other, strict=True):
+        assert ("see --setup" in in_usual.why) == bool(case.variant)
+        assert ("see --setup" in in_other.why) == (case.variant != "authorization")
