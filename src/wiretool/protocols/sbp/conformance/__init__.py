@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.conformance import (
     ranges,
     streams,
 )
+from wiretool.protocols.sbp.conformance.rules import RULES
 from wiretool.protocols.sbp.conformance.steps import alive
 
 _CHAPTERS = (framing, connections, operations, members, streams, placement, ranges, fetches)
@@ -31,5 +32,6 @@ CONFORMANCE = Conformance(
     # Servers that are being stopped say GOAWAY at any time.
     ignore=frozenset(("GOAWAY",)),
     greeting=flat(alive(1)),
+    rules=RULES,
     mutants="wiretool.protocols.sbp.conformance.mutants",
 )

@@ -109,7 +109,7 @@ _MANAGER = (
         "Each data node gets a number of its own.",
         f"{SPEC} §4.6",
         ask("ALLOCATE_ID", {"id": Saved("one"), "status": GOOD}, host="one"),
-        ask("ALLOCATE_ID", {"id": Saved("one", plus=1), "status": GOOD}, n=2, host="two"),
+        ask("ALLOCATE_ID", {"id": other_than("one"), "status": GOOD}, n=2, host="two"),
         variant="S2",
     ),
     case(
