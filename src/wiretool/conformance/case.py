@@ -162,6 +162,11 @@ def unsupported(message: str, why: str, /, **fields: Any) -> Reply:
     return Reply(message, fields, Verdict.UNSUPPORTED, why)
 
 
+def not_exercised(message: str, why: str, /, **fields: Any) -> Reply:
+    """Return an outcome that says that the server has not what the case is about, as a resource of its setup."""
+    return Reply(message, fields, Verdict.NOT_EXERCISED, why)
+
+
 def expect(message: str, /, *, on: str = FIRST, within_s: float | None = None, **fields: Any) -> Expect:
     """Return a step that waits for one message with these fields; fields that are not named are free."""
     return Expect((Reply(message, fields),), on, within_s)

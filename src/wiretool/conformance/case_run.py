@@ -214,8 +214,8 @@ class CaseRun:
             return _WAITS
         if outcome.verdict is not Verdict.PASS:
             self._graded = outcome
-        if outcome.verdict is Verdict.UNSUPPORTED:
-            self._finish(Verdict.UNSUPPORTED, now_ns, outcome.why)
+        if outcome.verdict in (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED):
+            self._finish(outcome.verdict, now_ns, outcome.why)
             return _WAITS
         return _DONE
 

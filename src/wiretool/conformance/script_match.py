@@ -317,11 +317,15 @@ class ScriptMatch:
                 what = f"{item.name} came" if isinstance(item, Observed) else "the connection was closed"
                 outcome, why = None, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s"
         if outcome is None or outcome.verdict is Verdict.FAIL:
+            if item is not None and self._has_asked(cursor, item):
+                raise _Undecided  # it may be about what the client sent since
             why = why or (outcome.why if outcome else "")
             words = " or ".join(each.describe(self._bindings) for each in outcomes)
             raise _Judged(
                 Sighting(Verdict.FAIL, f"{why}; expected {words}", words, cursor.connection.number, n, time_ns)
             )
+        if outcome.verdict is Verdict.NOT_EXERCISED:
+            raise _NoMatch
         if outcome.verdict is Verdict.UNSUPPORTED:
             raise _Judged(Sighting(Verdict.UNSUPPORTED, outcome.why, "", cursor.connection.number, n, time_ns))
         if outcome.verdict is not Verdict.PASS:

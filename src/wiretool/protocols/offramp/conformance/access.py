@@ -3,10 +3,10 @@
 from wiretool.conformance.case import MUST, SHOULD, Case, case, reply
 from wiretool.conformance.values import Subset
 from wiretool.protocols.offramp.conformance.steps import (
-    ONE,
     PEOPLE,
     PRIVATE,
     PUBLIC_ONLY,
+    STORED,
     answered,
     ask,
     connected,
@@ -28,7 +28,7 @@ CASES: tuple[Case, ...] = (
         MUST,
         "A known name with its password may read a road that grants PUBLIC to everybody with a name.",
         f"{_RULE} rule 3",
-        ask(ONE, _EARLIEST, credentials()),
+        ask(STORED, _EARLIEST, credentials()),
         answered(101),
         connected(),
         first_message(),
@@ -39,7 +39,7 @@ CASES: tuple[Case, ...] = (
             MUST,
             f"{words} is answered with 401 and the realm.",
             _FIRST,
-            ask(ONE, _EARLIEST, header),
+            ask(STORED, _EARLIEST, header),
             answered(401, ("WWW-Authenticate", 'Basic realm="Data Highway"')),
         )
         for number, words, header in (
@@ -54,7 +54,7 @@ CASES: tuple[Case, ...] = (
         MUST,
         "An anonymous caller may not have a grant: 401, or the upgrade and Close 1011 without an event.",
         f"{_RULE} rule 2, §6 row 6",
-        ask(ONE, _PII),
+        ask(STORED, _PII),
         refused(401, close=1011),
     ),
     case(
@@ -62,7 +62,7 @@ CASES: tuple[Case, ...] = (
         MUST,
         "PUBLIC is a grant, too: an anonymous caller may not ask for it.",
         f"{_RULE} rule 2",
-        ask(ONE, "grants=PUBLIC"),
+        ask(STORED, "grants=PUBLIC"),
         refused(401, close=1011),
     ),
     case(

@@ -146,7 +146,7 @@ CASES: tuple[Case, ...] = (
         "A Close without a code is answered with 1000.",
         _RULE,
         open_stream(),
-        send("Close"),
+        send("Close", code=None, reason=""),
         expect("Close", code=1000, reason=""),
         expect_close(),
     ),

@@ -19,7 +19,7 @@ from wiretool.conformance.values import Check, at_least, one_of
 from wiretool.protocols.offramp import framing
 from wiretool.protocols.offramp.conformance.steps import (
     BIG,
-    ONE,
+    STORED,
     answered,
     ask,
     assigned,
@@ -43,7 +43,7 @@ _TAIL = b"\x00\x00\xff\xff"
 _DECLINED = "it declines permessage-deflate"
 
 
-def _offer(value: str, road: str = ONE) -> Steps:
+def _offer(value: str, road: str = STORED) -> Steps:
     return ask(road, _EARLIEST, ("Sec-WebSocket-Extensions", value))
 
 
@@ -203,7 +203,7 @@ CASES: tuple[Case, ...] = (
         MUST,
         "Without an offer nothing is compressed.",
         _RULE,
-        ask(),
+        ask(STORED),
         answered(101),
         connected(),
         request(2),

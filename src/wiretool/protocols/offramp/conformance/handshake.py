@@ -34,6 +34,7 @@ from wiretool.protocols.offramp.conformance.steps import (
     refused,
     request,
     upgraded_leniently,
+    welcomed,
 )
 
 _URL = "protocols/offramp.md §1.1"
@@ -148,7 +149,7 @@ CASES: tuple[Case, ...] = (
         "A parameter that is not known is ignored.",
         _URL,
         ask(query="defaultOffset=EARLIEST&color=red"),
-        answered(101),
+        welcomed(),
         connected(),
         first_message(),
     ),
@@ -158,7 +159,7 @@ CASES: tuple[Case, ...] = (
         "Empty grants are no grants.",
         _URL,
         ask(query="defaultOffset=EARLIEST&grants="),
-        answered(101),
+        welcomed(),
         connected(),
         first_message(),
     ),
@@ -285,7 +286,7 @@ CASES: tuple[Case, ...] = (
         "Connection may list more than `upgrade`, and Upgrade may be in capitals.",
         f"{_CHECKS} rows 6 and 7",
         ask(Connection="keep-alive, Upgrade", Upgrade="WebSocket"),
-        answered(101),
+        welcomed(),
         connected(),
     ),
     case(
@@ -294,7 +295,7 @@ CASES: tuple[Case, ...] = (
         "A foreign origin is let in.",
         _CHECKS,
         ask(ONE, "", ("Origin", "http://elsewhere.example")),
-        answered(101),
+        welcomed(),
         connected(),
     ),
     case(
@@ -303,7 +304,7 @@ CASES: tuple[Case, ...] = (
         "A subprotocol that is offered is ignored, not agreed to and not refused.",
         _CHECKS,
         ask(ONE, "", ("Sec-WebSocket-Protocol", "chat, offramp")),
-        expect("HandshakeResponse", status=101, headers=lacks_header("Sec-WebSocket-Protocol")),
+        welcomed(headers=lacks_header("Sec-WebSocket-Protocol")),
         connected(),
     ),
     case(
@@ -312,7 +313,7 @@ CASES: tuple[Case, ...] = (
         "An upgrade in HTTP/1.0 works.",
         "captures/offramp README, beyond the reference, point 3",
         send("HandshakeRequest", version="HTTP/1.0", target=Target(ONE, "stream", ""), headers=Upgrade(headers())),
-        answered(101),
+        welcomed(),
         connected(),
     ),
     *(
@@ -361,7 +362,7 @@ CASES: tuple[Case, ...] = (
         "protocols/offramp.md §3.1",
         ask(),
         request(1),
-        answered(101),
+        welcomed(),
         connected(),
         assigned(),
         message(),

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from wiretool.conformance.case import MUST, SHOULD, Case, case
 from wiretool.protocols.offramp.conformance.steps import (
     MEANWHILE,
-    assigned,
     commit_text,
     first_message,
     frame,
@@ -148,7 +147,6 @@ CASES: tuple[Case, ...] = (
         "captures/offramp err_malformed, connection 18",
         open_stream(),
         request(2**63 - 1),
-        assigned(),
         text("{bad"),
         undecodable(),
         ignore=_IGNORED,

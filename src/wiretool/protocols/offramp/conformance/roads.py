@@ -57,7 +57,7 @@ _USUAL: Mapping[str, Any] = {
     },
     "feed": (
         *_numbered(ONE, _ONE_MESSAGES),
-        *_numbered(STORED, 2),
+        *_numbered(STORED, 10),
         *(message for index in range(6) for message in _numbered(SIX, _SIX_MESSAGES, index)),
         *_numbered(PRIVATE, 2),
         *_numbered(PUBLIC_ONLY, 2),

@@ -318,7 +318,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "origin-refused",
         "A request with a foreign origin is refused.",
-        _refuses(lambda asked: _has(asked, "Origin"), 403),
+        _refuses(lambda asked: _has(asked, "Origin"), 400),
     ),
     Mutant("subprotocol-agreed", "The first subprotocol that is offered is agreed to.", _subprotocol_agreed),
     Mutant(
