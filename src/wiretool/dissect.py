@@ -92,7 +92,9 @@ def _bytes_of(text: str, number: int) -> bytes:
         return bytes.fromhex(text)
     except ValueError as err:
         bad = next((at for at, char in enumerate(text) if char not in "0123456789abcdefABCDEF"), None)
-        why = f"{text[bad]!r} at character {bad + 1} is no hex digit" if bad is not None else "half a byte at the end"
+        why = (
+            f"{text[bad]!r} at character {bad + 1} is not a hex digit" if bad is not None else "half a byte at the end"
+        )
         raise CaptureError(
             f"line {number}", f"not hex: {why}", offset=(len(text) if bad is None else bad) // 2
         ) from err

@@ -321,7 +321,7 @@ class EndedWatch:
 
     def take(self, item: Item) -> list[Record]:
         """The record of a finding; nothing else comes behind the end."""
-        assert isinstance(item, Finding), "bytes, holes and ends come before the end of both sides"
+        assert isinstance(item, Finding), "bytes, gaps and ends come before the end of both sides"
         return [_found(item, self._row, self._next_n())]
 
     def note_duplicates(self, connection: Connection) -> None:

@@ -189,18 +189,18 @@ def test_what_is_required_and_missing_is_named_and_the_rest_is_there() -> None:
 
 
 BAD = {
-    "no root": (b"\1\0\0", "wants 4 bytes at 0 of a buffer of 3"),
-    "root outside": (b"\xff\xff\xff\xff", "wants 4 bytes at 4294967295 of a buffer of 4"),
-    "vtable in front": (struct.pack("<Ii", 4, 100), "wants 2 bytes at -96"),
+    "no root": (b"\1\0\0", "expected 4 bytes at 0 of a buffer of 3"),
+    "root outside": (b"\xff\xff\xff\xff", "expected 4 bytes at 4294967295 of a buffer of 4"),
+    "vtable in front": (struct.pack("<Ii", 4, 100), "expected 2 bytes at -96"),
     "vtable of nothing": (bytes(32), "a vtable of 0 bytes at 0"),
     "vtable of odd size": (struct.pack("<IHHi", 8, 5, 4, 4), "a vtable of 5 bytes"),
     "vtable too long": (struct.pack("<IHHi", 8, 200, 4, 4), "a vtable of 200 bytes"),
-    "field outside": (buffer([0, 0, 0, 0, 9999], b""), "wants 4 bytes at 10023"),
+    "field outside": (buffer([0, 0, 0, 0, 9999], b""), "expected 4 bytes at 10023"),
     "text outside": (
         buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 9) + b"abc"),
         "9 elements of 1 bytes",
     ),
-    "no UTF-8": (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 2) + b"a\xff\0"), "0xff is no UTF-8"),
+    "no UTF-8": (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 2) + b"a\xff\0"), "0xff is not UTF-8"),
     "vector outside": (buffer([0] * 9 + [4], struct.pack("<I", 4), struct.pack("<I", 9)), "9 elements of 8 bytes"),
 }
 
@@ -283,7 +283,7 @@ def test_an_unknown_tag_is_a_union_without_a_value() -> None:
     ("table", "why"),
     [
         (Tree(word=2**31), r"Tree\.word: i32 takes a whole number from -2147483648 to 2147483647"),
-        (Tree(flag=1), r"Tree\.flag: wants true or false"),  # type: ignore[arg-type]
+        (Tree(flag=1), r"Tree\.flag: expected true or false"),  # type: ignore[arg-type]
         (Tree(text=b"x"), r"Tree\.text: wants text"),  # type: ignore[arg-type]
         (Tree(text="\ud800"), r"Tree\.text: '\\ud800' has no UTF-8"),
         (Tree(raw="x"), r"Tree\.raw: wants bytes"),  # type: ignore[arg-type]
@@ -292,7 +292,7 @@ def test_an_unknown_tag_is_a_union_without_a_value() -> None:
         (Tree(leaf=Other()), r"Tree\.leaf: wants a Leaf"),  # type: ignore[arg-type]
         (Tree(leaves=Leaf()), r"Tree\.leaves: wants a tuple"),  # type: ignore[arg-type]
         (Tree(leaves=(Other(),)), r"Tree\.leaves\[0\]: wants a Leaf"),  # type: ignore[arg-type]
-        (Tree(either=Tree()), r"Tree\.either: wants one of Leaf, Other"),  # type: ignore[arg-type]
+        (Tree(either=Tree()), r"Tree\.either: expected one of Leaf, Other"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_written(table: Tree, why: str) -> None:
@@ -303,7 +303,7 @@ def test_what_cannot_be_written(table: Tree, why: str) -> None:
 @pytest.mark.parametrize(
     ("form", "why"),
     [
-        (7, "Tree: wants an object"),
+        (7, "Tree: expected an object"),
         ({"wrod": 1}, r"Tree: has no field 'wrod' \(did you mean word\?\)"),
         ({"word": "1"}, r"Tree\.word: i32 takes"),
         ({"raw": "00"}, r'Tree\.raw: wants \{"hex"'),

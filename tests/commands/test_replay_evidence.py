@@ -88,7 +88,7 @@ def test_a_cut_capture_is_bad_input_and_what_is_left_of_it_is_reported(tmp_path:
         code, lines, errors = run(*command)
         assert (code, decoded[0]) == (3, 3)
         assert lines[0].split()[1] in ("exchanges", "of")
-        assert any("only what comes before that is used" in line for line in lines)
+        assert any("only the part before that is used" in line for line in lines)
         assert errors.splitlines()[-1] == decoded[2].splitlines()[-1]
 
 

@@ -32,10 +32,10 @@ def test_a_value_is_put_into_a_copy(steps: tuple[str | int, ...], expected: Any)
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (("a", "x"), "a: is no structure"),
+        (("a", "x"), "a: is not a structure"),
         (("a", 0), "a: has no elements"),
         (("list", 2), "list: has 2 elements"),
-        (("list", "x"), "list: is no structure"),
+        (("list", "x"), "list: is not a structure"),
         (("none", 0), "none: has no elements"),
     ],
 )

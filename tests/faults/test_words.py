@@ -121,7 +121,7 @@ def test_paths_and_numbers_and_words() -> None:
     assert not words.takes("before")
     assert words.takes("after")
     assert words.is_over
-    with pytest.raises(UsageError, match="the end, where a field is wanted"):
+    with pytest.raises(UsageError, match="the end; expected a field"):
         words.path()
     with pytest.raises(UsageError, match="the end, where an action is wanted"):
         words.word("an action")

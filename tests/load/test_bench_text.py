@@ -161,7 +161,9 @@ def test_verification_says_what_was_checked_and_found() -> None:
     assert told(10, 4) == "4 of 10 acknowledged events checked: once, in order, unchanged"
     assert told(10, 9, 1) == "1 finding in 9 of 10 acknowledged events"
     assert told(0, 0) == "nothing was acknowledged, so there is nothing to find again"
-    assert verification_text(nothing(verification=Verification(is_on=False))).startswith("not verified: nobody checked")
+    assert verification_text(nothing(verification=Verification(is_on=False))).startswith(
+        "not verified: acknowledged events were not read back"
+    )
 
 
 def test_what_fetchers_checked_is_said_too() -> None:

@@ -85,8 +85,8 @@ def test_a_starved_generator_is_not(cpu: float, waited: float) -> None:
     (reason,) = reasons_from(seconds_of(cpu, waited), PLAN)
     share = waited / (waited + cpu)
     assert reason == (
-        f"load process one waited for a processor for {share:.0%} of the time it wanted one, in 10 of 10 seconds "
-        "(at most 35%): end what else runs on this machine, use fewer --processes, or load from another machine"
+        f"load process one waited for a processor for {share:.0%} of its run time, in 10 of 10 seconds "
+        "(at most 35%): stop other programs on this machine, use fewer --processes, or load from another machine"
     )
 
 

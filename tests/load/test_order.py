@@ -42,8 +42,8 @@ def told(*given: int, acknowledged: int | None = None, sent: int | None = None) 
         # One that comes early, or a batch that comes late, is one defect.
         ((1, 6, 2, 3, 4, 5, 7), "out of order: byte 20: events 2 to 5: late, behind event 6"),
         ((1, 5, 6, 2, 3, 4, 7), "out of order: byte 30: events 2 to 4: late, behind event 6"),
-        ((1, 1, 2), "doubled: byte 10: event 1: there once more, behind event 1"),
-        ((1, 2, 3, 1, 2, 3, 4), "doubled: byte 30: events 1 to 3: there once more, behind event 3"),
+        ((1, 1, 2), "doubled: byte 10: event 1: there once more, after event 1"),
+        ((1, 2, 3, 1, 2, 3, 4), "doubled: byte 30: events 1 to 3: there once more, after event 3"),
         ((1, 2, 4, 5), "lost: byte 20: event 3: acknowledged and not there; event 4 comes here"),
         ((4, 5), "lost: byte 0: events 1 to 3: acknowledged and not there; event 4 comes here"),
     ],

@@ -51,16 +51,16 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
         (OFFRAMP | {"fetchers": 0}, "--protocol offramp: its clients only read; give --fetchers N"),
         ({"protocol": "sbp-0.1", "segments": 2}, "--segments 2: with sbp-0.1 each appender has a stream of its own"),
         (OFFRAMP | {"segments": 2}, "--segments 2: offramp has roads, of which one is read"),
-        ({"has_backlog": True}, "--backlog: nobody reads what is built up; give --fetchers M for how many do"),
+        ({"has_backlog": True}, "--backlog: no fetchers; expected --fetchers M"),
         (
             {"has_backlog": True, "fetchers": 3, "segments": 4},
-            "--backlog: all of it is read, and --fetchers 3 read only so many of 4 segments; give --fetchers 4 or more",
+            "--backlog: --fetchers 3 cannot read all 4 segments; expected --fetchers 4 or more",
         ),
         (
             {"has_backlog": True, "fetchers": 3, "protocol": "sbp"},
-            "--backlog: all of it is read, and --fetchers 3 read only so many of 64 segments; give --fetchers 64",
+            "--backlog: --fetchers 3 cannot read all 64 segments; expected --fetchers 64",
         ),
-        (OFFRAMP | {"has_backlog": True}, "--backlog: roads of offramp fill by themselves, nobody builds one up"),
+        (OFFRAMP | {"has_backlog": True}, "--backlog: roads of offramp fill by themselves; omit it"),
         (
             {"has_backlog": True, "fetchers": 1, "duration": "30m"},
             "--duration 1800: a run of 3,602 s; 3,600 s is the most, ramp, warm-up and the reading of the backlog inc",

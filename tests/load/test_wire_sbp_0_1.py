@@ -239,11 +239,11 @@ def test_acknowledgements_may_be_cut_anywhere(count: int, data: st.DataObject) -
         (ack(1, 0, 0), "an append was answered with 2 results"),
         (answer(AppendResponse()), "an append was answered with 0 results"),
         (answer(None, opcode=APPEND), "an append was answered with no result"),
-        (ack(2) + ack(2), "an append was answered with what no append waits for: identifier 2"),
+        (ack(2) + ack(2), "an append was answered with a reply that matches no append: identifier 2"),
         (ack(1, flags=1), "a part of an answer"),
         (answer(FetchResponse()), "an append was answered with FETCH 1"),
         (answer(None, opcode=GOAWAY, flags=0, stream_id=8), r"the server goes away \(GOAWAY 8\)"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "an append was answered with what is no SBP: "),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "an append got a reply that is not SBP: "),
     ],
 )
 def test_any_other_answer_to_an_append_is_told(said: bytes, why: str) -> None:

@@ -102,7 +102,7 @@ TICKETS = {"pravega": Numbering(PROTOCOLS["pravega"])}
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        (reading(request_id=3), "known before the recording; said in ReadSegment.request_id (record 3)"),
+        (reading(request_id=3), "known before the recording; used in ReadSegment.request_id (record 3)"),
         (
             [*reading(request_id=3)[::-1], *reading(request_id=3)],
             "told by SegmentRead.request_id (record 3); said in ReadSegment.request_id (record 4) and 1 more",
@@ -114,7 +114,7 @@ def test_a_value_is_told_with_who_issued_it(says: Says, told: str) -> None:
     """A reply to the request that says it first has not told it before."""
     recording = recorded(talk(says))
     lines = list(plan_lines(recording, script_of(recording, TICKETS), TICKETS, is_prepared=False))
-    wanted = ["values that the server makes up, exchanged for its own:", f"  ticket 3: {told}"] if told else []
+    wanted = ["server-generated values, replaced by those of the live server:", f"  ticket 3: {told}"] if told else []
     assert lines[1:] == wanted
 
 

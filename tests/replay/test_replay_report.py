@@ -51,8 +51,8 @@ def test_the_text_says_how_many_then_what() -> None:
     assert head.splitlines() == [
         "4 of 5 exchanges on 1 connection judged, 1 could not be: 2 findings",
         "  same       1  recorded and live alike",
-        "  explained  1  the protocol allows the difference, below",
-        "  unknown    1  could not be judged, below",
+        "  explained  1  the protocol allows the differences listed below",
+        "  unknown    1  could not be judged, see below",
         "  missing    1  recorded only",
         "  different  1  recorded and live not alike",
     ]

@@ -45,17 +45,17 @@ def test_empty_lines_and_what_is_no_frame_are_passed_over() -> None:
     ("line", "why"),
     [
         ("{", "line 1: no JSON: "),
-        ("[]", "line 1: wants an object"),
+        ("[]", "line 1: expected an object"),
         ("{}", "line 1: says no protocol"),
         ('{"protocol": "pravega"}', "line 1: says no message"),
         ('{"protocol": "pravga", "message": "Hello"}', r"no protocol is called 'pravga' \(did you mean pravega"),
         ('{"protocol": "pravega", "message": "Helo"}', r"Helo.*did you mean"),
-        ('{"protocol": "pravega", "message": 1}', "message wants text, not 1"),
-        ('{"protocol": "pravega", "message": "Hello", "fields": []}', r"fields wants an object, not \[\]"),
+        ('{"protocol": "pravega", "message": 1}', "message expected text, got 1"),
+        ('{"protocol": "pravega", "message": "Hello", "fields": []}', r"fields: expected an object, got \[\]"),
         ('{"protocol": "pravega", "message": "Hello", "fields": {}}', "is missing"),
         ('{"protocol": "pravega", "message": "Hello", "side": "me"}', "side is client or server, not 'me'"),
-        (json.dumps(HELLO | {"protocol": "pravega", "connection": -1}), "connection wants a whole number"),
-        (json.dumps(HELLO | {"protocol": "pravega", "time_ns": "x"}), "time_ns wants a whole number"),
+        (json.dumps(HELLO | {"protocol": "pravega", "connection": -1}), "connection: expected a whole number"),
+        (json.dumps(HELLO | {"protocol": "pravega", "time_ns": "x"}), "time_ns: expected a whole number"),
     ],
 )
 def test_a_line_that_makes_no_message_is_named(line: str, why: str) -> None:

@@ -66,10 +66,13 @@ def test_each_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, r"wirecap wants captures: spark\.read\.format"),
+        ({}, r"wirecap: no captures; expected spark\.read\.format"),
         ({"path": ","}, "wirecap wants captures"),
         ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: wirecap reads files, by a path that holds on all"),
-        ({"path": "x", "splits": "-1"}, "splits -1: wants a number of tasks, or 0 for as many as it takes"),
+        (
+            {"path": "x", "splits": "-1"},
+            "splits -1: not valid; expected a number of tasks, or 0 for as many as it takes",
+        ),
         (
             {"path": "x", "splitByte": "1"},
             "no option splitbyte of wirecap: it has path, paths, table, splitBytes, splits, mode",

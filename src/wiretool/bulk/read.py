@@ -103,7 +103,7 @@ class BulkDissector:
 
     def rest(self) -> Collection[Connection]:
         """The connections of which more may come; what no later table needs is let go. Between tables."""
-        assert not self._behind, "a table is told before the next one comes"
+        assert not self._behind, "a table is emitted before the next one"
         connections = self._flows.rest()
         self._recent.keep(connections)
         return connections
@@ -199,7 +199,7 @@ class BulkDissector:
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
-        assert isinstance(watch, BulkWatch), "what is plain has not ended"
+        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
         watch.put_off_run(run)
         self._behind[watch] = None
 

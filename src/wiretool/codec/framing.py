@@ -113,7 +113,7 @@ class Splitter:
         out = self._look(final=True) if self.is_searching else []
         rest = self._skip or max(self._need - self._held, 0)
         known = self._skip or (self._need and not self.is_searching)
-        out += self._lose_all("incomplete", "its rest is in a hole")
+        out += self._lose_all("incomplete", "its rest is in a gap")
         out.append(Piece("gap", b"", 0, 0, self._offset, length, packet, packet, time_ns))
         self._offset += length
         if known and length <= rest:
@@ -121,7 +121,7 @@ class Splitter:
             self.is_searching = False
         else:
             self._skip = 0
-            self._begin_search("unsynchronised", "between a hole and the next frame that can be trusted")
+            self._begin_search("unsynchronised", "between a gap and the next frame that can be trusted")
         self._need = 0
         return out
 
@@ -249,7 +249,7 @@ class Splitter:
     def _skip_holed(self) -> list[Piece]:
         data = b"".join(self._parts)
         count = min(self._skip, len(data))
-        self._lost_error, self._lost_why = "incomplete", "its beginning is before a hole"
+        self._lost_error, self._lost_why = "incomplete", "its beginning is before a gap"
         out = [self._lost(data, 0, count)]
         self._skip -= count
         self._offset += count

@@ -89,7 +89,7 @@ def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording"
     recording = recording_of(packets, protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell)
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         count = len(recording.dialogues)
-        why = f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others"
+        why = f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
         raise CaptureError(str(path), why, offset=0)
     return recording
 

@@ -89,9 +89,9 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
 
     for each in manifest.inputs:
         if each.damage.startswith(UNREADABLE):
-            tell(f"{each.path} {each.damage}; nothing of it is in the tables")
+            tell(f"{each.path} {each.damage}; the tables have none of it")
         elif each.damage:
-            tell(f"{each.path} is damaged, what is sound before is in the tables: {each.damage}")
+            tell(f"{each.path} is damaged; the tables have the part before the damage: {each.damage}")
     tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
     return (unsound(manifest) if is_strict else 0) or read_nothing(manifest)
 

@@ -41,14 +41,14 @@ def stats(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[StatsFormat, typer.Option("--format", help="form of the output")] = StatsFormat.TEXT,
+    format_: Annotated[StatsFormat, typer.Option("--format", help="output format")] = StatsFormat.TEXT,
     output: OutputFile = None,
     engine: Annotated[
-        Engine, typer.Option(help="read messages one by one, or many as columns; the numbers are the same")
+        Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the numbers are the same")
     ] = Engine.AUTO,
     workers: Workers = 1,
 ) -> None:
-    """Count messages and bytes, and how long replies took: per message, connection, segment, stream and road."""
+    """Count messages and bytes and measure latencies: per message, connection, segment, stream and road."""
     from wiretool.ledger import Ledger
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
@@ -91,7 +91,7 @@ def written_at_last(numbers: "Stats", out: "Output", form: StatsFormat) -> Itera
 
 def so_far(numbers: "Stats") -> str:
     """What was counted, for who has stopped it."""
-    return f"the numbers are those of {numbers.total.frames:,} frame{'s' * (numbers.total.frames != 1)} so far"
+    return f"the numbers cover {numbers.total.frames:,} frame{'s' * (numbers.total.frames != 1)} so far"
 
 
 def count_rows(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any]) -> None:

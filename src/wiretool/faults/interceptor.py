@@ -87,7 +87,9 @@ class Interceptor:
     def add(self, rule: Rule) -> int:
         """Put a rule in force, behind all others, from the next frame on; its id. UsageError where nobody can obey."""
         if self._is_relay and isinstance(rule.action, Keep):
-            raise UsageError(f"{rule.origin} {rule.text!r}: only a mock (wiretool serve) can be told what to keep")
+            raise UsageError(
+                f"{rule.origin} {rule.text!r}: not allowed with a real server; `keep` requires a mock (wiretool serve)"
+            )
         number = next(self._ids)
         self._standings[number] = Standing(number, rule, self._history, self._seed)
         self._tell_rules()
@@ -186,7 +188,7 @@ class Interceptor:
                         return self._cut(line, effects, is_abort=item == "reset")
         lanes = [direction.lane for direction in line.directions.values()]
         if any(lane.held > limits.FAULT_HELD_BYTES_MAX for lane in lanes):
-            self._noter(line.number)(f"more than {limits.FAULT_HELD_BYTES_MAX} bytes wait: cut")
+            self._noter(line.number)(f"more than {limits.FAULT_HELD_BYTES_MAX} bytes are pending: connection closed")
             return self._cut(line, effects, is_abort=True)
         self._note_wake(line)
         return effects

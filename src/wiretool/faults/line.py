@@ -219,8 +219,8 @@ class Line:
         direction.pass_parts(now_ns)
         direction.insert_waiting(now_ns)
         if record.error != "incomplete":
-            why = f"what the {direction.side} sends is not understood from byte {record.offset} on"
-            self._note(f"{why}: it passes{', and no rule sees it' if self._standings[direction.side] else ''}")
+            why = f"the {direction.side}'s bytes are not understood from byte {record.offset} on"
+            self._note(f"{why}: passed on{', and no rule sees it' if self._standings[direction.side] else ''}")
 
     # -- whole messages ------------------------------------------------------------------------------------------------
 

@@ -134,8 +134,8 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
     if not data.startswith(head):
         by = data[: len(head) + 16].partition(b"\n")[0].decode("ascii", "replace")
         raise UsageError(
-            f"the state of an open flow is of {by!r}, not of {head.decode().strip()!r}: "
-            "go on with the version that began, or begin anew in another folder"
+            f"the state of an open flow is of {by!r}; expected {head.decode().strip()!r}; "
+            "continue with the version that wrote it, or start again in another folder"
         )
     digest, body = data[len(head) : len(head) + DIGEST_BYTES], data[len(head) + DIGEST_BYTES :]
     try:
@@ -143,7 +143,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
             raise StateError("its checksum is wrong")
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
-        why = f"damaged state: {err}; begin anew, with another checkpoint and other tables"
+        why = f"damaged state: {err}; start again with another checkpoint and other tables"
         raise CaptureError("state of an open flow", why, offset=0) from None
     return flow, kept
 

@@ -22,7 +22,7 @@ from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
 
 _UNHEARD = "nothing that the server sent on the connection is in the recording"
 _STOPPED = "the run was stopped before it came"
-_UNSAID = "not all that the client had said before is said again"
+_UNSAID = "not all earlier requests of the client are replayed"
 _NO_ANSWER = "no answer in time"
 
 
@@ -136,7 +136,7 @@ class Line:
             data = self.manner.renewed(record, self._values, self._watch.conversation, self._rng)
             carried = None if self._carrier is None else self._carrier.say(record, data)
         except EncodeError as err:
-            outcome.note(Verdict.UNKNOWN, f"not said: {err}")
+            outcome.note(Verdict.UNKNOWN, f"not sent: {err}")
             self._settled.update(reply.n for reply in outcome.recorded)
             return
         if self.manner.wants_answer(record):

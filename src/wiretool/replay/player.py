@@ -315,7 +315,7 @@ class Player(Caller):
                 self.wake_ns = deadline_ns
                 return False
             if not line.heard:
-                self._remark(line, "the server leaves unanswered what it is asked to prepare it")
+                self._remark(line, "the server sends no reply to the preparing requests")
             line.fall_silent()
         try:
             if line.is_over:
@@ -330,7 +330,7 @@ class Player(Caller):
         try:
             line.talk(messages, now_ns)
         except EncodeError as err:
-            self._remark(line, f"the server cannot be asked to prepare it: {err}")
+            self._remark(line, f"the preparing requests cannot be sent: {err}")
         return True
 
     def _cut(self, connection: int, line: Line) -> None:

@@ -88,7 +88,7 @@ class Link(ABC):
 
     def keep(self, how: str) -> None:
         """Acknowledge the next append, and keep it so (faults/actions.py)."""
-        raise AssertionError(f"{type(self).__name__} keeps what it acknowledges")
+        raise AssertionError(f"{type(self).__name__} stores all acknowledged appends")
 
     @abstractmethod
     def end(self, now_ns: int) -> None:

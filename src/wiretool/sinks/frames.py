@@ -15,7 +15,7 @@ def write_frames(frames: Iterable[Sent], output: Output, form: str = "") -> None
     """
     form = form or ("hex" if output.is_terminal else "raw")
     if form != "hex" and output.is_terminal:
-        raise UsageError(f"{form} is nothing for a terminal: give -o FILE, or --format hex")
+        raise UsageError(f"{form} refusing to write binary data to a terminal; use -o FILE or --format hex")
     if form == "pcap":
         _write_pcap(frames, output)
         return

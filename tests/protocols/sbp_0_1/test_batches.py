@@ -206,9 +206,9 @@ def test_json_of_either_schema() -> None:
 @pytest.mark.parametrize(
     ("batches", "why"),
     [
-        ([7], r"batches\[0\]: wants an object with meta and records"),
+        ([7], r"batches\[0\]: expected an object with meta and records"),
         ([{"meta": {}, "records": 7}], r"batches\[0\]\.records: wants a list"),
-        ([{"meta": {}, "records": [7]}], r"batches\[0\]\.records\[0\]: wants an object"),
+        ([{"meta": {}, "records": [7]}], r"batches\[0\]\.records\[0\]: expected an object"),
         ([{"meta": {}, "records": [{"body": 7}]}], r"records\[0\]\.body: wants text"),
     ],
 )

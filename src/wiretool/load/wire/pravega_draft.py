@@ -76,7 +76,7 @@ class Store(Talk):
         while reply is not None:
             if reply.offset > 0 == offset:
                 why = f"{segment} begins at byte {reply.offset} by now"
-                raise Unmet(f"{why}: what the server let go of cannot be checked")
+                raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             if reply.offset != offset or not (reply.data or reply.at_tail):
                 raise refused("ReadSegment", reply)
             yield reply.data

@@ -102,7 +102,7 @@ class StreamTalk(Talk):
         while batches := self._fetch(stream_id, [offset + index * step for index in range(wanted)]):
             if not offset and batches[0].base_offset > 0:
                 why = f"stream {segment} begins at offset {batches[0].base_offset} by now"
-                raise Unmet(f"{why}: what the server let go of cannot be checked")
+                raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             for batch in batches:
                 behind(batch, offset)
                 yield (rows := body_rows(batch))

@@ -115,7 +115,9 @@ class Connection(Conversation):
 
     def _read_http(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         message, strange = handshake.read_handshake(side, data, at, end)
-        defects: list[Defect] = [DecodeError("bad_http_header", f"{line[:60]!a} is no header") for line in strange[:1]]
+        defects: list[Defect] = [
+            DecodeError("bad_http_header", f"{line[:60]!a} is not a header") for line in strange[:1]
+        ]
         self._heads[side] += 1
         if isinstance(message, HandshakeRequest):
             return self._read_request(message, defects, n)

@@ -111,7 +111,7 @@ class Joiner:
         except DecodeError as err:
             return Joined(None, opcode, (*defects, err), content, str(err.why))
         if inflated is None:
-            return Joined(None, opcode, tuple(defects), content, "what it goes back to was not captured")
+            return Joined(None, opcode, tuple(defects), content, "the messages that it refers to were not captured")
         return self._checked(inflated, opcode, defects)
 
     def _checked(self, content: bytes, opcode: int, defects: list[DecodeError]) -> Joined:

@@ -152,7 +152,7 @@ class Blocks:
             why = f"{end.block_length} bytes from {begin.connection_offset} end at no {end.connection_offset}"
             raise self.violation("bad-connection-offset", why, "EndAppendBlock")
         if block.between != begin.length:
-            why = f"{block.between} bytes since the beginning, which said {begin.length}"
+            why = f"{block.between} bytes since the beginning, which has the length {begin.length}"
             raise self.violation("bad-block-length", why, "EndAppendBlock")
         block.end = end
 
@@ -176,7 +176,7 @@ class Blocks:
             return None
         begin, end, data = block.begin, block.end, bytes(block.stored)
         if len(data) != end.block_length:
-            why = f"{len(data)} bytes to store, the end said {end.block_length}"
+            why = f"{len(data)} bytes to store, the end has {end.block_length}"
             raise self.violation("bad-block-length", why, message)
         writer = self.writers.get(begin.connection_id) or self._add(begin.connection_id, None)
         self._place(writer, end.connection_offset)

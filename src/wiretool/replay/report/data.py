@@ -165,7 +165,7 @@ def _left_out(recording: Recording, script: Script) -> list[Group]:
         groups[_kind_of(record), why or dialogue.protocol] += 1
     strangers = sum(not dialogue.protocol for dialogue in recording.dialogues)
     if strangers:
-        groups["connection", "of no protocol of ours"] += strangers
+        groups["connection", "of an unknown protocol"] += strangers
     return [Group(what, why, count) for (what, why), count in groups.most_common()]
 
 

@@ -188,7 +188,7 @@ class StoreLink(PacedLink):
         self.reply(Hello(high_version=version, low_version=OLDEST_VERSION))
         if hello.low_version > version or hello.high_version < OLDEST_VERSION:
             theirs = f"{hello.low_version} to {hello.high_version}"
-            self.close(f"the client speaks wire versions {theirs}, the server {OLDEST_VERSION} to {version}")
+            self.close(f"the client supports wire versions {theirs}, the server {OLDEST_VERSION} to {version}")
 
     def _keep_alive(self, message: KeepAlive, now_ns: int) -> None:
         self.reply(message)
