@@ -8,7 +8,6 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.sessions.dialogues import Dialogue
 
-
 #: How the end of a connection is named, in place of a message.
 END_NAME = "end"
 
