@@ -14,7 +14,7 @@ from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach
 from wiretool.replay.later import Later
 from wiretool.replay.manners.carrier import Said
 from wiretool.replay.manners.manner import Excuse, Manner, Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import End, Outcome
 from wiretool.replay.strays import take_in, without_double
 from wiretool.replay.surplus import Surplus
 from wiretool.replay.values import Values
@@ -229,7 +229,7 @@ class Line:
         if self._surplus.why and not self.is_over:
             self.is_cut = True
             self.part(self._surplus.why)
-            self._ends.append(Outcome(self.dialogue, None))
+            self._ends.append(Outcome(self.dialogue, None, end=End("open", "closed")))
             self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
 
     def _hear(self, live: Record) -> None:
@@ -303,7 +303,7 @@ class Line:
         """The server was recorded to end the connection and has not, or has and was not."""
         if self.is_cut:
             return
-        outcome = Outcome(self.dialogue, None)
+        outcome = Outcome(self.dialogue, None, end=End("closed", "open") if was_ended else End("open", "closed"))
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, f"{why}; {_UNHEARD}")
