@@ -247,7 +247,12 @@ def watching(plan: "Plan") -> "Iterator[Callable[[Totals], None]]":
             errors = {name: operation.errors for name, operation in totals.operations().items()}
             live.update(
                 live_table(
-                    last, elapsed_s=last.second + 1, duration_s=plan.duration_s, users=plan.users, errors=errors
+                    last,
+                    elapsed_s=last.second + 1,
+                    duration_s=plan.duration_s,
+                    users=plan.users,
+                    errors=errors,
+                    width=live.console.width,
                 ),
                 refresh=True,
             )
