@@ -292,9 +292,11 @@ class Excuses:
         return isinstance(live.fields, _REFUSALS) and is_numbered
 
     def _is_of_outrun(self, live: Record, dialogue: Dialogue) -> bool:
-        """Return whether an ack is for an append that was sent before its AppendSetup was heard."""
-        ack = live.fields
-        return isinstance(ack, messages.DataAppended) and any(
+        """Return whether an ack is the one for an append that was sent before its AppendSetup was heard."""
+        ack, before = live.fields, self._history.number_before(live)
+        if not isinstance(ack, messages.DataAppended) or (before is not None and before >= ack.event_number):
+            return False
+        return any(
             (each.writer, each.number) == (ack.writer_id, ack.event_number)
             and ack.previous_event_number < each.number
             and ack.current_segment_write_offset >= each.length

@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.tables import PlacementDriverCluster
 from wiretool.records import Record
 from wiretool.replay.manners.explaining import Explanation, explain, shown
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
+from wiretool.replay.manners.sbp_answers import is_well_formed, may_answer
 from wiretool.replay.manners.sbp_grounds import (
     OK,
     PD_NO_AVAILABLE_RS,
@@ -326,7 +327,9 @@ def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, d
 
 
 def excuse_extra(grounds: Grounds, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-    """Why an answer may come that was not recorded."""
+    """Why an answer may come that was not recorded; it must be one that servers give to that request."""
+    if not (is_well_formed(live) if request is None else may_answer(request, live)):
+        return None
     if request is not None:
         why = _why_silent(grounds, request, dialogue)
     else:
