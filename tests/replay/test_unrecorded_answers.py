@@ -83,6 +83,13 @@ def test_an_ack_comes_once_though_its_append_outran_the_setup() -> None:
     check_found(PROBES / "setup_no_wait.pcap", "DataAppended", {}, times=2)
 
 
+def test_an_append_to_a_sealed_segment_is_refused_with_its_own_event_number() -> None:
+    path = PROBES / "append_sealed_midway.pcap"
+    told = [each.form for each in play(recording(path)).replies if each.record.message == "SegmentIsSealed"]
+    assert [form["offset"] for form in told] == [2, 3]
+    check_found(path, "SegmentIsSealed", {("offset",): 2}, skip=1)
+
+
 def test_no_two_transient_segments_have_one_name() -> None:
     """The recorded store refused both: nothing shows the names that it would have made up."""
     path = PROBES / "auth_bad.pcap"
@@ -184,3 +191,10 @@ def test_two_servers_are_compared_in_more_fields_than_a_row_shows() -> None:
         "SegmentRead: e 1, a 1, b 1, c 1, 1 more",
         "SegmentRead: e 2, a 1, b 1, c 1, 1 more",
     )
+
+
+@pytest.mark.parametrize(
+    "path", [PROBES / "cond_pipelined.pcap", SBP / "pd_crash_no_header.pcap"], ids=lambda p: p.stem
+)
+def test_two_honest_servers_answer_alike_though_several_things_are_unasked_on_a_connection(path: Path) -> None:
+    assert not list(grid(play(recording(path), seed=1).outcomes, play(recording(path), seed=2).outcomes))

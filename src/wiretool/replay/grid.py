@@ -1,5 +1,6 @@
 """Two servers side by side: what they answer differently to one recording."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -32,9 +33,9 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
     All fields are compared, however many of them a row shows.
     """
     plain = _PlainFields()
-    theirs = {key_of(outcome): outcome for outcome in other}
-    for outcome in one:
-        counterpart = theirs.pop(key_of(outcome), None)
+    theirs = dict(keyed(other))
+    for key, outcome in keyed(one):
+        counterpart = theirs.pop(key, None)
         first, second = _answer_of(outcome, plain), _answer_of(counterpart, plain)
         is_alike = first == second and _is_finding(outcome) == _is_finding(counterpart)
         if not is_alike and not _is_explained(outcome, counterpart):
@@ -58,9 +59,9 @@ def _is_explained(one: Outcome, other: Outcome | None) -> bool:
 
 def coverage_of_both(one: Iterable[Outcome], other: Iterable[Outcome], required: float) -> Coverage:
     """Return how many exchanges could be judged with both servers."""
-    judged = {key_of(outcome): outcome.is_judged for outcome in one}
+    judged = {key: outcome.is_judged for key, outcome in keyed(one)}
     total = len(judged)
-    theirs = {key_of(outcome): outcome.is_judged for outcome in other}
+    theirs = {key: outcome.is_judged for key, outcome in keyed(other)}
     alone = [key for key in theirs if key not in judged]
     both = sum(is_judged and theirs.get(key, True) for key, is_judged in judged.items())
     return Coverage(total + len(alone), both + sum(theirs[key] for key in alone), required)
@@ -69,6 +70,15 @@ def coverage_of_both(one: Iterable[Outcome], other: Iterable[Outcome], required:
 def is_mute(outcomes: Iterable[Outcome]) -> bool:
     """Whether no request was answered, and nothing else said that was recorded."""
     return not any(outcome.live and (outcome.request or outcome.recorded) for outcome in outcomes)
+
+
+def keyed(outcomes: Iterable[Outcome]) -> Iterator[tuple[Hashable, Outcome]]:
+    """Yield outcomes with what is the same in several replays; several of one key on a connection are numbered."""
+    seen: Counter[Hashable] = Counter()
+    for outcome in outcomes:
+        key = key_of(outcome)
+        yield (key, seen[key]), outcome
+        seen[key] += 1
 
 
 def key_of(outcome: Outcome) -> Hashable:

@@ -285,8 +285,10 @@ class Excuses:
         return request.n > self._last_said[dialogue]
 
     def _is_refusal(self, live: Record, dialogue: Dialogue, append: Append) -> bool:
-        """Return whether a reply refuses an append of a writer; a sealed segment is told with an event number."""
+        """Return whether a reply refuses an append of a writer; a sealed segment is told with its event number (§2)."""
+        mine = self._history.append_of(live)
         numbers = {each.number for each in self._appends[dialogue] if each.writer == append.writer}
+        numbers &= {mine.number} if mine is not None else numbers
         is_sealed = isinstance(live.fields, failures.SegmentIsSealed)
         is_numbered = not is_sealed or live.fields.offset in numbers  # type: ignore[union-attr]
         return isinstance(live.fields, _REFUSALS) and is_numbered
