@@ -124,9 +124,9 @@ def test_a_reader_from_the_tail_gets_two_events_together(either: Reachable, scop
 
 @needs_wheel
 def test_aborting_what_was_not_flushed_seldom_breaks_the_client(either: Reachable, scope: str) -> None:
-    report = python("unflushed", either, scope=scope, rounds=120 if either.is_real else 600)
-    # The real one is quick enough on an idle machine, but not always on a busy one. An immediate abort: 293 of 300.
-    assert report["panics"] <= 30
+    # A round takes the real one up to a second on a busy machine; every other round is an abort.
+    rounds, panics_max = (60, 15) if either.is_real else (600, 30)
+    assert python("unflushed", either, scope=scope, rounds=rounds)["panics"] <= panics_max
 
 
 @needs_wheel
