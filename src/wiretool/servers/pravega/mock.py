@@ -106,6 +106,7 @@ class PravegaMock(Mock):
         self.controller = ControllerState(
             self._ask,
             self.store.append_event,
+            self.store.dropped_before,
             rng,
             self.timers,
             has_leases=self._has_leases,
