@@ -204,6 +204,7 @@ def test_an_address_has_a_host_and_a_port() -> None:
         ('message == "SegmentRed"', r"no message is called 'SegmentRed' \(did you mean SegmentRead\?\)"),
         ('request.message in ["Hello", "Helo"]', r"no message is called 'Helo' \(did you mean Hello\?\)"),
         ('protocol == "pravga"', r"no protocol is called 'pravga' \(did you mean pravega\?\)"),
+        ('fields.status == "SUCESS"', r"fields.status is never 'SUCESS' \(did you mean SUCCESS\?\)"),
         ('"servr" == side', r"side is never 'servr' \(did you mean server\?\): client, server"),
         ('fields.checkType == "x"', "no record has fields.checkType"),
         ("request.latency > 1", "no record has request.latency"),

@@ -85,6 +85,8 @@ class JsonText(JsonType):
     """A string."""
 
     name = "string"
+    #: The only texts that it may be; None where it may be any.
+    choices: frozenset[str] | None = None
 
     def __init__(self, *, nullable: bool = False, omits_null: bool = True) -> None:
         self.nullable = nullable

@@ -12,6 +12,7 @@ from wiretool.commands.options import (
     ProtocolName,
     ReportFormat,
     path_from,
+    report_format_from,
     share_from,
 )
 
@@ -44,7 +45,7 @@ def diff(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat, typer.Option("--format", help="output format")] = ReportFormat.TEXT,
+    format_: Annotated[ReportFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
 ) -> None:
     """Compare two captures message by message; server-generated ids may differ.
@@ -54,4 +55,5 @@ def diff(
     from wiretool.commands.diffing import Wishes, compared
 
     share = share_from(min_judged, "--min-judged")
-    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, format_, output, share))
+    form = format_ or report_format_from(output)
+    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, form, output, share))

@@ -60,6 +60,12 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
+def report_format_from(output: Path | None) -> ReportFormat:
+    """Return the format of a report that the ending of a file's name says; text where it says none."""
+    ending = "" if output is None else output.suffix.removeprefix(".").lower()
+    return ReportFormat(ending) if ending in set(ReportFormat) else ReportFormat.TEXT
+
+
 class Engine(StrEnum):
     """How captures are read: message by message, or many at once as columns. The result is the same."""
 

@@ -17,6 +17,7 @@ from wiretool.commands.options import (
     ReportFormat,
     Seed,
     duration_parser,
+    report_format_from,
 )
 
 
@@ -134,7 +135,7 @@ def replay(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat, typer.Option("--format", help="format of the report")] = ReportFormat.TEXT,
+    format_: Annotated[ReportFormat | None, typer.Option("--format", help="format of the report")] = None,
     output: OutputFile = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="also write a JUnit report")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="also write the report as an HTML page")] = None,
@@ -181,6 +182,7 @@ def replay(
         headers_from(header, user),
     )
     share = share_from(min_judged, "--min-judged")
-    judging = Judging(format_, output, junit, html, expect, share)
+    form = format_ or (ReportFormat.TEXT if against else report_format_from(output))
+    judging = Judging(form, output, junit, html, expect, share)
     with told_unapplied(playing.applied):
         replayed(reading, playing, judging, is_dry=dry_run)

@@ -41,7 +41,7 @@ def stats(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[StatsFormat, typer.Option("--format", help="output format")] = StatsFormat.TEXT,
+    format_: Annotated[StatsFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
     engine: Annotated[
         Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the numbers are the same")
@@ -64,13 +64,18 @@ def stats(
         stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
-        written_at_last(numbers, out, format_),
+        written_at_last(numbers, out, format_ or _format_from(output)),
     ):
         if is_bulk:
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
         report_unread(ledger, captures or ())
+
+
+def _format_from(output: Path | None) -> StatsFormat:
+    """Return the format that the ending of a file's name says; text where it says none."""
+    return StatsFormat.JSON if output is not None and output.suffix.lower() == ".json" else StatsFormat.TEXT
 
 
 @contextmanager

@@ -107,6 +107,8 @@ def _texts_of(wire: WireType) -> Iterable[str] | None:
     """Return the only texts that a value of this wire type may be; None where it may be any."""
     if isinstance(wire, NamedByte):
         return wire.names.values()
+    if isinstance(wire, JsonText):
+        return wire.choices
     return [wire.text] if isinstance(wire, JsonName) else None
 
 

@@ -76,6 +76,7 @@ class NamedNumber(JsonText):
         self.name = name
         self._names = names
         self._numbers = {text: number for number, text in names.items()}
+        self.choices = frozenset(self._numbers)
 
     def check(self, value: Any, path: str) -> Any:
         if type(value) is int and -(2**31) <= value < 2**32:
