@@ -42,12 +42,12 @@ def test_each_connection_is_told_with_what_is_said_on_it() -> None:
         "connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345), pravega: 1 Hello, 1 SetupAppend, 2 KeepAlive"
     )
     assert first.startswith(" 0.000000 s  ")
-    assert second.endswith("pravega: 1 Hello, 1 bytes that are no frame")
+    assert second.endswith("pravega: 1 Hello, 1 bytes outside frames")
 
 
 def test_a_connection_on_which_nothing_is_wanted_is_told_to_be_left_out() -> None:
     heading, why = planned(recorded(talk()), is_wanted=lambda record: False)
-    assert heading == "left out:"
+    assert heading == "skipped:"
     assert why.endswith(": not asked for")
 
 
@@ -173,6 +173,6 @@ def test_a_manner_that_prepares_nothing_is_not_told() -> None:
 def test_what_is_left_out_is_counted_by_its_reason() -> None:
     recording = recorded(talk(reading(), alive(), alive()))
     lines = planned(recording, is_wanted=lambda record: record.message == "Hello")
-    assert lines[-2:] == ["left out:", "  3 times: not asked for"]
+    assert lines[-2:] == ["skipped:", "  3 times: not asked for"]
     lines = list(plan_lines(recording, script_of(recording, {}), {}, is_prepared=False))
-    assert lines == ["left out:", "  connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345): pravega is not replayed"]
+    assert lines == ["skipped:", "  connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345): pravega is not replayed"]

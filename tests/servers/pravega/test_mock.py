@@ -107,7 +107,7 @@ def test_a_table_is_sealed_from_outside_as_a_client_seals_one() -> None:
             {"scope": "a", "stream": "b", "segments": 2},
             r"scale: there is no stream a/b; expected SCOPE/STREAM$",
         ),
-        ("scale", {"scope": "scopestream", "stream": "", "segments": 2}, "there is no stream scopestream/$"),
+        ("scale", {"scope": "scopestream", "stream": "", "segments": 2}, "there is no stream scopestream/; expected"),
         ("dance", {}, "no operation 'dance': there are seal, scale$"),
     ],
 )
