@@ -279,7 +279,7 @@ def test_a_member_with_any_name_is_reached_in_brackets() -> None:
         ("n == 1 && n == 2", r"column 8: '&' means nothing here \(did you mean and\?\)"),
         ("!n", r"did you mean not\?"),
         ("n == 1 or", "column 10: the end; expected a field or a value"),
-        ("n ==", "the end, where"),
+        ("n ==", "the end; expected"),
         ("and", "'and'; expected a field or a value"),
         ("(n == 1", r"column 8: the end; expected '\)' \(opened in 1\)"),
         ("n == 1)", r"column 7: '\)'; expected and, or, or the end"),

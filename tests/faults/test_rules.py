@@ -120,7 +120,7 @@ def test_a_rule_may_be_of_one_protocol_among_several() -> None:
         ("pravega", ": dorp", "column 3: unknown action 'dorp' (did you mean drop?); there are delay, stall,"),
         ("pravega", ": wrong size", "column 3: unknown action 'wrong size'; there are delay"),
         ("pravega", ": wrong", "column 8: the end; expected wrong length or wrong checksum"),
-        ("pravega", ": drop it", "column 8: 'it' is too much"),
+        ("pravega", ": drop it", "column 8: 'it' after the end of the action"),
         ("pravega", ": delay", "column 8: the end; expected a duration like 200ms"),
         (
             "pravega",
@@ -199,9 +199,9 @@ def test_a_rule_may_be_of_one_protocol_among_several() -> None:
         (
             "pravega",
             'message == "ReadSegment": answer NoSuchSegmnt',
-            "the server of pravega says no NoSuchSegmnt (did you mean",
+            "the server of pravega sends no NoSuchSegmnt (did you mean",
         ),
-        ("pravega", 'message == "ReadSegment": answer SetupAppend', "the server of pravega says no SetupAppend"),
+        ("pravega", 'message == "ReadSegment": answer SetupAppend', "the server of pravega sends no SetupAppend"),
         (
             "pravega",
             'message == "ReadSegment": answer NoSuchSegment segmnt="x"',

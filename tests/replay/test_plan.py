@@ -105,7 +105,7 @@ TICKETS = {"pravega": Numbering(PROTOCOLS["pravega"])}
         (reading(request_id=3), "known before the recording; used in ReadSegment.request_id (record 3)"),
         (
             [*reading(request_id=3)[::-1], *reading(request_id=3)],
-            "told by SegmentRead.request_id (record 3); said in ReadSegment.request_id (record 4) and 1 more",
+            "returned by SegmentRead.request_id (record 3); used in ReadSegment.request_id (record 4) and 1 more",
         ),
         (reading(request_id=-1), ""),
     ],
@@ -121,8 +121,8 @@ def test_a_value_is_told_with_who_issued_it(says: Says, told: str) -> None:
 def test_long_values_are_cut() -> None:
     name = "s/" + "x" * 400 + "/0"
     lines = planned(recorded(talk(reading(segment=name))))
-    (line,) = [each for each in lines if "counted from where it begins" in each]
-    assert "... (404 characters): counted" in line
+    (line,) = [each for each in lines if "relative to its start" in each]
+    assert "... (404 characters): relative" in line
     assert len(line) < 320
 
 
@@ -152,7 +152,7 @@ def test_what_is_prepared_is_told_before_the_values() -> None:
     lines = list(plan_lines(recording, script, every, is_prepared=True))
     at = lines.index("prepared first on pravega, as far as the server has it not:")
     assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["Hello", "KeepAlive", "KeepAlive"]
-    assert lines[at + 4].startswith("values that")
+    assert lines[at + 4].startswith("server-generated values")
     assert every["pravega"].replies == [(), (), ()]
     assert not any("prepared" in line for line in plan_lines(recording, script, every, is_prepared=False))
 
