@@ -78,7 +78,7 @@ def test_a_tunnel_gives_ip(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_interface() -> None:
-    with pytest.raises(UsageError, match=r"no interface nope0: there are .*lo"):
+    with pytest.raises(UsageError, match=r"no interface nope0; expected one of .*lo"):
         sniff("nope0")
 
 

@@ -268,7 +268,7 @@ def test_exact_refuses_what_no_writer_of_the_schema_makes() -> None:
         (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 1) + b"ab"), "text without its zero byte"),
         (buffer([0] * 9 + [4], struct.pack("<I", 4), struct.pack("<I", 1) + bytes(8)), "a vector that is not aligned"),
         (buffer([0] * 12 + [8, 4], struct.pack("<IB", 5, 9), plain), "tag 9 names no table"),
-        (plain[:4] + b"\0" + plain[4:], "wants|vtable|aligned"),
+        (plain[:4] + b"\0" + plain[4:], "expected|vtable|aligned"),
     ):
         with pytest.raises(DecodeError, match=why):
             read_root(Tree, data, exact=True)
@@ -284,14 +284,14 @@ def test_an_unknown_tag_is_a_union_without_a_value() -> None:
     [
         (Tree(word=2**31), r"Tree\.word: i32 takes a whole number from -2147483648 to 2147483647"),
         (Tree(flag=1), r"Tree\.flag: expected true or false"),  # type: ignore[arg-type]
-        (Tree(text=b"x"), r"Tree\.text: wants text"),  # type: ignore[arg-type]
+        (Tree(text=b"x"), r"Tree\.text: expected text"),  # type: ignore[arg-type]
         (Tree(text="\ud800"), r"Tree\.text: '\\ud800' has no UTF-8"),
-        (Tree(raw="x"), r"Tree\.raw: wants bytes"),  # type: ignore[arg-type]
-        (Tree(numbers=[1]), r"Tree\.numbers: wants a tuple"),  # type: ignore[arg-type]
+        (Tree(raw="x"), r"Tree\.raw: expected bytes"),  # type: ignore[arg-type]
+        (Tree(numbers=[1]), r"Tree\.numbers: expected a tuple"),  # type: ignore[arg-type]
         (Tree(numbers=(2**63,)), r"Tree\.numbers\[0\]: i64 takes"),
-        (Tree(leaf=Other()), r"Tree\.leaf: wants a Leaf"),  # type: ignore[arg-type]
-        (Tree(leaves=Leaf()), r"Tree\.leaves: wants a tuple"),  # type: ignore[arg-type]
-        (Tree(leaves=(Other(),)), r"Tree\.leaves\[0\]: wants a Leaf"),  # type: ignore[arg-type]
+        (Tree(leaf=Other()), r"Tree\.leaf: expected a Leaf"),  # type: ignore[arg-type]
+        (Tree(leaves=Leaf()), r"Tree\.leaves: expected a tuple"),  # type: ignore[arg-type]
+        (Tree(leaves=(Other(),)), r"Tree\.leaves\[0\]: expected a Leaf"),  # type: ignore[arg-type]
         (Tree(either=Tree()), r"Tree\.either: expected one of Leaf, Other"),  # type: ignore[arg-type]
     ],
 )
@@ -306,9 +306,9 @@ def test_what_cannot_be_written(table: Tree, why: str) -> None:
         (7, "Tree: expected an object"),
         ({"wrod": 1}, r"Tree: has no field 'wrod' \(did you mean word\?\)"),
         ({"word": "1"}, r"Tree\.word: i32 takes"),
-        ({"raw": "00"}, r'Tree\.raw: wants \{"hex"'),
-        ({"numbers": 1}, r"Tree\.numbers: wants a list"),
-        ({"leaves": {}}, r"Tree\.leaves: wants a list"),
+        ({"raw": "00"}, r'Tree\.raw: expected \{"hex"'),
+        ({"numbers": 1}, r"Tree\.numbers: expected a list"),
+        ({"leaves": {}}, r"Tree\.leaves: expected a list"),
         ({"leaf": {"size": 1}}, r"Tree\.leaf\.name: is required and missing"),
         ({"either": {}}, r"Tree\.either: either_type None names no table"),
     ],

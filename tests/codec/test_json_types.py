@@ -57,8 +57,8 @@ def test_members_make_a_message_and_back() -> None:
         ({"number": None}, "missing_field", r"SAMPLE\.number\): is null"),
         ({"number": True}, "bad_field_type", "expected a whole number, got true"),
         ({"number": 1.0}, "bad_field_type", "expected a whole number, got 1.0"),
-        ({"number": 2**31}, "out_of_range", "2147483648 is no int32"),
-        ({"number": -(2**31) - 1}, "out_of_range", "-2147483649 is no int32"),
+        ({"number": 2**31}, "out_of_range", "2147483648 is not an int32"),
+        ({"number": -(2**31) - 1}, "out_of_range", "-2147483649 is not an int32"),
         ({"words": "ab"}, "bad_field_type", 'expected an array, got "ab"'),
         ({"words": ["a", None]}, "bad_field_type", r"SAMPLE\.words\[1\]\): expected a string, got null"),
         ({"flag": 0}, "bad_field_type", "expected true or false, got 0"),
@@ -94,7 +94,7 @@ def test_values_from_json_are_held_to_the_same() -> None:
         JsonInt(64).from_json("7", "x")
     with pytest.raises(EncodeError, match="x: is null"):
         JsonText().from_json(None, "x")
-    with pytest.raises(EncodeError, match=r"SAMPLE\.number: 2147483648 is no int32"):
+    with pytest.raises(EncodeError, match=r"SAMPLE\.number: 2147483648 is not an int32"):
         to_members(Sample(number=2**31, flag=True, extra=None, name=""))
 
 

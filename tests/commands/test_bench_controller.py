@@ -200,7 +200,7 @@ def test_a_store_is_no_controller(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--controller", "x"], 2, "--controller 'x': wants HOST:PORT"),
+        (["--controller", "x"], 2, "--controller 'x': not an address; expected HOST:PORT"),
         (["--controller", "192.0.2.1:9090"], 2, "--controller 192.0.2.1:9090 is another machine.*--allow-remote 192"),
         (["--controller", "127.0.0.1:1"], 4, "cannot reach 127.0.0.1:1: Connection refused"),
         (["--controller", "127.0.0.1:1", "--target", "192.0.2.1:1"], 2, "--target 192.0.2.1:1 is another machine"),
@@ -211,7 +211,7 @@ def test_a_store_is_no_controller(tmp_path: Path) -> None:
             "--controller: only pravega has a controller, --prot",
         ),
         (["--controller", "127.0.0.1:1", "--fault", "message == 1: drop"], 2, "--fault: not allowed with --target"),
-        (["--controller", "127.0.0.1:1", "--user", "me"], 2, "--user wants USER:PASSWORD"),
+        (["--controller", "127.0.0.1:1", "--user", "me"], 2, "--user: not credentials; expected USER:PASSWORD"),
         (["--user", "a:b"], 2, "--user: requires --controller"),
     ],
 )

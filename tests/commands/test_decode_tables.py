@@ -80,7 +80,7 @@ def test_pipes_take_rows_unless_columns_are_asked_for(tmp_path: Path) -> None:
             "--engine columns: not allowed with --hex; expected --engine rows",
         ),
         ({"format_": DecodeFormat.PARQUET}, "--format parquet: missing folder; expected -o FOLDER"),
-        ({"format_": DecodeFormat.ARROW, "output": Path("-")}, "--format arrow wants -o FOLDER"),
+        ({"format_": DecodeFormat.ARROW, "output": Path("-")}, "--format arrow: missing folder; expected -o FOLDER"),
         (
             {"format_": DecodeFormat.ARROW, "output": Path("x"), "fields": "n"},
             "--fields: not allowed with --format arrow",

@@ -78,7 +78,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
         (("{write}", "-o", "{text}"), 2, "cannot write {text}: not a folder; expected a folder for tables"),
         (("{write}", "-o", "{other}"), 2, "{other} holds files that wiretool pipeline has not written"),
         (("{other}", "-o", "{other}"), 2, "is in {other}, which would be replaced; expected another folder"),
-        (("{write}", "-o", "{new}", "--master", "local", "--engine", "local"), 2, "--master is Spark's"),
+        (("{write}", "-o", "{new}", "--master", "local", "--engine", "local"), 2, "--master: requires --engine spark"),
         (("{write}", "-o", "{new}", "--protocol", "nfs"), 2, "nfs"),
         (("{write}", "-o", "{new}", "--splits", "0"), 2, "--splits"),
         (("{write}",), 2, "-o"),

@@ -133,7 +133,7 @@ def test_a_folder_that_is_taken_away_ends_it(words: list[str], tmp_path: Path) -
     [
         (["--finish"], "--finish: requires --once"),
         (["--strict"], "--strict: requires --once"),
-        (["--master", "local", "--engine", "local"], "--master is Spark's"),
+        (["--master", "local", "--engine", "local"], "--master: requires --engine spark"),
         (["--interval", "soon"], "--interval 'soon': not a duration"),
         (["--idle", "0"], "--idle '0': out of range; expected 1ms to 7d"),
         (["--protocol", "spb"], "spb"),

@@ -125,7 +125,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         (["pravega", "--fault", "message == 'Hello': set low_verson=1"], "low_version"),
         (["pravega", "--fault", "message == 'Hello'"], "--fault"),
         (["pravega", "--faults", "none.toml"], "none.toml"),
-        (["pravega", "--road", "r"], "--road goes with offramp, not with pravega"),
+        (["pravega", "--road", "r"], "--road: not allowed with pravega; only with offramp"),
         (["offramp", "--wire-version", "16"], "--wire-version: not allowed with offramp; only with pravega"),
         (["offramp", "--controller", "127.0.0.1:0"], "--controller: offramp has no such address"),
         (["pravega", "--listen", "nowhere:x"], "--listen"),

@@ -74,10 +74,12 @@ def test_a_value_that_fits(steps: tuple[str | int, ...], value: Any) -> None:
 
 
 def test_values_that_do_not_fit() -> None:
-    with pytest.raises(EncodeError, match=r"UpdateTableEntries\.table_entries\.entries\[3\]\.value\.data: wants hex"):
+    with pytest.raises(
+        EncodeError, match=r"UpdateTableEntries\.table_entries\.entries\[3\]\.value\.data: expected hex"
+    ):
         check_place(UpdateTableEntries, ("table_entries", "entries", 3, "value", "data"), "x")
     with pytest.raises(EncodeError, match=r"table_entries: has no field 'entris' \(did you mean entries\?\)"):
         check_place(UpdateTableEntries, ("table_entries", "entris"), [])
-    with pytest.raises(EncodeError, match="wants an array"):
+    with pytest.raises(EncodeError, match="expected an array"):
         check_place(HandshakeRequest, ("headers",), "x")
     check_place(HandshakeRequest, ("headers", 0), ["a", "b"])

@@ -85,7 +85,7 @@ def test_what_is_no_value_is_refused(text: str) -> None:
         words.value()
         words.expect_end()
 
-    with pytest.raises(UsageError, match=r"JSON value is wanted|is too much"):
+    with pytest.raises(UsageError, match=r"expected a JSON value|after the end of the action"):
         read()
 
 

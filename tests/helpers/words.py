@@ -108,6 +108,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def idioms_in(place: str, text: str) -> list[Hit]:
     """Return the idioms in a text that a user sees; quoted code does not count."""
     prose = re.sub(r"`[^`\n]*`", "``", text)
+    if not _compiled("|".join(IDIOMS)).search(prose):
+        return []
     return [
         Hit(place, found.group(), instead, text.strip())
         for pattern, instead in IDIOMS.items()

@@ -169,7 +169,7 @@ def test_a_message_that_is_lost_is_found_even_where_it_is_the_last_that_was_aske
     outcome = scene.session.checks[0]()
     offset = 2 * credit - 1
     assert outcome.findings == [
-        f"lost: road one, partition 0: offset {offset} did not come; {offset + 1} comes behind {offset - 1}"
+        f"lost: road one, partition 0: offset {offset} did not arrive; {offset + 1} follows {offset - 1}"
     ]
     assert (outcome.checked, outcome.kinds) == (10 * credit - 2, {"lost": 1})
 
@@ -249,7 +249,7 @@ def offsets(*given: int, committed: int | None = None, again: int | None = None)
     [
         ((5, 6, 7), []),
         ((5, 7, 8), ["lost: offset 6 did not arrive; 7 follows 5"]),
-        ((5, 1_009, 1_010), ["lost: offsets 6 to 1,008 did not come; 1,009 comes behind 5"]),
+        ((5, 1_009, 1_010), ["lost: offsets 6 to 1,008 did not arrive; 1,009 follows 5"]),
         ((5, 6, 6, 7), ["doubled: offset 6 arrives again, after 6"]),
         ((5, 6, 7, 5, 6, 7, 8), ["doubled: offset 5 arrives again, after 7"]),
         ((5, 6, 7, 5, 7, 8), [f"doubled: offset {offset} arrives again, after 7" for offset in (5, 7)]),

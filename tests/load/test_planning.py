@@ -27,7 +27,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        ({"protocol": "pravegaa"}, "--protocol 'pravegaa' cannot be loaded.*pravega"),
+        ({"protocol": "pravegaa"}, "--protocol 'pravegaa' is not supported.*pravega"),
         ({"event_size": "19"}, "--event-size '19': an event of 19 bytes is too small"),
         ({"event_size": "1MiB", "batch": 17}, "--batch 17 of events of up to 1,048,576 bytes comes to more than"),
         ({"segments": 65}, "--segments 65: only 64 appenders write"),
@@ -76,7 +76,7 @@ def test_wishes_that_make_no_sense(wish: dict[str, Any], why: str) -> None:
 def test_a_fetcher_of_a_stream_needs_an_appender_in_its_process(protocol: str) -> None:
     found = plan(protocol=protocol, appenders=2, fetchers=5)
     check_workers(found, 2, option="--processes")
-    with pytest.raises(UsageError, match=f"--processes 3: with {protocol} a fetcher follows .*; .* there are 2"):
+    with pytest.raises(UsageError, match=f"--processes 3: with {protocol} a fetcher follows .*; expected at most 2"):
         check_workers(found, 3, option="--processes")
     check_workers(plan(protocol=protocol, appenders=2), 3, option="--processes")
     check_workers(plan(protocol="pravega-draft", appenders=2, fetchers=5), 3, option="--processes")

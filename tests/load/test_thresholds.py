@@ -67,12 +67,12 @@ def test_nothing_at_all() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "wants OPERATION.FIGURE"),
-        ("p99 < 5ms", "wants OPERATION.FIGURE"),
-        ("append.p99", "wants OPERATION.FIGURE"),
-        ("append.p99 5ms", "wants OPERATION.FIGURE"),
+        ("", "expected OPERATION.FIGURE"),
+        ("p99 < 5ms", "expected OPERATION.FIGURE"),
+        ("append.p99", "expected OPERATION.FIGURE"),
+        ("append.p99 5ms", "expected OPERATION.FIGURE"),
         ("append.p99 < 5 ms or so", "p99 '5 ms or so': not a duration"),
-        ("append.p99 =< 5ms", "wants OPERATION.FIGURE|equal"),
+        ("append.p99 =< 5ms", "expected OPERATION.FIGURE|equal"),
         ("append.p99 = 5ms", "'=': equal is =="),
         ("append.p95 < 5ms", r"'p95' is not a figure \(did you mean p9.*\?\); expected p50, p90"),
         ("append.mean < 5ms", "'mean' is not a figure; expected p50"),

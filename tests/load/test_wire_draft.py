@@ -179,7 +179,7 @@ def test_what_the_server_let_go_of_cannot_be_checked() -> None:
     writing = Writing(Place(DraftMock(retain_bytes=1_000_000)), fixed(1, 400_000))
     for _ in range(6):
         writing.append()
-    with pytest.raises(Unmet, match=rf"{SEGMENT} begins at byte [1-9]\d* by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=rf"{SEGMENT} starts at byte [1-9]\d* now; .* cannot be checked"):
         writing.stored()
 
 

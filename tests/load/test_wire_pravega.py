@@ -112,7 +112,7 @@ def test_what_was_truncated_cannot_be_read(store: Store) -> None:
     store.link.send(appends.next())
     store.link.receive()
     store.ask(TruncateSegment(request_id=1, segment=SEGMENT, truncation_offset=108), SegmentTruncated)
-    with pytest.raises(Unmet, match=f"{SEGMENT} begins at byte 108 by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=f"{SEGMENT} starts at byte 108 now; .* cannot be checked"):
         stored(store)
 
 

@@ -193,7 +193,7 @@ def test_what_the_server_let_go_of_cannot_be_checked() -> None:
     writing = Writing(Place(Sbp01Mock(retain_bytes=10_000)), fixed(1, 2_000))
     for _ in range(6):
         writing.append()
-    with pytest.raises(Unmet, match=r"stream 0 begins at offset [1-9] by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=r"stream 0 starts at offset [1-9] now; .* cannot be checked"):
         writing.check()
 
 

@@ -431,7 +431,7 @@ def test_a_file_that_cannot_be_read_is_among_the_inputs(streamed: Streamed, monk
         assert {each.damage for each in streamed.go_on().inputs} == {"cannot be read: Permission denied"}
     path.chmod(0o600)
     assert check(streamed).inputs[0].packets == 173
-    assert streamed.told[0] == f"{path} left out: cannot be read: Permission denied"
+    assert streamed.told[0] == f"{path} skipped: cannot be read: Permission denied"
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_packed_captures_are_awaited(folder: Path, caplog: pytest.LogCaptureFixt
     appended(folder / "a.gz", raw[-1:])
     assert query.batch() == []  # it may grow again
     assert numbers(query.batch()) == list(range(1, 61))
-    assert caplog.messages == [f"{folder}/a.gz is left out until it changes: the gzip data ends early"]
+    assert caplog.messages == [f"{folder}/a.gz is skipped until it changes: the gzip data ends early"]
     query.begin()
     assert query.batch() == []
     appended(folder / "a.gz", raw)
@@ -171,7 +171,7 @@ def test_others_in_a_folder_are_left_out(folder: Path, caplog: pytest.LogCapture
     assert query.batch() == []
     appended(folder / "head", raw[20:])
     assert numbers(query.batch()) == [1, 2, 3]
-    why = "is left out until it changes: neither pcap nor pcapng: starts with 6e 6f 20 63"
+    why = "is skipped until it changes: neither pcap nor pcapng: starts with 6e 6f 20 63"
     assert caplog.messages == [f"{folder}/notes.txt {why}"]
     with pytest.raises(CaptureError, match=r"notes\.txt: byte 0: neither pcap nor pcapng"):
         Query(folder / "notes.txt").batch()
@@ -208,7 +208,7 @@ def test_a_storage_that_fails_is_no_other_file(
     with monkeypatch.context() as patch:
         patch.setattr(stream_looks, "seal_of", fails)
         assert query.batch() == []
-    assert caplog.messages == [f"{folder}/a is left out for now: cannot be read: Input/output error"]
+    assert caplog.messages == [f"{folder}/a is skipped for now: cannot be read: Input/output error"]
     assert found + query.batch() == of_batch(folder)
 
 

@@ -173,7 +173,7 @@ def test_what_is_available_now(folder: Path) -> None:
 
 def test_wishes_that_make_no_sense(folder: Path) -> None:
     schema = schema_of({"path": str(folder)})
-    with pytest.raises(UsageError, match=r"the table frames wants whole flows.*`wiretool pipeline stream`"):
+    with pytest.raises(UsageError, match=r"the table frames requires whole flows.*`wiretool pipeline stream`"):
         stream_reader_of({"path": str(folder), "table": "frames"}, schema)
     with pytest.raises(UsageError, match="no table frame of wirecap"):
         stream_reader_of({"path": str(folder), "table": "frame"}, schema)
@@ -224,5 +224,5 @@ def test_tables_of_flows_are_refused(spark: "SparkSession", folder: Path) -> Non
     from pyspark.errors import StreamingQueryException
 
     stream = spark.readStream.format("wirecap").option("table", "frames").load(str(folder))
-    with pytest.raises(StreamingQueryException, match=r"wants whole flows.*`wiretool pipeline stream`"):
+    with pytest.raises(StreamingQueryException, match=r"requires whole flows.*`wiretool pipeline stream`"):
         stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination(60)

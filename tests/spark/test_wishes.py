@@ -67,7 +67,7 @@ def test_each_once(folder: Path) -> None:
     ("options", "said"),
     [
         ({}, r"wirecap: no captures; expected spark\.read\.format"),
-        ({"path": ","}, "wirecap wants captures"),
+        ({"path": ","}, "wirecap: no captures"),
         ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: wirecap reads files, by a path that holds on all"),
         (
             {"path": "x", "splits": "-1"},
@@ -79,7 +79,7 @@ def test_each_once(folder: Path) -> None:
         ),
         ({"path": "x", "splitBytes": "0"}, "splitBytes '0': out of range; expected 1 or more"),
         ({"path": "x", "splitBytes": "64Q"}, "splitBytes '64Q': not a size; expected bytes, or a number with kB"),
-        ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: wants permissive or failfast"),
+        ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: unknown mode; expected permissive or failfast"),
     ],
 )
 def test_what_makes_no_sense(options: dict[str, str], said: str) -> None:

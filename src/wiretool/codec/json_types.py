@@ -77,7 +77,7 @@ class JsonInt(JsonType):
         if type(value) is not int:
             raise bad_type(value, "a whole number", path)
         if not self.low <= value <= self.high:
-            raise DecodeError("out_of_range", f"{shorten(value)} is not a {self.name}", path=path)
+            raise DecodeError("out_of_range", f"{shorten(value)} is not an {self.name}", path=path)
         return value
 
 

@@ -95,13 +95,13 @@ def test_every_message_comes_back(data: st.DataObject) -> None:
     [
         ("createScope", {"scpoe": "x"}, r"has no field 'scpoe' \(did you mean scope\?\)"),
         ("createScope", {"scope": 1}, "expected a string, got 1"),
-        ("getURI", {"segmentId": 2**63}, "is no int64"),
+        ("getURI", {"segmentId": 2**63}, "is not an int64"),
         ("getURI", {"streamInfo": {"accessOperation": "READE"}}, "expected a number, or one of UNSPECIFIED, NONE"),
         ("truncateStream", {"cut": {"x": 1}}, "expected a whole number"),
         ("truncateStream", {"cut": []}, "expected an object"),
         ("scale", {"newKeyRanges": [{"start": "x"}]}, 'expected a number, got "x"'),
         ("scale", {"newKeyRanges": [None]}, "expected an object, got None"),
-        ("createStream", {"tags": {"tag": "x"}}, "wants an array"),
+        ("createStream", {"tags": {"tag": "x"}}, "expected an array"),
     ],
 )
 def test_other_fields_are_refused(method: str, fields: dict[str, Any], why: str) -> None:

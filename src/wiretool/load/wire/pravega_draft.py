@@ -75,7 +75,7 @@ class Store(Talk):
         offset = 0
         while reply is not None:
             if reply.offset > 0 == offset:
-                why = f"{segment} begins at byte {reply.offset} by now"
+                why = f"{segment} starts at byte {reply.offset} now"
                 raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             if reply.offset != offset or not (reply.data or reply.at_tail):
                 raise refused("ReadSegment", reply)

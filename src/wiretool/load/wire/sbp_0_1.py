@@ -101,7 +101,7 @@ class StreamTalk(Talk):
         stream_id, offset, step, wanted = int(segment), 0, 1, 1
         while batches := self._fetch(stream_id, [offset + index * step for index in range(wanted)]):
             if not offset and batches[0].base_offset > 0:
-                why = f"stream {segment} begins at offset {batches[0].base_offset} by now"
+                why = f"stream {segment} starts at offset {batches[0].base_offset} now"
                 raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             for batch in batches:
                 behind(batch, offset)
