@@ -1,5 +1,7 @@
 """Hold the language of docs/GLOSSARY.md: no ruled-out idiom in texts that users see, fewer ruled-out words in src."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.helpers import words
@@ -72,7 +74,7 @@ def test_the_meanings_of_messages_have_no_idiom_that_the_glossary_rules_out() ->
 
 
 @pytest.mark.parametrize("page", words.pages(), ids=lambda page: page.name)
-def test_pages_have_no_idiom_that_the_glossary_rules_out(page: words.Path) -> None:
+def test_pages_have_no_idiom_that_the_glossary_rules_out(page: Path) -> None:
     assert _listed(words.page_hits(page)) == ""
 
 

@@ -30,7 +30,7 @@ EXIT_MISUSED = 2
 ISSUES = "https://github.com/wiretool/wiretool/issues"
 
 
-#: What Typer says of a command that does not exist; suggestions come after it.
+#: Typer's message about a command that does not exist; suggestions come after it.
 _NO_COMMAND = re.compile(r"No such command '(.*?)'\.")
 #: What Typer raises for a command line that it does not understand.
 Misuse: type[Exception] = typer.BadParameter.__mro__[1]
@@ -121,8 +121,8 @@ def _misused(err: Any, command: str) -> int:
         err.show()
         return EXIT_MISUSED
     command = err.ctx.command_path.translate({ord("{"): "", ord("}"): ""}) if err.ctx is not None else command
-    said = _unknown_name(err) or err.format_message().replace("Value error, ", "")
-    why = expectation(" ".join(said.split()).removesuffix("."))
+    message = _unknown_name(err) or err.format_message().replace("Value error, ", "")
+    why = expectation(" ".join(message.split()).removesuffix("."))
     print(printable(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help"), file=sys.stderr)
     return EXIT_MISUSED
 

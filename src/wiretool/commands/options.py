@@ -61,7 +61,7 @@ class ReportFormat(StrEnum):
 
 
 def report_format_from(output: Path | None) -> ReportFormat:
-    """Return the format of a report that the ending of a file's name says; text where it says none."""
+    """Return the format of a report of a file by the ending of its name; text by default."""
     ending = "" if output is None else output.suffix.removeprefix(".").lower()
     return ReportFormat(ending) if ending in set(ReportFormat) else ReportFormat.TEXT
 

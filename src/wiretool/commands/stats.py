@@ -74,7 +74,7 @@ def stats(
 
 
 def _format_from(output: Path | None) -> StatsFormat:
-    """Return the format that the ending of a file's name says; text where it says none."""
+    """Return the format of a file by the ending of its name; text by default."""
     return StatsFormat.JSON if output is not None and output.suffix.lower() == ".json" else StatsFormat.TEXT
 
 

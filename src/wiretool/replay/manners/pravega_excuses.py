@@ -285,7 +285,7 @@ class Excuses:
         return request.n > self._last_said[dialogue]
 
     def _is_refusal(self, live: Record, dialogue: Dialogue, append: Append) -> bool:
-        """Return whether a reply refuses an append of a writer; a sealed segment is told with its event number (§2)."""
+        """Return whether a reply refuses an append of a writer, by its event number if the segment is sealed (§2)."""
         mine = self._history.append_of(live)
         numbers = {each.number for each in self._appends[dialogue] if each.writer == append.writer}
         numbers &= {mine.number} if mine is not None else numbers
