@@ -230,7 +230,7 @@ def test_a_token_is_said(tmp_path: Path) -> None:
         ((WRITE, "--target", "nonsense"), 2, "expected HOST:PORT"),
         ((WRITE, "--target", "192.0.2.1:12345"), 2, "--allow-remote 192.0.2.1"),
         ((WRITE, "--target", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
-        ((WRITE, "--target", "offramp=127.0.0.1:1"), 2, "there is"),
+        ((WRITE, "--target", "offramp=127.0.0.1:1"), 2, "no address was given for"),
         ((WRITE, "--target", "127.0.0.1:1", "--fault", "message == 'x': drop"), 2, "--fault"),
         ((WRITE, "--where", "nonsense =="), 2, "where"),
         ((WRITE, "--expect", "no.toml"), 2, "no.toml"),

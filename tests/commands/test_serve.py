@@ -129,7 +129,7 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         (["offramp", "--wire-version", "16"], "--wire-version: not allowed with offramp; only with pravega"),
         (["offramp", "--controller", "127.0.0.1:0"], "--controller: offramp has no such address"),
         (["pravega", "--listen", "nowhere:x"], "--listen"),
-        (["pravega", "--wire-version", "4"], "wire version 4: the mock speaks 15 to 17"),
+        (["pravega", "--wire-version", "4"], "wire version 4: not supported; expected 15 to 17"),
         (["pravega", "--auth", "me"], "--auth: not credentials; expected USER:PASSWORD"),
         (["pravega", "--tls-cert", "none.pem"], "none.pem: no such file"),
         (["pravega", "--tls-key", "none.pem"], "--tls-key: requires --tls-cert"),
