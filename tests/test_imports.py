@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parent.parent / "src"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "limits", "processes", "expectations"),
+    ("errors", "limits", "memory_budget", "processes", "expectations"),
     ("codec", "units"),
     ("capture", "protocols"),
     ("records", "ledger", "batches", "stretches"),

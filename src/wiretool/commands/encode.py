@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import OutputFile, SideName, lines_of, tell
+from wiretool.errors import Unmet
 
 
 class Form(StrEnum):
@@ -49,4 +50,7 @@ def encode(
         skipped=lambda number, kind: tell(f"line {number}: a record of kind {kind} has no bytes to encode"),
     )
     with open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
-        write_frames(frames, out, "" if format_ is None else format_.value)
+        count = write_frames(frames, out, "" if format_ is None else format_.value)
+    if not count:
+        name = "stdin" if script == "-" else script
+        raise Unmet(f"{name}: nothing was encoded: no messages; expected one JSON object a line")

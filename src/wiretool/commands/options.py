@@ -211,7 +211,7 @@ def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
 
 
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
-    """Raise Unmet where captures have no packets, NothingReadError where none of their packets was read."""
+    """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
     from wiretool.capture.packet_counts import READABLE
 
     names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
@@ -220,6 +220,10 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise Unmet(f"{names}: nothing was read: no packets; expected captures with packets")
     if captures and counts.is_nothing_read:
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
+    total, count = book.total, len(book.connections)
+    if captures and not total.payload_bytes and not total.gap_bytes:
+        connections = f"{count:,} TCP connection{'s' * (count != 1)}"
+        raise Unmet(f"{names}: nothing was read: no payload in {connections}; expected captures with payload")
 
 
 def share_from(text: str, option: str) -> float:

@@ -101,8 +101,12 @@ def read_nothing(manifest: "Manifest") -> int:
     from wiretool.capture.packet_counts import READABLE
     from wiretool.pipeline.inputs import packet_counts
 
-    if manifest.connections or manifest.open:
+    if manifest.open or manifest.total["payload_bytes"] or manifest.total["gap_bytes"]:
         return 0
+    if manifest.connections:
+        connections = f"{manifest.connections:,} TCP connection{'s' * (manifest.connections != 1)}"
+        tell(f"nothing was read: no payload in {connections}; expected captures with payload")
+        return NOTHING
     if not sum(each.packets for each in manifest.inputs):
         tell("nothing was read: no packets; expected captures with packets")
         return NOTHING

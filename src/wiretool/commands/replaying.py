@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wiretool.commands.options import lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.options import lines_of, ports_from, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.replay_result import Played, report_comparison, report_replay
 from wiretool.commands.replay_wishes import (
     CONTROLLER,
@@ -73,11 +73,14 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
 def recorded(reading: Reading) -> "Recording":
     """What the captures recorded; CaptureError where that is nothing of our protocols."""
     from wiretool.capture.files import read_packets
+    from wiretool.ledger import Ledger
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(reading.captures, tells_empty=len(reading.captures or ()) > 1)
     packets = with_progress(read_packets(sources), "reading", "packets")
-    recording = recording_of(packets, protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell)
+    book, ports = Ledger(), ports_from(reading.ports)
+    recording = recording_of(packets, protocol=reading.protocol, ports=ports, ledger=book, notes=tell)
+    report_unread(book, list(reading.captures or ()))
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)

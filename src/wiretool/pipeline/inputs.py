@@ -170,7 +170,7 @@ def unpack(path: Path, copy: Path) -> str:
     """
     with ExitStack() as stack:
         name, stream = opened(path, stack)
-        left = most = max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * os.fstat(stream.fileno()).st_size)
+        left = most = _unpacked_bytes_max(os.fstat(stream.fileno()))
         source = open_source(name, stream)
         stack.enter_context(refused(copy))
         out = stack.enter_context(copy.open("wb"))
@@ -185,11 +185,20 @@ def unpack(path: Path, copy: Path) -> str:
     return ""
 
 
+def _unpacked_bytes_max(status: os.stat_result) -> int:
+    """Return how many bytes of a packed file are read."""
+    return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * status.st_size)
+
+
 def packet_counts(paths: Sequence[Path]) -> PacketCounts:
-    """Count the packets of captures by kind, as far as they can be read again."""
+    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them."""
     counts, fragments = PacketCounts(), Fragments()
     for path in paths:
         with suppress(CaptureError):
+            left = _unpacked_bytes_max(path.stat())
             for packets in read_packet_tables([path]):
                 segments_of(packets, fragments, counts)
+                left -= len(packets.data)
+                if left < 0:
+                    break
     return counts

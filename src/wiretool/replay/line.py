@@ -218,6 +218,18 @@ class Line:
             self._carry(self._carrier.hear(data), now_ns)
         return records
 
+    @property
+    def unfinished_cost(self) -> int:
+        """Return the memory that unfinished frames of the server take, in bytes."""
+        return 0 if self.is_cut else self._watch.unfinished_cost()
+
+    def cut(self, why: str) -> None:
+        """Close the connection to a server that sends too much."""
+        self.is_cut = True
+        self.part(why)
+        self._ends.append(Outcome(self.dialogue, None, end=End("open", "closed")))
+        self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
+
     def _weigh(self, size: int, records: Sequence[Record]) -> None:
         """Hear no more of a server that says too much."""
         self._surplus.hear(size)
@@ -227,10 +239,7 @@ class Line:
                 self._surplus.take(record, is_asked=is_asked)
         self._surplus.weigh(is_lost=self._watch.is_lost("server"))
         if self._surplus.why and not self.is_over:
-            self.is_cut = True
-            self.part(self._surplus.why)
-            self._ends.append(Outcome(self.dialogue, None, end=End("open", "closed")))
-            self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
+            self.cut(self._surplus.why)
 
     def _hear(self, live: Record) -> None:
         if self._carrier is not None and self.manner.is_carriage(live):

@@ -87,6 +87,10 @@ class Connection(Conversation):
         for pings in self._pings.values():
             pings.forget_repeated()
 
+    @property
+    def held_bytes(self) -> int:
+        return self.joiners["client"].held_bytes + self.joiners["server"].held_bytes
+
     def end(self, side: Side) -> None:
         self._is_over[side] = True
 

@@ -53,6 +53,11 @@ class Joiner:
         self.inflater.forget()
 
     @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the unfinished message."""
+        return len(self._content)
+
+    @property
     def is_between(self) -> bool:
         """Whether no message is unfinished."""
         return not self._opcode

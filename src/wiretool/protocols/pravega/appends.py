@@ -57,6 +57,11 @@ class Appends:
         self._era = 0
         self._by_segment: dict[str, dict[str, None]] = {}
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of the block whose AppendBlockEnd is missing."""
+        return 0 if self._block is None else len(self._block.data)
+
     def lose(self) -> None:
         """Frames of the client are missing: a block may have been opened or ended, a writer set up anew."""
         self.is_whole = False

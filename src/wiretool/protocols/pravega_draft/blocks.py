@@ -66,6 +66,11 @@ class Blocks:
         """The appender whose block is not complete, if there is one."""
         return None if self._block is None else self._block.begin.connection_id
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the open block."""
+        return 0 if self._block is None else len(self._block.stored)
+
     def lose(self) -> None:
         """Frames of the client are missing."""
         self.is_whole = False
@@ -212,6 +217,11 @@ class Partial:
         self._data = bytearray()
         self._bytes = 0
         self._is_open = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of the pieces so far."""
+        return len(self._data)
 
     @property
     def is_open(self) -> bool:

@@ -97,6 +97,11 @@ class DraftConversation(Conversation):
         if side == "client":
             self.blocks.lose()
 
+    @property
+    def held_bytes(self) -> int:
+        partials = self.partials
+        return self.blocks.held_bytes + partials["client"].held_bytes + partials["server"].held_bytes
+
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         found = framing.BY_HEAD.get(data[at : at + 4])
         if found is None:

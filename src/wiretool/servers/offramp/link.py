@@ -91,6 +91,10 @@ class OfframpLink(Link, Port):
         self._inbox.feed(data)
         self._serve()
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._receiver.held_bytes
+
     def full(self, now_ns: int) -> None:
         """What was sent does not leave: no messages until `drained`."""
         if self._full_ns is None and self._phase is not Phase.CLOSED:

@@ -90,6 +90,10 @@ class StoreLink(PacedLink):
         self._inbox.feed(data)
         self._serve(now_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._appending.appends.held_bytes
+
     def keep(self, how: str) -> None:
         self._appending.keeps = how
 

@@ -43,6 +43,11 @@ class Appends:
         self._acks.clear()
         return acks
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the open block and of the message that is put together."""
+        return self._blocks.held_bytes + self._partial.held_bytes
+
     # -- in step ---------------------------------------------------------------------------------------------------
 
     def enter(self, message: Message, frame: bytes, *, is_put_together: bool = False) -> None:
