@@ -19,7 +19,7 @@ class MemoryBudget(Generic[Holder]):
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether the holders keep more than the bound."""
+        """Return whether the holders keep more than the bound."""
         return self.size > self.bytes_max
 
     def note(self, holder: Holder, size: int) -> None:

@@ -46,7 +46,7 @@ class Watch:
         self._account = account.account
         self._next_n = next_n
         self._note = note
-        #: Counts what is held of all connections, in bytes; None where somebody else bounds it.
+        #: Counts what is held of all connections, in bytes; None where the caller bounds it.
         self._unfinished = unfinished
         #: Told when both sides have ended: only findings may come then, which `after` can take.
         self._over = over
@@ -185,7 +185,7 @@ class Watch:
         return self._read_in_doubt(item)
 
     def _read_in_doubt(self, item: Item) -> list[Record]:
-        """One side at least is looking for its next frame: what the other side says waits for it, in order."""
+        """One side at least is looking for its next frame: items of the other side wait for it, in order."""
         if self._must_wait(item):
             self._waiting.append(item)
             self._waiting_bytes += len(item.data) if isinstance(item, Data | Finding) else 0

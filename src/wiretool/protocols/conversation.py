@@ -56,7 +56,7 @@ class Conversation(ABC):
     def held_bytes(self) -> int:
         """Return the bytes of frames that are kept until the message is complete to which they belong.
 
-        `hole` on both sides discards them.
+        A gap on both sides discards them.
         """
         return 0
 
