@@ -72,7 +72,7 @@ def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) 
         ([str(Path(__file__))], 3, "neither pcap nor pcapng"),
         ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no appends of a supported protocol (pravega, "),
         ([str(WRITE), "--protocol", "sbp"], 3, "no append of sbp is in it, only 1,000 appends of pravega"),
-        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' cannot be loaded"),
+        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' is not supported"),
         ([str(WRITE), "--appenders", "2", "--segments", "3"], 2, "--segments 3: only 2 appenders write"),
         ([str(WRITE), "--json", str(WRITE)], 2, "is an input; expected another output"),
         (

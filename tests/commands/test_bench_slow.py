@@ -108,7 +108,7 @@ def test_a_run_of_nothing_gives_a_capture_of_nothing(tmp_path: Path) -> None:
         ),
         (
             ("--keep-slow", "same", "--json", "./same"),
-            "--json and --keep-slow would both be written to same: give one a file of its own",
+            "--json and --keep-slow would both be written to same; expected different files",
         ),
         (
             ("--keep-slow", "new", "--pipeline", "100", "--event-size", "1MiB"),

@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_line(form: str, tmp_path: Path) -> None:
     assert b"frames in" in ledger
     assert b"cannot write all tables" in line
     assert b"File too large" in line
-    assert b"make room" in line
+    assert b"free some space" in line
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[
         (("a.pcap", "nowhere.pcap"), "no such file"),
         (("a.pcap", "b.pcap", "--ignore", "SegmentRead.at_tial"), "did you mean at_tail?"),
         (("a.pcap", "b.pcap", "--ignore", "SegmentReed"), "did you mean SegmentRead?"),
-        (("a.pcap", "b.pcap", "--ignore", ".x"), "wants MESSAGE.FIELD"),
+        (("a.pcap", "b.pcap", "--ignore", ".x"), "expected MESSAGE.FIELD"),
         (("a.pcap", "b.pcap", "--noise", "nowhere.pcap"), "no such file"),
         (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "cannot read nowhere.toml"),
         (("a.pcap", "b.pcap", "--protocol", "smtp"), "smtp"),

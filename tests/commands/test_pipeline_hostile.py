@@ -87,7 +87,7 @@ class Touch:
 def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
     evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
     forge(states_of(tmp_path), lambda state: state_head() + len(evil).to_bytes(8, "big") + evil + evil)
-    assert "damaged state: its checksum is wrong; begin anew" in refused(words)
+    assert "damaged state: its checksum is wrong; start again" in refused(words)
     forge(states_of(tmp_path), lambda state: state_head() + blake2b(evil, digest_size=DIGEST_BYTES).digest() + evil)
     assert "damaged state: " in refused(words)
     assert not (tmp_path / "run").exists()
@@ -96,7 +96,7 @@ def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
 def test_a_state_of_another_version_says_what_to_do(words: list[str], tmp_path: Path) -> None:
     evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
     forge(states_of(tmp_path), lambda state: b"wiretool 0.1.0 flow 1\n" + len(evil).to_bytes(8, "big") + evil + evil)
-    assert "is of 'wiretool 0.1.0 flow 1', not of" in (line := refused(words, code=2))
+    assert "is of 'wiretool 0.1.0 flow 1'; expected" in (line := refused(words, code=2))
     assert "continue with the version that wrote it, or start again in another folder" in line
     assert not (tmp_path / "run").exists()
 

@@ -502,7 +502,7 @@ def test_tables_that_somebody_has_replaced_are_left_alone(streamed: Streamed) ->
         return told
 
     streamed.engine = replace
-    with pytest.raises(UsageError, match="has got the tables of another run or stream meanwhile: begin anew"):
+    with pytest.raises(UsageError, match="has got the tables of another run or stream meanwhile: start again"):
         streamed.go_on()
     assert read_manifest(streamed.tables).batches == 0
 
@@ -634,7 +634,7 @@ def test_two_at_once_are_refused(streamed: Streamed) -> None:
 
     def second(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
         streamed.engine = read_here
-        with pytest.raises(UsageError, match="is the checkpoint of a stream that is running"):
+        with pytest.raises(UsageError, match="is the checkpoint of a running stream"):
             streamed.go_on()
         return read_here(task, stretches, floor_ns, root)
 

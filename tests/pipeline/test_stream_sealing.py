@@ -419,7 +419,7 @@ def test_captures_that_are_missing_in_a_checkpoint_are_told(streamed: Streamed) 
         streamed.go_on()
     (path,) = (streamed.checkpoint / "captures").iterdir()
     path.unlink()
-    with pytest.raises(UsageError, match=rf"cannot read {path}, without which it does not go on: No such file .* anew"):
+    with pytest.raises(UsageError, match=rf"cannot read {path}, without which it does not go on: No such file .* start again"):
         streamed.go_on()
     path.write_bytes(b"[]")
     commit = streamed.checkpoint / "commits" / "00000000.json"

@@ -93,10 +93,10 @@ def test_what_was_left_out_is_told_with_its_reason() -> None:
     record = recording.dialogues[0].records[0]
     script = Script([], [LeftOut(recording.dialogues[0], record, "not asked for")] * 3)
     text = written(recording, [], "text", script)
-    assert [line.split() for line in text.split("Left out\n")[1].splitlines()] == [
-        ["what", "why"],
+    assert [line.split() for line in text.split("Skipped\n")[1].splitlines()] == [
+        ["part", "reason"],
         ["3", "Hello", "not", "asked", "for"],
-        ["1", "connection", "of", "no", "protocol", "of", "ours"],
+        ["1", "connection", "of", "an", "unknown", "protocol"],
     ]
     assert json.loads(written(recording, [], "json", script))["left_out"][0] == {
         "what": "Hello",

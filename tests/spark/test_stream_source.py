@@ -121,7 +121,7 @@ def test_a_capture_that_changes_under_a_task(folder: Path) -> None:
     rows = query.reader.read(query.tasks(query.end())[0])
     next(rows)
     (folder / "a").write_bytes(pcap_bytes(some_packets(99, start_ns=7)))
-    with pytest.raises(CaptureError, match=r"/a: byte \d+: the file is not the one that was indexed any more"):
+    with pytest.raises(CaptureError, match=r"/a: byte \d+: the file changed after it was indexed"):
         list(rows)
 
 

@@ -239,4 +239,4 @@ def _whole(said: Mapping[str, Any], name: str) -> int | None:
 
 
 def _missing(name: str) -> str:
-    raise EncodeError(f"sends no {name}")
+    raise EncodeError(f"has no {name}")

@@ -162,7 +162,7 @@ def test_after_a_block_that_was_not_ended_the_next_one_counts() -> None:
         (HELLO + partial(b"abc")[:-1], end(1, whole=13), "bad-tail-item", "an item of 11 bytes .* 10 left"),
         (HELLO + bytes.fromhex("ffffffffffffffff"), end(1, whole=13), "bad-tail-item", "an item of 4294967303 bytes"),
         (HELLO + WORLD, end(1, whole=13), "bad-tail-item", "Event after the whole events"),
-        (HELLO + bytes.fromhex("0000000600000000"), end(1, whole=13), "bad-tail-item", "type 6 behind"),
+        (HELLO + bytes.fromhex("0000000600000000"), end(1, whole=13), "bad-tail-item", "type 6 after"),
         (HELLO + PADDING, end(1, b"z", whole=13), "data-after-padding", "1 bytes after padding"),
         (HELLO, end(1, whole=13, writer=OTHER), "writer-mismatch", f"the open block is of writer {WRITER}"),
     ],

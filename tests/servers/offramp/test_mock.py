@@ -184,7 +184,7 @@ def test_a_silent_client_is_asked_and_then_given_up() -> None:
     net.wait(limits.OFFRAMP_SILENCE_S)
     assert client.take() == [ws.Ping(payload=b"")]
     net.wait(limits.OFFRAMP_SILENCE_S)
-    assert net.closed == {0: "no heartbeat for 30 s"}
+    assert net.closed == {0: "no bytes from the client for 30 s"}
 
 
 def test_the_original_waits_for_ever() -> None:
@@ -335,7 +335,7 @@ def test_any_bytes_are_answered_or_awaited(data: bytes, is_open: bool) -> None:
         ("publish", {"payload": 1}, "publish: missing road; expected a road"),
         ("publish", {"road": "one"}, "missing required field `payload`"),
         ("publish", {"road": "one", "payload": 1, "partition": 9}, "partition 9: road 'one' has 1"),
-        ("publish", {"road": "one", "payload": float("nan")}, "is no JSON"),
+        ("publish", {"road": "one", "payload": float("nan")}, "is not JSON"),
         ("publish", {"road": "one", "payload": 1, "colour": 1}, "unknown field `colour`"),
         ("explode", {}, "no operation 'explode': there are publish, rebalance, roads$"),
     ],

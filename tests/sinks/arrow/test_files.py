@@ -165,7 +165,7 @@ def test_what_is_not_ours_is_never_touched(name: str, tmp_path: Path) -> None:
     old = earlier(tmp_path)
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match=r"holds .*; expected a new or empty folder"):
+    with pytest.raises(UsageError, match=r"holds .*: expected a new or empty folder"):
         Folder(tmp_path)
     assert all(path.exists() for path in (*old, tmp_path / name))
 
@@ -184,7 +184,7 @@ def test_what_only_has_one_of_our_names_is_never_touched(tmp_path: Path) -> None
         out = tmp_path / name.replace("/", " ")
         (out / name).parent.mkdir(parents=True)
         (out / name).write_bytes(content)
-        with pytest.raises(UsageError, match=f"holds {name}, which wiretool has not written; expected a new or"):
+        with pytest.raises(UsageError, match=f"holds {name}, which wiretool has not written: expected a new or"):
             Folder(out)
         assert (out / name).read_bytes() == content
 
