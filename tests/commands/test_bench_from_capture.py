@@ -59,7 +59,7 @@ def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) 
     ended = wiretool("bench", "--from-capture", str(path), *SHORT, "--target", "127.0.0.1:1")
     assert ended.returncode == 4
     assert "ends early" in ended.stderr
-    assert "what comes behind that is left out" in ended.stderr
+    assert "only the part before that is used" in ended.stderr
     assert "--protocol pravega --appenders 1 --rate 1000 --event-size 100" in ended.stderr
 
 

@@ -69,7 +69,7 @@ def test_a_plan_says_what_is_prepared_and_exchanged() -> None:
     ended = replay(READ, "--dry-run", "--target", "127.0.0.1:1", "--prepare")
     assert ended.returncode == 0
     assert "CreateSegment" in ended.stdout
-    assert "told by TableEntriesUpdated.updated_versions" in ended.stdout
+    assert "returned by TableEntriesUpdated.updated_versions" in ended.stdout
     assert "pravega-controller is not replayed" in ended.stdout
     assert "give its address with --controller HOST:PORT" in ended.stdout
 
@@ -78,7 +78,7 @@ def test_a_plan_says_which_segments_the_controller_tells_of() -> None:
     ended = replay(READ, "--dry-run")
     assert ended.returncode == 0
     assert "1 createScope" in ended.stdout
-    assert "segment name sc/st/0.#epoch.0: told by getCurrentSegments.segmentRanges[0]" in ended.stdout
+    assert "segment name sc/st/0.#epoch.0: returned by getCurrentSegments.segmentRanges[0]" in ended.stdout
     assert "left out" not in ended.stdout
 
 

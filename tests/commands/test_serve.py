@@ -158,7 +158,7 @@ def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
     path.write_text("no certificate")
     ended = wiretool("serve", "sbp", "--tls-cert", str(path))
     assert ended.returncode == 2
-    assert f"{path}: no PEM certificate with its key" in ended.stderr
+    assert f"{path}: not a PEM certificate with its key" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_nobody_upstream_is_told(tmp_path: Path) -> None:
     [
         (["http", "--upstream", ANY], "http"),
         (["pravega", "--upstream", "x:y"], "--upstream"),
-        (["pravega", "--upstream", ANY, "--controller", ANY], "--controller goes with --upstream-controller"),
+        (["pravega", "--upstream", ANY, "--controller", ANY], "--controller: requires --upstream-controller"),
         (
             ["sbp", "--upstream", ANY, "--upstream-controller", ANY],
             "--upstream-controller: requires the protocol pravega",

@@ -139,7 +139,7 @@ def test_a_quantile_of_few_exchanges_is_not_judged() -> None:
 def test_one_second_is_nothing_to_draw_from() -> None:
     found = compare(closed(1), closed(5))
     assert {each.verdict for each in found.figures} == {"shown"}
-    assert "nothing can be judged" in comparison_text(found)
+    assert "nothing can be compared" in comparison_text(found)
 
 
 def test_a_second_that_the_end_cut_short_is_left_out() -> None:

@@ -297,7 +297,7 @@ def test_pings_and_answers_to_heartbeats_are_passed_over() -> None:
         (answer(FetchResponse(status=GOOD)), "an append was answered with FETCH 1"),
         (answer(None, opcode=GOAWAY, flags=0, stream_id=8), r"the server goes away \(GOAWAY 8\)"),
         (b"HTTP/1.1 200 OK\r\n\r\n", "an append got a reply that is not SBP: .* a Frame Length of 1213486160"),
-        (ack(1)[:16] + b"\xff" * 20 + ack(1)[36:], "no SBP"),
+        (ack(1)[:16] + b"\xff" * 20 + ack(1)[36:], "not SBP"),
     ],
 )
 def test_any_other_answer_to_an_append_is_told(said: bytes, why: str) -> None:
