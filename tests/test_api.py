@@ -80,7 +80,7 @@ def test_what_is_no_message_has_no_bytes() -> None:
     class Strange(Message, frozen=True, kw_only=True):
         pass
 
-    with pytest.raises(EncodeError, match="Strange is no message of a protocol known here"):
+    with pytest.raises(EncodeError, match="Strange is not a message of a known protocol"):
         wiretool.encode(Strange())
 
 

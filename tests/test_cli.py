@@ -147,12 +147,24 @@ def test_wrong_usage_ends_with_2(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["frobnicate"], "wiretool: no such command 'frobnicate'; see wiretool --help"),
+        (["frobnicate"], "wiretool: no such command: frobnicate; see wiretool --help"),
+        (["decod"], "wiretool: no such command: decod (did you mean decode?); see wiretool --help"),
+        (
+            ["pipeline", "rn"],
+            "wiretool pipeline: no such command: rn (did you mean run?); see wiretool pipeline --help",
+        ),
         (["--nope"], "wiretool: no such option: --nope; see wiretool --help"),
         (["decode", "--nope"], "wiretool decode: no such option: --nope; see wiretool decode --help"),
-        (["decode", "-o"], "wiretool decode: option '-o' requires an argument; see wiretool decode --help"),
+        (["decode", "-o"], "wiretool decode: option -o requires a value; see wiretool decode --help"),
+        (["decode", "--wher", "x"], "wiretool decode: no such option: --wher (did you mean --where?); see "),
+        (["decode", "--color", "x"], "wiretool decode: no such option: --color; see wiretool decode --help"),
+        (["bench", "--events", "x"], "wiretool bench: no such option: --events (did you mean --event-size?); see "),
+        (["diff", "a", "b", "c"], "wiretool diff: too many arguments: c; see wiretool diff --help"),
         (["stats", "--workers", "x"], "wiretool stats: invalid value for '--workers': "),
-        (["decode", "-", "--format", "xml"], "wiretool decode: invalid value for '--format': 'xml' is not one of "),
+        (
+            ["decode", "-", "--format", "xml"],
+            "wiretool decode: invalid value for '--format': no such choice: xml; expected one of 'text', ",
+        ),
         (["serve"], "wiretool serve: missing argument 'PROTOCOL'; see wiretool serve --help"),
         (["control", "x:1", "add", "--nope"], "wiretool control ADDRESS add: no such option: --nope; see "),
         (["decode", "a\x1b", "-\x1b"], "wiretool decode: no such option: -\\x1b"),

@@ -66,7 +66,7 @@ def encode(message: Message, *, protocol: str = "", side: Side | None = None) ->
     """
     owner = protocol_named(protocol) if protocol else owner_of(type(message))
     if owner is None:
-        raise EncodeError(f"{type(message).__name__} is no message of a protocol known here")
+        raise EncodeError(f"{type(message).__name__} is not a message of a known protocol")
     sender = type(message).declaration.sender
     if side is not None:
         _check_side(side)

@@ -1,6 +1,7 @@
 """The Typer app, and the one place that turns an error into a line and an exit code."""
 
 import os
+import re
 import signal
 import sys
 import traceback
@@ -30,6 +31,8 @@ EXIT_MISUSED = 2
 ISSUES = "https://github.com/wiretool/wiretool/issues"
 
 
+#: Typer's message about a command that does not exist; suggestions come after it.
+_NO_COMMAND = re.compile(r"No such command '(.*?)'\.")
 #: What Typer raises for a command line that it does not understand.
 Misuse: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -99,9 +102,7 @@ def main() -> None:
         app(prog_name="wiretool")
     except Exception:  # noqa: BLE001  (the last resort: everything expected has been dealt with)
         traceback.print_exc()
-        print(
-            f"wiretool: this is a defect of wiretool; please report it, with the lines above: {ISSUES}", file=sys.stderr
-        )
+        print(f"wiretool: this is a bug in wiretool; please report it with the lines above:  {ISSUES}", file=sys.stderr)
         sys.exit(EXIT_DEFECT)
 
 
@@ -121,9 +122,24 @@ def _misused(err: Any, command: str) -> int:
         err.show()
         return EXIT_MISUSED
     command = err.ctx.command_path.translate({ord("{"): "", ord("}"): ""}) if err.ctx is not None else command
-    why = expectation(" ".join(err.format_message().replace("Value error, ", "").split()).removesuffix("."))
+    message = _unknown_name(err) or err.format_message().replace("Value error, ", "")
+    why = expectation(" ".join(message.split()).removesuffix("."))
     print(printable(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help"), file=sys.stderr)
     return EXIT_MISUSED
+
+
+def _unknown_name(err: Any) -> str:
+    """Return that no option or command has a name, with the nearest one; empty for any other misuse."""
+    from wiretool.codec.jsonform import nearest
+
+    command = err.ctx.command if err.ctx is not None else None
+    if type(err).__name__ == "NoSuchOption":
+        known = [name for param in command.params for name in param.opts] if command is not None else []
+        return f"no such option: {err.option_name}{nearest(err.option_name, known)}"
+    unknown = _NO_COMMAND.match(err.format_message())
+    if unknown is None:
+        return ""
+    return f"no such command: {unknown[1]}{nearest(unknown[1], getattr(command, 'commands', {}))}"
 
 
 def _stopped(err: KeyboardInterrupt) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wiretool import limits
 from wiretool.capture.files import read_packets
 from wiretool.capture.flows import Recent
 from wiretool.capture.layers import Segment, read_segments
@@ -15,10 +16,11 @@ from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.errors import CaptureError, DecodeError
 from wiretool.ledger import ConnectionAccount, Ledger
+from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
-from wiretool.watch import EndedWatch, Watch
+from wiretool.watch import EndedWatch, Watch, connection_number
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO
@@ -92,7 +94,9 @@ def _bytes_of(text: str, number: int) -> bytes:
         return bytes.fromhex(text)
     except ValueError as err:
         bad = next((at for at, char in enumerate(text) if char not in "0123456789abcdefABCDEF"), None)
-        why = f"{text[bad]!r} at character {bad + 1} is no hex digit" if bad is not None else "half a byte at the end"
+        why = (
+            f"{text[bad]!r} at character {bad + 1} is not a hex digit" if bad is not None else "half a byte at the end"
+        )
         raise CaptureError(
             f"line {number}", f"not hex: {why}", offset=(len(text) if bad is None else bad) // 2
         ) from err
@@ -130,6 +134,8 @@ class Connections:
         self._count = 0
         #: Those over connections of which not both sides have ended.
         self._watches: dict[Connection, Watch] = {}
+        #: What these hold of unfinished frames, in bytes.
+        self.unfinished: MemoryBudget[Watch] = MemoryBudget(limits.UNFINISHED_BYTES_MAX, connection_number)
 
     def __len__(self) -> int:
         return self._count
@@ -156,12 +162,18 @@ class Connections:
             account=account,
             next_n=self._numbers,
             note=self._notes,
+            unfinished=self.unfinished,
             over=self._let_go,
             is_middle=is_middle,
         )
         self._count += 1
         self._watches[connection] = watch
         return watch
+
+    def discard_unfinished(self) -> Iterator[Record]:
+        """Yield the records of what the largest holders lose while all connections hold too much."""
+        for watch in self.unfinished.excess():
+            yield from watch.discard_unfinished()
 
     def close(self) -> None:
         """When nothing more will come."""
@@ -227,7 +239,10 @@ class Dissector:
     def _told(self, item: Item) -> list[Record]:
         """The records that an item completes."""
         watch: Watch | EndedWatch = item.connection.reader or self._connections.watch(item.connection)
-        return watch.take(item)
+        records = watch.take(item)
+        if self._connections.unfinished.is_exceeded:
+            records += self._connections.discard_unfinished()
+        return records
 
 
 def strictly(records: Iterator[Record]) -> Iterator[Record]:

@@ -158,7 +158,7 @@ class Killed(WiretoolError):
         self.what = what
         self.number = number
         self.advice = advice or (
-            "what is written is of what came before: run it again, with --workers 1 if memory is short"
+            "the output covers the input before that; run it again, with --workers 1 if memory is short"
         )
         self.exit_code = 128 + number  # what shells say of it
 

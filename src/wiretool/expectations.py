@@ -1,4 +1,4 @@
-"""Our words for what validation libraries find wrong with an option or a request."""
+"""Our words for what libraries find wrong with a command line, an option or a request."""
 
 import re
 
@@ -16,6 +16,15 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"Input should be (.+)", r"expected \1"),
     (r"Field required", "missing; expected a value"),
     (r"JSON decode error", "not JSON; expected an object"),
+    (r"'([^']*)' is not one of (.+)", r"no such choice: \1; expected one of \2"),
+    (r"(?:File|Directory|Path) '([^']*)' is not readable", r"\1: permission denied"),
+    (r"(?:File|Directory|Path) '([^']*)' is not writable", r"\1: permission denied"),
+    (r"(?:File|Directory|Path) '([^']*)' does not exist", r"\1: no such file"),
+    (r"File '([^']*)' is a directory", r"\1: a folder; expected a file"),
+    (r"Directory '([^']*)' is a file", r"\1: a file; expected a folder"),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
+    (r"Option '([^']*)' requires an argument", r"option \1 requires a value"),
+    (r"Option '([^']*)' does not take a value", r"option \1 takes no value"),
 )
 
 

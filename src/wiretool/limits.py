@@ -56,6 +56,11 @@ RESYNC_BYTES_MAX = 17 * 1024 * 1024
 RESYNC_OVERLAP_MAX = 32
 RESYNC_CLAIMED_BYTES = 1024 * 1024
 RESYNC_FRAME_BYTES_FREE = 1_024
+#: Dissect: bytes of unfinished frames and messages held for all connections of a run, and what each segment of them
+#: costs beside its bytes. One connection may hold a frame of 16 MiB for each side; 30 of them came to 504 MB. The
+#: connections that hold the most lose their bytes, which become problems; in a tap they pass on undecoded.
+UNFINISHED_BYTES_MAX = 256 * 1024 * 1024
+UNFINISHED_SEGMENT_BYTES = 200
 #: Dissect: bytes of one connection held while its protocol is being recognised (a frame of a mebibyte may come first;
 #: on a port nobody is expected on, most are strangers), and frames after which it is decided.
 RECOGNISE_BYTES_MAX = 1024 * 1024
@@ -97,6 +102,9 @@ DRAFT_BLOCK_BYTES_MAX = 64 * 1024 * 1024
 MOCK_REPLY_BYTES_MAX = 4 * 1024 * 1024
 #: Servers: bytes of data that a mock keeps unless `--retain` says otherwise; the oldest goes first.
 MOCK_RETAIN_BYTES = 2 * 1024 * 1024 * 1024
+#: Servers: bytes of unfinished frames and messages held for all clients; the clients that hold the most are closed.
+#: Losing a client costs more than a problem in a capture, so this is as much as `bench` may have on the way.
+MOCK_UNFINISHED_BYTES_MAX = 1024 * 1024 * 1024
 #: Servers: connections at once; past this, new ones are refused.
 MOCK_CONNECTIONS_MAX = 10_000
 #: Pravega tables: a key, an entry as it is stored, a fixed key length (the store refuses more), and what one page of

@@ -11,9 +11,9 @@ Kind = Literal["frame", "gap", "problem", "other"]
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A frame, a hole, a defect or bytes of no protocol of ours."""
+    """A frame, a gap, a problem, or bytes of another protocol."""
 
-    #: From 1, in the order in which they are told.
+    #: From 1, in the order of output.
     n: int
     kind: Kind
     #: When the packet that completed it was captured, ns since the epoch.

@@ -7,6 +7,7 @@ from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side, other_side
 from wiretool.ledger import ConnectionAccount
+from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 from wiretool.protocols.recognise import Chunk, recognise
 from wiretool.records import Record
@@ -14,6 +15,8 @@ from wiretool.stretches import Stretches
 
 SIDES: tuple[Side, Side] = ("client", "server")
 _BOTH: frozenset[Side] = frozenset(SIDES)
+#: The problem of bytes that were held for their rest when all connections held too much.
+NOT_HELD = "over-limit"
 
 
 class Watch:
@@ -30,6 +33,7 @@ class Watch:
         next_n: Callable[[], int],
         note: Callable[[str], None],
         over: Callable[[Connection], None] | None = None,
+        unfinished: "MemoryBudget[Watch] | None" = None,
         is_middle: bool = False,
     ) -> None:
         self._connection = connection
@@ -42,12 +46,15 @@ class Watch:
         self._account = account.account
         self._next_n = next_n
         self._note = note
+        #: Counts what is held of all connections, in bytes; None where the caller bounds it.
+        self._unfinished = unfinished
         #: Told when both sides have ended: only findings may come then, which `after` can take.
         self._over = over
         self._held: list[Item] = []
         self._held_bytes = 0
         self._look_at = 1
         self._waiting: list[Item] = []
+        self._waiting_bytes = 0
         self._in_doubt = False
         self._protocol = ""
         self._foreign = ""
@@ -63,8 +70,56 @@ class Watch:
 
     def take(self, item: Item) -> list[Record]:
         """The records that this next item completes."""
-        if self._is_settled:
-            return self._take_settled(item)
+        records = self._take_settled(item) if self._is_settled else self._take_first(item)
+        self.note_unfinished()
+        return records
+
+    def note_unfinished(self) -> None:
+        """Count the memory that unfinished frames and messages take."""
+        if self._unfinished is not None:
+            self._unfinished.note(self, self.unfinished_cost())
+
+    def unfinished_cost(self) -> int:
+        """Return the memory that unfinished frames and messages take, in bytes."""
+        if not self._is_settled:
+            return self._held_bytes + limits.UNFINISHED_SEGMENT_BYTES * len(self._held)
+        if self._conversation is None or (self._ended == _BOTH and not self._waiting):
+            return 0
+        cost = self._conversation.held_bytes
+        for splitter in self._splitters.values():
+            cost += splitter.cost
+        if self._waiting:
+            cost += self._waiting_bytes + limits.UNFINISHED_SEGMENT_BYTES * len(self._waiting)
+        return cost
+
+    def discard_unfinished(self) -> list[Record]:
+        """Lose the held bytes, and return their problems and the records that did not need the rest."""
+        why = f"discarded: unfinished frames of all connections take more than {limits.UNFINISHED_BYTES_MAX:,} bytes"
+        out = [] if self._is_settled else self._settle(final=True)
+        if self._conversation is not None:
+            for side in SIDES:
+                out += self._told(side, self._splitters[side].discard(NOT_HELD, why))
+            if self._waiting:
+                out += self._drain()
+                for side in SIDES:
+                    out += self._told(side, self._splitters[side].discard(NOT_HELD, why))
+            if self._conversation.held_bytes:
+                out.append(self._discard_message(why))
+            self._in_doubt = any(splitter.is_searching for splitter in self._splitters.values())
+            self._note_over()
+        self.note_unfinished()
+        return out
+
+    def _discard_message(self, why: str) -> Record:
+        """Discard the frames kept for an unfinished message; they are records already."""
+        assert self._conversation is not None
+        for side in SIDES:
+            self._conversation.hole(side)
+        place = self._splitters["client"].offset, 0, self._latest_packet, self._latest_packet, self._connection.last_ns
+        return self._problem("client", Piece("lost", b"", 0, 0, *place), 0, NOT_HELD, f"message {why}")
+
+    def _take_first(self, item: Item) -> list[Record]:
+        """Hold an item until the protocol is known."""
         self._held.append(item)
         if isinstance(item, Data | Finding):
             self._held_bytes += len(item.data)
@@ -72,6 +127,11 @@ class Watch:
         if not is_over and self._held_bytes < self._look_at:
             return []
         return self._settle(final=is_over)
+
+    @property
+    def number(self) -> int:
+        """Return the number of the connection."""
+        return self._connection.id
 
     def note_duplicates(self, connection: Connection) -> None:
         """Count what was sent twice, by now; of that no item tells."""
@@ -103,6 +163,7 @@ class Watch:
             self._speak(verdict.protocol, verdict.trial)
         self._is_settled = True
         held, self._held = self._held, []
+        self._held_bytes = 0
         return [record for item in held for record in self._take_settled(item)]
 
     def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
@@ -124,9 +185,10 @@ class Watch:
         return self._read_in_doubt(item)
 
     def _read_in_doubt(self, item: Item) -> list[Record]:
-        """One side at least is looking for its next frame: what the other side says waits for it, in order."""
+        """One side at least is looking for its next frame: items of the other side wait for it, in order."""
         if self._must_wait(item):
             self._waiting.append(item)
+            self._waiting_bytes += len(item.data) if isinstance(item, Data | Finding) else 0
             return []
         out = self._drain() if self._waiting and item.side == self._waiting[0].side else []
         out += self._read(item)
@@ -146,7 +208,7 @@ class Watch:
 
     def _drain(self) -> list[Record]:
         """What waited. All of it is of one side: no item overtakes another of its own."""
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         return [record for item in waiting for record in self._read(item)]
 
     def _read(self, item: Item) -> list[Record]:
@@ -310,6 +372,11 @@ class Watch:
         )
 
 
+def connection_number(watch: Watch) -> int:
+    """Return the number of the connection that a watch reads."""
+    return watch.number
+
+
 class EndedWatch:
     """What is left of a watch when both sides have ended. There may be very many."""
 
@@ -321,7 +388,7 @@ class EndedWatch:
 
     def take(self, item: Item) -> list[Record]:
         """The record of a finding; nothing else comes behind the end."""
-        assert isinstance(item, Finding), "bytes, holes and ends come before the end of both sides"
+        assert isinstance(item, Finding), "bytes, gaps and ends come before the end of both sides"
         return [_found(item, self._row, self._next_n())]
 
     def note_duplicates(self, connection: Connection) -> None:

@@ -81,9 +81,9 @@ def test_no_sources_have_no_packets() -> None:
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (b"<html>", "neither pcap nor pcapng: begins with 3c 68 74 6d"),
-        (b"\xd4", "neither pcap nor pcapng: begins with d4"),
-        (gzip.compress(b"text"), "neither pcap nor pcapng: begins with 74 65 78 74"),
+        (b"<html>", "neither pcap nor pcapng: starts with 3c 68 74 6d"),
+        (b"\xd4", "neither pcap nor pcapng: starts with d4"),
+        (gzip.compress(b"text"), "neither pcap nor pcapng: starts with 74 65 78 74"),
     ],
 )
 def test_what_is_no_capture(raw: bytes, why: str) -> None:

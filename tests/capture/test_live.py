@@ -68,7 +68,7 @@ def test_ctrl_c_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interface_that_goes_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(CaptureError, match="lo: byte 0: cannot be read any longer: Network is down"):
+    with pytest.raises(CaptureError, match="lo: byte 0: cannot be read any more:  Network is down"):
         heard(monkeypatch, Listener(b"a", OSError(100, "Network is down")))
 
 
@@ -78,7 +78,7 @@ def test_a_tunnel_gives_ip(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_interface() -> None:
-    with pytest.raises(UsageError, match=r"no interface nope0: there are .*lo"):
+    with pytest.raises(UsageError, match=r"no interface nope0; expected one of .*lo"):
         sniff("nope0")
 
 

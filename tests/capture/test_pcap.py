@@ -59,19 +59,19 @@ def test_no_packets_are_no_error() -> None:
 def test_a_cut_record_ends_the_file() -> None:
     found, err = read_damaged(pcap_bytes(PACKETS)[:-463])
     assert found == PACKETS[:2]
-    assert err.why == "the record of packet 3 ends early: wants 500 bytes, 37 left"
+    assert err.why == "the record of packet 3 ends early: expected 500 bytes, 37 left"
     assert err.offset == 24 + 16 + 3 + 16 + 6 + 16
 
 
 def test_a_cut_record_header_ends_the_file() -> None:
     found, err = read_damaged(pcap_bytes(PACKETS[:1]) + bytes(5))
     assert found == PACKETS[:1]
-    assert err.why == "the record of packet 2 ends early: wants 16 bytes, 5 left"
+    assert err.why == "the record of packet 2 ends early: expected 16 bytes, 5 left"
 
 
 def test_a_cut_file_header() -> None:
     found, err = read_damaged(pcap_bytes([])[:20])
-    assert (found, err.why) == ([], "the file header ends early: wants 24 bytes, 20 left")
+    assert (found, err.why) == ([], "the file header ends early: expected 24 bytes, 20 left")
 
 
 def test_a_record_beyond_the_limit() -> None:

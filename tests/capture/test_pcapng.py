@@ -87,18 +87,18 @@ PACKET = packet_block("<", 0, 1, b"x")
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (PACKET[:-1], "a block ends early: wants 36 bytes, 35 left"),
-        (PACKET[:7], "a block ends early: wants 12 bytes, 7 left"),
-        (PACKET[:-4] + b"\x28\0\0\0", "a block of 36 bytes says 40 at its end"),
+        (PACKET[:-1], "a block ends early: expected 36 bytes, 35 left"),
+        (PACKET[:7], "a block ends early: expected 12 bytes, 7 left"),
+        (PACKET[:-4] + b"\x28\0\0\0", "a block of 36 bytes has the length 40 at its end"),
         (pack("<III", 6, 8, 8), "a block length of 8 "),
         (pack("<III", 6, 13, 13), "a block length of 13 "),
         (pack("<III", 6, 0xFFFF_FFF0, 0), "a block length of 4294967280 "),
-        (block("<", 6, b"ab"), "a block of type 6 is too short for what it must hold"),
+        (block("<", 6, b"ab"), "a block of type 6 is too short for its fields"),
         (packet_block("<", 1, 1, b"x"), "packet 2 is of interface 1, and the section has 1"),
         (section() + PACKET, "packet 2 is of interface 0, and the section has 0"),
         (block("<", 6, pack("<5I", 0, 0, 0, 9, 9) + b"x"), "packet 2 claims 9 bytes in a block of 4"),
         (block("<", 0x0A0D0D0A, bytes(16)), "a section without byte order: its magic is 00 00 00 00"),
-        (interface(options=[(14, b"1234")]), "a block of type 1 is too short for what it must hold"),
+        (interface(options=[(14, b"1234")]), "a block of type 1 is too short for its fields"),
     ],
 )
 def test_damage_comes_after_what_is_good(bad: bytes, why: str) -> None:

@@ -22,7 +22,7 @@ def test_reads_forwards() -> None:
 def test_stays_inside_its_end() -> None:
     cursor = Cursor(b"abcdef", 1, 3)
     assert cursor.left == 2
-    with pytest.raises(Truncated, match=r"truncated-field at byte 1 \(M\.f\): wants 3 bytes, 2 left"):
+    with pytest.raises(Truncated, match=r"truncated-field at byte 1 \(M\.f\): expected 3 bytes, 2 left"):
         cursor.take(3, "M.f")
     assert cursor.take(2, "M.f") == b"bc"
 

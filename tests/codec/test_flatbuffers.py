@@ -189,18 +189,18 @@ def test_what_is_required_and_missing_is_named_and_the_rest_is_there() -> None:
 
 
 BAD = {
-    "no root": (b"\1\0\0", "wants 4 bytes at 0 of a buffer of 3"),
-    "root outside": (b"\xff\xff\xff\xff", "wants 4 bytes at 4294967295 of a buffer of 4"),
-    "vtable in front": (struct.pack("<Ii", 4, 100), "wants 2 bytes at -96"),
+    "no root": (b"\1\0\0", "expected 4 bytes at 0 of a buffer of 3"),
+    "root outside": (b"\xff\xff\xff\xff", "expected 4 bytes at 4294967295 of a buffer of 4"),
+    "vtable in front": (struct.pack("<Ii", 4, 100), "expected 2 bytes at -96"),
     "vtable of nothing": (bytes(32), "a vtable of 0 bytes at 0"),
     "vtable of odd size": (struct.pack("<IHHi", 8, 5, 4, 4), "a vtable of 5 bytes"),
     "vtable too long": (struct.pack("<IHHi", 8, 200, 4, 4), "a vtable of 200 bytes"),
-    "field outside": (buffer([0, 0, 0, 0, 9999], b""), "wants 4 bytes at 10023"),
+    "field outside": (buffer([0, 0, 0, 0, 9999], b""), "expected 4 bytes at 10023"),
     "text outside": (
         buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 9) + b"abc"),
         "9 elements of 1 bytes",
     ),
-    "no UTF-8": (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 2) + b"a\xff\0"), "0xff is no UTF-8"),
+    "no UTF-8": (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 2) + b"a\xff\0"), "0xff is not UTF-8"),
     "vector outside": (buffer([0] * 9 + [4], struct.pack("<I", 4), struct.pack("<I", 9)), "9 elements of 8 bytes"),
 }
 
@@ -268,7 +268,7 @@ def test_exact_refuses_what_no_writer_of_the_schema_makes() -> None:
         (buffer([0] * 7 + [4], struct.pack("<I", 4), struct.pack("<I", 1) + b"ab"), "text without its zero byte"),
         (buffer([0] * 9 + [4], struct.pack("<I", 4), struct.pack("<I", 1) + bytes(8)), "a vector that is not aligned"),
         (buffer([0] * 12 + [8, 4], struct.pack("<IB", 5, 9), plain), "tag 9 names no table"),
-        (plain[:4] + b"\0" + plain[4:], "wants|vtable|aligned"),
+        (plain[:4] + b"\0" + plain[4:], "expected|vtable|aligned"),
     ):
         with pytest.raises(DecodeError, match=why):
             read_root(Tree, data, exact=True)
@@ -283,16 +283,16 @@ def test_an_unknown_tag_is_a_union_without_a_value() -> None:
     ("table", "why"),
     [
         (Tree(word=2**31), r"Tree\.word: i32 takes a whole number from -2147483648 to 2147483647"),
-        (Tree(flag=1), r"Tree\.flag: wants true or false"),  # type: ignore[arg-type]
-        (Tree(text=b"x"), r"Tree\.text: wants text"),  # type: ignore[arg-type]
+        (Tree(flag=1), r"Tree\.flag: expected true or false"),  # type: ignore[arg-type]
+        (Tree(text=b"x"), r"Tree\.text: expected text"),  # type: ignore[arg-type]
         (Tree(text="\ud800"), r"Tree\.text: '\\ud800' has no UTF-8"),
-        (Tree(raw="x"), r"Tree\.raw: wants bytes"),  # type: ignore[arg-type]
-        (Tree(numbers=[1]), r"Tree\.numbers: wants a tuple"),  # type: ignore[arg-type]
+        (Tree(raw="x"), r"Tree\.raw: expected bytes"),  # type: ignore[arg-type]
+        (Tree(numbers=[1]), r"Tree\.numbers: expected a tuple"),  # type: ignore[arg-type]
         (Tree(numbers=(2**63,)), r"Tree\.numbers\[0\]: i64 takes"),
-        (Tree(leaf=Other()), r"Tree\.leaf: wants a Leaf"),  # type: ignore[arg-type]
-        (Tree(leaves=Leaf()), r"Tree\.leaves: wants a tuple"),  # type: ignore[arg-type]
-        (Tree(leaves=(Other(),)), r"Tree\.leaves\[0\]: wants a Leaf"),  # type: ignore[arg-type]
-        (Tree(either=Tree()), r"Tree\.either: wants one of Leaf, Other"),  # type: ignore[arg-type]
+        (Tree(leaf=Other()), r"Tree\.leaf: expected a Leaf"),  # type: ignore[arg-type]
+        (Tree(leaves=Leaf()), r"Tree\.leaves: expected a tuple"),  # type: ignore[arg-type]
+        (Tree(leaves=(Other(),)), r"Tree\.leaves\[0\]: expected a Leaf"),  # type: ignore[arg-type]
+        (Tree(either=Tree()), r"Tree\.either: expected one of Leaf, Other"),  # type: ignore[arg-type]
     ],
 )
 def test_what_cannot_be_written(table: Tree, why: str) -> None:
@@ -303,12 +303,12 @@ def test_what_cannot_be_written(table: Tree, why: str) -> None:
 @pytest.mark.parametrize(
     ("form", "why"),
     [
-        (7, "Tree: wants an object"),
+        (7, "Tree: expected an object"),
         ({"wrod": 1}, r"Tree: has no field 'wrod' \(did you mean word\?\)"),
         ({"word": "1"}, r"Tree\.word: i32 takes"),
-        ({"raw": "00"}, r'Tree\.raw: wants \{"hex"'),
-        ({"numbers": 1}, r"Tree\.numbers: wants a list"),
-        ({"leaves": {}}, r"Tree\.leaves: wants a list"),
+        ({"raw": "00"}, r'Tree\.raw: expected \{"hex"'),
+        ({"numbers": 1}, r"Tree\.numbers: expected a list"),
+        ({"leaves": {}}, r"Tree\.leaves: expected a list"),
         ({"leaf": {"size": 1}}, r"Tree\.leaf\.name: is required and missing"),
         ({"either": {}}, r"Tree\.either: either_type None names no table"),
     ],

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +33,11 @@ SAMPLES = st.builds(
 )
 
 
+class Told(msgspec.Struct, omit_defaults=True):
+    text: str
+    number: int = 0
+
+
 def is_safe(text: str) -> bool:
     return all(0x20 <= ord(char) < 0x7F for char in text)
 
@@ -47,6 +53,11 @@ def test_any_value_comes_back_from_its_text(value: Any) -> None:
 def test_numbers_that_are_not_finite_become_null(tail: str) -> None:
     value = {"a": [float("inf"), float("nan"), 1.5], "b": tail}
     assert json.loads(json_text(value)) == {"a": [None, None, 1.5], "b": tail}
+
+
+def test_a_struct_may_hold_half_a_surrogate_pair() -> None:
+    assert json.loads(json_text(Told("\ud800"))) == {"text": "\ud800"}
+    assert json.loads(json_text(Told("\ud800", 1))) == {"text": "\ud800", "number": 1}
 
 
 @given(TEXTS)

@@ -55,16 +55,16 @@ def test_members_make_a_message_and_back() -> None:
     ("change", "kind", "why"),
     [
         ({"number": None}, "missing_field", r"SAMPLE\.number\): is null"),
-        ({"number": True}, "bad_field_type", "wants a whole number, not true"),
-        ({"number": 1.0}, "bad_field_type", "wants a whole number, not 1.0"),
-        ({"number": 2**31}, "out_of_range", "2147483648 is no int32"),
-        ({"number": -(2**31) - 1}, "out_of_range", "-2147483649 is no int32"),
-        ({"words": "ab"}, "bad_field_type", 'wants an array, not "ab"'),
-        ({"words": ["a", None]}, "bad_field_type", r"SAMPLE\.words\[1\]\): wants a string, not null"),
-        ({"flag": 0}, "bad_field_type", "wants true or false, not 0"),
-        ({"type": "OTHER"}, "bad_field_type", 'wants "SAMPLE", not "OTHER"'),
-        ({"maybe": 1}, "bad_field_type", "wants a string, not 1"),
-        ({"name": {"x": "y" * 100}}, "bad_field_type", r"wants a string, not \{.*\.\.\. \(109 characters\)"),
+        ({"number": True}, "bad_field_type", "expected a whole number, got true"),
+        ({"number": 1.0}, "bad_field_type", "expected a whole number, got 1.0"),
+        ({"number": 2**31}, "out_of_range", "2147483648 is not an int32"),
+        ({"number": -(2**31) - 1}, "out_of_range", "-2147483649 is not an int32"),
+        ({"words": "ab"}, "bad_field_type", 'expected an array, got "ab"'),
+        ({"words": ["a", None]}, "bad_field_type", r"SAMPLE\.words\[1\]\): expected a string, got null"),
+        ({"flag": 0}, "bad_field_type", "expected true or false, got 0"),
+        ({"type": "OTHER"}, "bad_field_type", 'expected "SAMPLE", got "OTHER"'),
+        ({"maybe": 1}, "bad_field_type", "expected a string, got 1"),
+        ({"name": {"x": "y" * 100}}, "bad_field_type", r"expected a string, got \{.*\.\.\. \(109 characters\)"),
     ],
 )
 def test_members_of_the_wrong_kind(change: dict[str, Any], kind: str, why: str) -> None:
@@ -90,11 +90,11 @@ def test_a_set_is_sorted_and_has_each_once() -> None:
 
 def test_values_from_json_are_held_to_the_same() -> None:
     assert JsonInt(64).from_json(7, "x") == 7
-    with pytest.raises(EncodeError, match='x: wants a whole number, not "7"'):
+    with pytest.raises(EncodeError, match='x: expected a whole number, got "7"'):
         JsonInt(64).from_json("7", "x")
     with pytest.raises(EncodeError, match="x: is null"):
         JsonText().from_json(None, "x")
-    with pytest.raises(EncodeError, match=r"SAMPLE\.number: 2147483648 is no int32"):
+    with pytest.raises(EncodeError, match=r"SAMPLE\.number: 2147483648 is not an int32"):
         to_members(Sample(number=2**31, flag=True, extra=None, name=""))
 
 

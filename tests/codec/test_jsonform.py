@@ -44,10 +44,10 @@ def test_a_default_may_be_left_out() -> None:
         ({"number": "5"}, r"Sample\.number: i32 takes a whole number"),
         ({"numbre": 5}, r"Sample: has no field 'numbre' \(did you mean number\?\)"),
         ({"pairs": [{"name": "p"}]}, r"Sample\.pairs\[0\]\.number: is missing"),
-        ({"pairs": [5]}, r"Sample\.pairs\[0\]: wants an object, not 5"),
-        ({"pairs": {}}, r"Sample\.pairs: wants a list, not \{\}"),
-        ({"data": "6"}, r"Sample\.data: wants hex, not '6'"),
-        ({"is_on": 1}, r"Sample\.is_on: wants true or false, not 1"),
+        ({"pairs": [5]}, r"Sample\.pairs\[0\]: expected an object, got 5"),
+        ({"pairs": {}}, r"Sample\.pairs: expected a list, got \{\}"),
+        ({"data": "6"}, r"Sample\.data: expected hex, got '6'"),
+        ({"is_on": 1}, r"Sample\.is_on: expected true or false, got 1"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], why: str) -> None:

@@ -19,14 +19,14 @@ def test_its_fields_one_after_another() -> None:
 
 
 def test_paths_lead_into_it() -> None:
-    with pytest.raises(DecodeError, match=r"\(pair\.number\): wants 8 bytes, 0 left"):
+    with pytest.raises(DecodeError, match=r"\(pair\.number\): expected 8 bytes, 0 left"):
         WIRE.read(Cursor(b"\0\0"), "pair")
     with pytest.raises(EncodeError, match=r"pair\.number: i64 takes"):
         WIRE.write(Pair(name="", number=2**63), bytearray(), "pair")
 
 
 def test_something_else_is_refused() -> None:
-    with pytest.raises(EncodeError, match="pair: wants a Pair, not 5"):
+    with pytest.raises(EncodeError, match="pair: expected a Pair, got 5"):
         WIRE.write(5, bytearray(), "pair")  # type: ignore[arg-type]
 
 

@@ -107,7 +107,7 @@ def test_an_older_version_has_no_place_for_a_later_field() -> None:
 
 def test_an_error_names_the_field_and_the_byte() -> None:
     raw = encode(SAMPLE)
-    with pytest.raises(DecodeError, match=r"truncated-field at byte 16 \(Sample\.number\): wants 4 bytes, 3 left"):
+    with pytest.raises(DecodeError, match=r"truncated-field at byte 16 \(Sample\.number\): expected 4 bytes, 3 left"):
         decode(Sample, raw[:19])
 
 

@@ -102,7 +102,7 @@ def test_any_byte_but_zero_is_true() -> None:
 def test_a_uuid_keeps_the_order_of_its_text() -> None:
     assert written(Uuid(), "01234567-89AB-cdef-fedc-ba9876543210").hex() == "0123456789abcdeffedcba9876543210"
     assert Uuid().from_json("0123456789ABCDEFFEDCBA9876543210", "f") == "01234567-89ab-cdef-fedc-ba9876543210"
-    with pytest.raises(EncodeError, match="'no' is no UUID"):
+    with pytest.raises(EncodeError, match="'no' is not a UUID"):
         written(Uuid(), "no")
 
 
@@ -133,12 +133,12 @@ def test_counted_bytes_with_a_negative_count() -> None:
     assert cursor.at == 4
     with pytest.raises(DecodeError, match=r"bad-nested-length at byte 4 .*a length of -1"):
         SizedBytes().read(Cursor(raw), "f")
-    with pytest.raises(Truncated, match=r"bad-nested-length at byte 4 .*wants 4 bytes, 3 left"):
+    with pytest.raises(Truncated, match=r"bad-nested-length at byte 4 .*expected 4 bytes, 3 left"):
         SizedBytes().read(Cursor(b"\0\0\0\x04abc"), "f")
 
 
 def test_a_list_ends_where_the_bytes_do() -> None:
-    with pytest.raises(Truncated, match=r"truncated-field at byte 12 \(f\[1\]\): wants 8 bytes, 0 left"):
+    with pytest.raises(Truncated, match=r"truncated-field at byte 12 \(f\[1\]\): expected 8 bytes, 0 left"):
         ListOf(I64).read(Cursor(b"\0\0\0\x02" + bytes(8)), "f")
 
 
@@ -157,5 +157,5 @@ def test_a_byte_that_names_nothing() -> None:
     assert wire.read(Cursor(b"\x07"), "f") == "YES"
     with pytest.raises(DecodeError, match=r"bad-answer at byte 0 .*1 names nothing"):
         wire.read(Cursor(b"\x01"), "f")
-    with pytest.raises(EncodeError, match="wants one of NO, YES, not 'MAYBE'"):
+    with pytest.raises(EncodeError, match="expected one of NO, YES, got 'MAYBE'"):
         wire.from_json("MAYBE", "f")

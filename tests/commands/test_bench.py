@@ -147,7 +147,7 @@ def test_locusts_page_shows_the_run_while_it_goes_on(tmp_path: Path) -> None:
         stdout, stderr = process.communicate(timeout=60)
     assert process.returncode in (0, 1), stderr
     first, *lines = stderr.splitlines()
-    assert first == f"wiretool: Locust's page is at http://{page} while it runs"
+    assert first == f"wiretool: Locust's page: http://{page} while it runs"
     assert all(is_progress(line) for line in lines), stderr
     rows = {row["name"]: row for row in told["stats"]}
     assert rows["append"]["num_requests"] > 0
@@ -226,29 +226,32 @@ def test_the_servers_own_words_are_counted(tmp_path: Path) -> None:
     [
         (["--fault", "garbage"], "--fault 'garbage'"),
         (["--threshold", "apend.p99 < 5ms"], "pravega has no operation 'apend'.*append, fetch, tail"),
-        (["--protocol", "http"], "--protocol 'http' cannot be loaded"),
+        (["--protocol", "http"], "--protocol 'http' is not supported"),
         (["--event-size", "5"], "--event-size '5'"),
         (["--duration", "2d"], "--duration 172800: a run of 172,802 s; 3,600 s is the most"),
         (["--duration", "2w"], "--duration '2w': not a duration"),
         (["--rate", "fast"], "--rate 'fast'"),
         (["--target", "192.0.2.1:12345"], "--target 192.0.2.1:12345 is another machine.*--allow-remote 192.0.2.1"),
         (["--target", "x"], "--target 'x'"),
-        (["--target", "127.0.0.1:1", "--fault", "message == 1: drop"], "--fault is for the mock"),
-        (["--sample-pid", "1"], "--sample-pid goes with --target"),
+        (["--target", "127.0.0.1:1", "--fault", "message == 1: drop"], "--fault: not allowed with --target"),
+        (["--sample-pid", "1"], "--sample-pid: requires --target"),
         (["--threshold", "append.p98 < 1ms"], "--threshold 'append.p98 < 1ms'"),
         (["--json", "same", "--csv", "same"], "--json and --csv would both be written to same"),
         (["--json", "none/such/folder"], "cannot write none/such/folder"),
         (["--appenders", "0"], "--appenders"),
         (["--web", "192.0.2.1:1"], "--web 192.0.2.1:1: Cannot assign requested address"),
-        (["--conditional", "--processes", "2"], "--conditional: one load process has to know"),
+        (["--conditional", "--processes", "2"], "--conditional: requires one load process; expected --processes 1"),
         (["--processes", "65"], "'--processes': expected 64 or less"),
         (["--processes", "1000"], "'--processes': expected 64 or less"),
         (["--expect-workers", "1001", "--master"], "'--expect-workers': expected 1000 or less"),
-        (["--worker", "--master"], "--worker and --master: one process is one of them"),
-        (["--worker", "--rate", "5", "--json", "x"], "--rate, --json: a worker is told by its master what to do"),
-        (["--expect-workers", "1"], "--expect-workers goes with --master"),
-        (["--master-address", "127.0.0.1:5557"], "--master-address goes with --master or --worker"),
-        (["--master", "--processes", "2"], "--processes and --master: its workers make the load"),
+        (["--worker", "--master"], "--worker: not allowed with --master; start two processes"),
+        (
+            ["--worker", "--rate", "5", "--json", "x"],
+            "--rate, --json: not allowed with --worker; give it to the master",
+        ),
+        (["--expect-workers", "1"], "--expect-workers: requires --master"),
+        (["--master-address", "127.0.0.1:5557"], "--master-address: requires --master or --worker"),
+        (["--master", "--processes", "2"], "--processes: not allowed with --master, whose workers generate the load"),
     ],
 )
 def test_refusals_before_there_is_any_load(arguments: list[str], says: str) -> None:

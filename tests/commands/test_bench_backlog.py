@@ -95,7 +95,7 @@ def test_a_run_that_is_stopped_in_either_phase_reports_what_it_has(tmp_path: Pat
     if phase == "append":
         assert found["backlog"] is None
         assert re.search(r"^it was stopped after [\d.]+ of 60 s$", stdout, re.MULTILINE)
-        assert "\nnobody began to read the backlog\n" in stdout
+        assert "\nno fetcher started to read the backlog\n" in stdout
         assert "fetch" not in found["operations"]
     else:
         assert found["backlog"]["readers_left"] == found["operations"]["fetch"]["unfinished"] == 1
@@ -126,14 +126,14 @@ def test_a_server_that_dies_in_either_phase_leaves_a_result(tmp_path: Path, phas
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "--backlog: nobody reads what is built up; give --fetchers M for how many do"),
+        ((), "--backlog: no fetchers; expected --fetchers M"),
         (
             ("--fetchers", "2", "--segments", "3"),
-            "--backlog: all of it is read, and --fetchers 2 read only so many of 3 segments; give --fetchers 3 or more",
+            "--backlog: --fetchers 2 cannot read all 3 segments; expected --fetchers 3 or more",
         ),
         (
             ("--protocol", "offramp", "--fetchers", "1"),
-            "--backlog: roads of offramp fill by themselves, nobody builds one up; leave it out",
+            "--backlog: roads of offramp fill by themselves; omit it",
         ),
     ],
 )

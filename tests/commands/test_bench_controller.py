@@ -80,7 +80,7 @@ def test_stores_that_want_a_token_are_given_the_controllers(tmp_path: Path) -> N
     assert refused.returncode == 4
     assert f"the controller at {address(server)}: createScope: UNAUTHENTICATED" in refused.stderr
     assert longer.returncode == 2
-    why = "a run of 601 s, and what the controller allows it ends after 600 s"
+    why = "a run of 601 s, and the controller's permission expires after 600 s"
     assert longer.stderr == f"wiretool: --duration 600: {why}\n"
     found = report(path)
     assert found["operations"]["append"]["count"] > 0
@@ -185,7 +185,7 @@ def test_what_is_left_when_it_is_stopped_once_more_is_told(
     plan = Plan(protocol="pravega", appenders=1, duration_s=1.0, run="run")
     with pytest.raises(Stopped), ExitStack() as stack:
         on_stream(Wishes(Load(), "", (), None, (), None, Spread(), "", controller="127.0.0.1:9090"), plan, stack)
-    told = "scope bench-run is left on the server: stopped while it was being taken away"
+    told = "scope bench-run is left on the server: stopped during the deletion of the stream"
     assert told in capsys.readouterr().err
 
 
@@ -193,14 +193,14 @@ def test_a_store_is_no_controller(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         ended = wiretool("bench", "--controller", address(server, "store"), *SHORT)
     assert ended.returncode == 4
-    why = "closed the connection before it spoke HTTP/2: is that a controller?"
+    why = "closed the connection before any HTTP/2; expected a controller"
     assert ended.stderr == f"wiretool: {address(server, 'store')} {why}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["--controller", "x"], 2, "--controller 'x': wants HOST:PORT"),
+        (["--controller", "x"], 2, "--controller 'x': not an address; expected HOST:PORT"),
         (["--controller", "192.0.2.1:9090"], 2, "--controller 192.0.2.1:9090 is another machine.*--allow-remote 192"),
         (["--controller", "127.0.0.1:1"], 4, "cannot reach 127.0.0.1:1: Connection refused"),
         (["--controller", "127.0.0.1:1", "--target", "192.0.2.1:1"], 2, "--target 192.0.2.1:1 is another machine"),
@@ -210,9 +210,9 @@ def test_a_store_is_no_controller(tmp_path: Path) -> None:
             2,
             "--controller: only pravega has a controller, --prot",
         ),
-        (["--controller", "127.0.0.1:1", "--fault", "message == 1: drop"], 2, "--fault is for the mock"),
-        (["--controller", "127.0.0.1:1", "--user", "me"], 2, "--user wants USER:PASSWORD"),
-        (["--user", "a:b"], 2, "--user goes with --controller"),
+        (["--controller", "127.0.0.1:1", "--fault", "message == 1: drop"], 2, "--fault: not allowed with --target"),
+        (["--controller", "127.0.0.1:1", "--user", "me"], 2, "--user: not credentials; expected USER:PASSWORD"),
+        (["--user", "a:b"], 2, "--user: requires --controller"),
     ],
 )
 def test_refusals_before_there_is_any_load(arguments: list[str], code: int, says: str) -> None:

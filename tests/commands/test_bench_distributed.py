@@ -108,7 +108,7 @@ def test_processes_of_one_machine_share_the_users(tmp_path: Path) -> None:
 def test_a_worker_without_a_master_says_so(tmp_path: Path) -> None:
     ended = wiretool("bench", "--worker", "--master-address", "127.0.0.1:1", timeout_s=120.0)
     assert ended.returncode == 4
-    assert ended.stderr == "wiretool: --worker: no master came at 127.0.0.1:1 in 10 s; start it with --master\n"
+    assert ended.stderr == "wiretool: --worker: no master at 127.0.0.1:1 in 10 s; start one with --master\n"
 
 
 class Saying(children.Load):

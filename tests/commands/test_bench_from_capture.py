@@ -59,7 +59,7 @@ def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) 
     ended = wiretool("bench", "--from-capture", str(path), *SHORT, "--target", "127.0.0.1:1")
     assert ended.returncode == 4
     assert "ends early" in ended.stderr
-    assert "what comes behind that is left out" in ended.stderr
+    assert "only the part before that is used" in ended.stderr
     assert "--protocol pravega --appenders 1 --rate 1000 --event-size 100" in ended.stderr
 
 
@@ -70,15 +70,15 @@ def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) 
         ([""], 2, "invalid value for '--from-capture': the name is empty"),
         (["."], 2, ".: is a folder"),
         ([str(Path(__file__))], 3, "neither pcap nor pcapng"),
-        ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no append is in it of what can be loaded (pravega, "),
+        ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no appends of a supported protocol (pravega, "),
         ([str(WRITE), "--protocol", "sbp"], 3, "no append of sbp is in it, only 1,000 appends of pravega"),
-        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' cannot be loaded"),
+        ([str(WRITE), "--protocol", "sdp"], 2, "--protocol 'sdp' is not supported"),
         ([str(WRITE), "--appenders", "2", "--segments", "3"], 2, "--segments 3: only 2 appenders write"),
-        ([str(WRITE), "--json", str(WRITE)], 2, "is read, it cannot be written at the same time"),
+        ([str(WRITE), "--json", str(WRITE)], 2, "is an input; expected another output"),
         (
             [str(CAPTURES / "offramp" / "plain.pcap"), "--target", "127.0.0.1:1"],
             2,
-            "--target with offramp wants --road NAME",
+            "--target: missing road; expected --road NAME",
         ),
     ],
 )

@@ -104,11 +104,11 @@ def test_a_run_of_nothing_gives_a_capture_of_nothing(tmp_path: Path) -> None:
     [
         (
             ("--keep-slow", "-"),
-            "--keep-slow -: the report goes to standard output, and a capture is no text: give a file",
+            "--keep-slow -: a capture cannot share standard output with the report; expected a file",
         ),
         (
             ("--keep-slow", "same", "--json", "./same"),
-            "--json and --keep-slow would both be written to same: give one a file of its own",
+            "--json and --keep-slow would both be written to same; expected different files",
         ),
         (
             ("--keep-slow", "new", "--pipeline", "100", "--event-size", "1MiB"),

@@ -100,7 +100,7 @@ def written(path: Path, result: Result) -> str:
     ("result", "said"),
     [
         (nothing(), "A is INVALID: nothing was measured\nB is INVALID: nothing was measured\n"),
-        (closed(1), "nothing can be judged; that takes two runs of 2 whole seconds or more"),
+        (closed(1), "nothing can be compared; expected two runs of 2 whole seconds or more"),
     ],
     ids=["nothing measured", "too short"],
 )

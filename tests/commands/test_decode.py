@@ -112,14 +112,14 @@ def test_a_capture_is_not_overwritten_by_its_own_ledger(golden: Path, tmp_path: 
     for path in (golden, alias):
         ended = run("decode", golden, "--ledger", path)
         assert (ended.returncode, ended.stdout) == (2, b"")
-        assert ended.stderr.endswith(b"is read, it cannot be written at the same time\n")
+        assert ended.stderr.endswith(b"is an input; expected another output\n")
     assert golden.read_bytes() == before
 
 
 def test_pasted_bytes_are_not_overwritten_by_their_own_ledger(tmp_path: Path) -> None:
     pasted = tmp_path / "pasted.hex"
     pasted.write_text(HELLO)
-    with pytest.raises(UsageError, match="is read, it cannot be written"):
+    with pytest.raises(UsageError, match="is an input; expected another output"):
         decode(hex_=str(pasted), protocol="pravega", side=SideName.CLIENT, ledger=pasted)
     assert pasted.read_text() == HELLO
 
@@ -173,7 +173,7 @@ def test_hex_is_a_connection_a_line(tmp_path: Path) -> None:
 def test_hex_that_is_none_is_named(tmp_path: Path) -> None:
     ended = run("decode", "--hex", "-", "--protocol", "pravega", "--side", "client", given=b"0102\nxyz\n")
     assert ended.returncode == 3
-    assert b"line 2: byte 0: not hex: 'x' at character 1 is no hex digit" in ended.stderr
+    assert b"line 2: byte 0: not hex: 'x' at character 1 is not a hex digit" in ended.stderr
 
 
 @given(st.binary(max_size=60), st.sampled_from(["pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp"]))
@@ -194,13 +194,13 @@ def shown(line: str, protocol: str, form: Format) -> str:
 
 
 def test_inputs_exclude_each_other(golden: Path) -> None:
-    with pytest.raises(UsageError, match="captures, --hex and --live exclude each other"):
+    with pytest.raises(UsageError, match="captures, --hex and --live: mutually exclusive; expected one of them"):
         decode([golden], live="lo")
-    with pytest.raises(UsageError, match="--filter and --duration go with --live"):
+    with pytest.raises(UsageError, match="--filter and --duration: require --live"):
         decode([golden], bpf="tcp")
-    with pytest.raises(UsageError, match="--hex wants --protocol and --side"):
+    with pytest.raises(UsageError, match="--hex: requires --protocol and --side"):
         decode(None, hex_="-")
-    with pytest.raises(UsageError, match="--side goes with --hex"):
+    with pytest.raises(UsageError, match="--side: requires --hex"):
         decode([golden], side=SideName.CLIENT)
 
 
@@ -221,7 +221,8 @@ def test_a_terminal_gets_colour_and_lines_that_fit(golden: Path, columns: int) -
     assert "\x1b[" in text
     plain = [line for line in stripped(text).splitlines() if "wiretool:" not in line]
     assert max(map(len, plain)) <= columns
-    assert len(plain) == 16
+    # One line a record and connection; the text of a problem may wrap onto indented lines.
+    assert len([line for line in plain if not line.startswith(" " * 16)]) == 16
 
 
 def test_a_terminal_without_colour_when_asked(golden: Path) -> None:

@@ -180,7 +180,7 @@ def test_slice_tells_of_a_connection_that_is_not_there(
     slice_([WRITES], output=tmp_path / "out.pcapng", connection=999, engine=engine)
     assert capsys.readouterr().err.splitlines() == [
         "wiretool: no connection 999: there are 0 to 1",
-        "wiretool: nothing matches; a capture of no packets written",
+        "wiretool: nothing matches; wrote a capture without packets",
     ]
 
 

@@ -74,16 +74,22 @@ def test_pipes_take_rows_unless_columns_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"engine": Engine.COLUMNS, "live": "lo"}, "--engine columns reads whole captures; --live goes with rows"),
+        ({"engine": Engine.COLUMNS, "live": "lo"}, "--engine columns: not allowed with --live; expected --engine rows"),
         (
             {"engine": Engine.COLUMNS, "hex_": "x", "protocol": "sbp", "side": "client"},
-            "--engine columns reads whole captures; --hex goes with rows",
+            "--engine columns: not allowed with --hex; expected --engine rows",
         ),
-        ({"format_": DecodeFormat.PARQUET}, "--format parquet wants -o FOLDER: it writes many files"),
-        ({"format_": DecodeFormat.ARROW, "output": Path("-")}, "--format arrow wants -o FOLDER"),
-        ({"format_": DecodeFormat.ARROW, "output": Path("x"), "fields": "n"}, "--fields goes with lines"),
-        ({"format_": DecodeFormat.ARROW, "output": Path("x"), "tree": True}, "-v and -x are for people"),
-        ({"format_": DecodeFormat.CSV, "events": True}, "--events goes with --format parquet or arrow"),
+        ({"format_": DecodeFormat.PARQUET}, "--format parquet: missing folder; expected -o FOLDER"),
+        ({"format_": DecodeFormat.ARROW, "output": Path("-")}, "--format arrow: missing folder; expected -o FOLDER"),
+        (
+            {"format_": DecodeFormat.ARROW, "output": Path("x"), "fields": "n"},
+            "--fields: not allowed with --format arrow",
+        ),
+        (
+            {"format_": DecodeFormat.ARROW, "output": Path("x"), "tree": True},
+            "-v and -x: not allowed with --format arrow",
+        ),
+        ({"format_": DecodeFormat.CSV, "events": True}, "--events: requires --format parquet or arrow"),
     ],
 )
 def test_options_that_do_not_go_together(options: dict[str, Any], error: str) -> None:
@@ -180,7 +186,7 @@ def test_the_command_says_what_it_read(tmp_path: Path) -> None:
     assert len(ended.stderr.splitlines()) == 1
     ended = run("decode", WRITES, "--format", "parquet", "-o", WRITES)
     assert ended.returncode == 2
-    assert b"it is no folder, and tables are many files" in ended.stderr
+    assert b"not a folder; expected a folder for tables" in ended.stderr
 
 
 def test_stdin_becomes_tables(tmp_path: Path) -> None:
@@ -207,7 +213,7 @@ def test_a_full_disk_is_one_line(form: str, tmp_path: Path) -> None:
     assert b"frames in" in ledger
     assert b"cannot write all tables" in line
     assert b"File too large" in line
-    assert b"make room" in line
+    assert b"free some space" in line
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------------------------
@@ -289,7 +295,7 @@ def test_a_capture_is_not_replaced_by_its_own_tables(tmp_path: Path) -> None:
     capture = tmp_path / "frames.parquet"
     make_capture(capture, packets=20)
     raw = capture.read_bytes()
-    with pytest.raises(UsageError, match=r"frames\.parquet is read, it cannot be replaced"):
+    with pytest.raises(UsageError, match=r"frames\.parquet is an input; expected another output"):
         decode([capture], format_=DecodeFormat.PARQUET, output=tmp_path)
     assert capture.read_bytes() == raw
 

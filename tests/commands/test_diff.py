@@ -63,10 +63,10 @@ def test_captures_that_say_the_same_are_the_same(folder: Path) -> None:
 def test_nothing_is_told_once(folder: Path, content: bytes) -> None:
     (folder / "empty.pcap").write_bytes(content)
     empty = str(folder / "empty.pcap")
-    line = f"wiretool: {empty}: byte 0: nothing of our protocols in it: 0 TCP connections of others\n"
+    line = f"wiretool: {empty}: nothing was read: no packets; expected captures with packets\n"
     for command in (["diff", empty, empty], ["diff", empty, str(folder / "a.pcap")], ["replay", empty]):
         ended = wiretool(*command)
-        assert (ended.returncode, ended.stderr) == (3, line)
+        assert (ended.returncode, ended.stderr) == (1, line)
 
 
 def test_what_differs_is_told_and_the_exit_code_is_1(folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[
     code, out, err = diff(folder, *order)
     assert (code, out) == (3, "")
     assert "strangers.pcap" in err
-    assert "nothing of our protocols in it: 1 TCP connection of others" in err
+    assert "no traffic of a known protocol: 1 TCP connection of other protocols" in err
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[
         (("a.pcap", "nowhere.pcap"), "no such file"),
         (("a.pcap", "b.pcap", "--ignore", "SegmentRead.at_tial"), "did you mean at_tail?"),
         (("a.pcap", "b.pcap", "--ignore", "SegmentReed"), "did you mean SegmentRead?"),
-        (("a.pcap", "b.pcap", "--ignore", ".x"), "wants MESSAGE.FIELD"),
+        (("a.pcap", "b.pcap", "--ignore", ".x"), "expected MESSAGE.FIELD"),
         (("a.pcap", "b.pcap", "--noise", "nowhere.pcap"), "no such file"),
         (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "cannot read nowhere.toml"),
         (("a.pcap", "b.pcap", "--protocol", "smtp"), "smtp"),
-        (("a.pcap", "b.pcap", "-o", "a.pcap"), "it cannot be written at the same time"),
+        (("a.pcap", "b.pcap", "-o", "a.pcap"), "is an input; expected another output"),
         (("-", "-"), "stdin can be read only once"),
     ],
 )

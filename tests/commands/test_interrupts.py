@@ -210,7 +210,7 @@ def test_numbers_out_of_columns_are_those_of_whole_batches(
     assert len(counted) == 2
     frames = json.loads((tmp_path / "out").read_text())["total"]["frames"]
     assert frames == counted[0].count + counted[1].count
-    told = f"wiretool: stopped by Ctrl-C: the numbers are those of {frames:,} frames so far\n"
+    told = f"wiretool: stopped by Ctrl-C: the numbers cover {frames:,} frames so far\n"
     assert capsys.readouterr().err == told
 
 
@@ -221,7 +221,7 @@ def test_numbers_out_of_rows_are_those_of_what_was_read(
     with pytest.raises(KeyboardInterrupt):
         stats([many], format_=StatsFormat.JSON, output=tmp_path / "out", engine=Engine.ROWS)
     assert json.loads((tmp_path / "out").read_text())["total"]["frames"] == 2
-    assert capsys.readouterr().err == "wiretool: stopped by Ctrl-C: the numbers are those of 2 frames so far\n"
+    assert capsys.readouterr().err == "wiretool: stopped by Ctrl-C: the numbers cover 2 frames so far\n"
 
 
 # -- packets -----------------------------------------------------------------------------------------------------------

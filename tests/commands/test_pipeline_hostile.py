@@ -87,7 +87,7 @@ class Touch:
 def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
     evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
     forge(states_of(tmp_path), lambda state: state_head() + len(evil).to_bytes(8, "big") + evil + evil)
-    assert "damaged state: its checksum is wrong; begin anew" in refused(words)
+    assert "damaged state: its checksum is wrong; start again" in refused(words)
     forge(states_of(tmp_path), lambda state: state_head() + blake2b(evil, digest_size=DIGEST_BYTES).digest() + evil)
     assert "damaged state: " in refused(words)
     assert not (tmp_path / "run").exists()
@@ -96,8 +96,8 @@ def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
 def test_a_state_of_another_version_says_what_to_do(words: list[str], tmp_path: Path) -> None:
     evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
     forge(states_of(tmp_path), lambda state: b"wiretool 0.1.0 flow 1\n" + len(evil).to_bytes(8, "big") + evil + evil)
-    assert "is of 'wiretool 0.1.0 flow 1', not of" in (line := refused(words, code=2))
-    assert "go on with the version that began, or begin anew in another folder" in line
+    assert "is of 'wiretool 0.1.0 flow 1'; expected" in (line := refused(words, code=2))
+    assert "continue with the version that wrote it, or start again in another folder" in line
     assert not (tmp_path / "run").exists()
 
 
@@ -141,13 +141,13 @@ def test_values_of_the_right_type_that_are_impossible(words: list[str], tmp_path
         return state_of(body)
 
     forge(states_of(tmp_path), change)
-    assert "what was open of flows does not fit what follows" in refused(words)
+    assert "the state of open flows does not fit the captures" in refused(words)
 
 
 @pytest.mark.parametrize("data", [b"", b"no Arrow", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
 def test_a_file_that_holds_no_states(words: list[str], tmp_path: Path, data: bytes) -> None:
     states_of(tmp_path).write_bytes(data)
-    assert "what was open of flows cannot be read" in refused(words)
+    assert "the state of open flows cannot be read" in refused(words)
 
 
 def test_a_file_of_other_columns(words: list[str], tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_offsets_outside_the_file_of_states(words: list[str], tmp_path: Path) ->
     raw = path.read_bytes()
     assert raw.count(offsets) == 1
     path.write_bytes(raw.replace(offsets, offsets[:8] + (1 << 45).to_bytes(8, "little") + offsets[16:]))
-    assert "what was open of flows cannot be read" in refused(words)
+    assert "the state of open flows cannot be read" in refused(words)
 
 
 @pytest.mark.parametrize("field", ["states", "copy", "staging", "tables"])
@@ -298,7 +298,7 @@ def test_an_index_that_leaves_out_the_end(large: Path, tmp_path: Path) -> None:
 def test_an_index_that_the_capture_does_not_end_as(large: Path, tmp_path: Path) -> None:
     plant(large, lambda index: replace(index, tail=replace(index.tail, before_ns=0)))
     line = refused(["pipeline", "run", str(large), "-o", str(tmp_path / "t")])
-    assert "run it again, after removing .large.pcap.wiretool-index if that is there" in line
+    assert "run the command again, after removing .large.pcap.wiretool-index if that is there" in line
 
 
 # -- what nests without end --------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ DEEP = "[" * 100_000
 
 def test_a_manifest_that_nests_without_end(tables: Path) -> None:
     (tables / "manifest.json").write_text(f'{{"x":{DEEP}}}')
-    assert "is no manifest of ours: maximum recursion depth" in refused(["pipeline", "report", str(tables)])
+    assert "is not a manifest of wiretool: maximum recursion depth" in refused(["pipeline", "report", str(tables)])
 
 
 def test_a_commit_that_nests_without_end(words: list[str], tmp_path: Path) -> None:

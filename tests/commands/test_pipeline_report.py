@@ -48,19 +48,19 @@ def test_answers(tables: Path, tmp_path: Path) -> None:
     [
         (
             ("report", "{tables}", "--since", "yesterday"),
-            "--since: 'yesterday' is no time: write it as 2024-05-01T12:00",
+            "--since: 'yesterday' is not a time; expected 2024-05-01T12:00",
         ),
         (
             ("report", "{tables}", "--since", "2027-01-01", "--until", "2026-01-01"),
-            "--since 2027-01-01 is not before --until 2026-01-01: there is nothing between them",
+            "--since 2027-01-01 is not before --until 2026-01-01; expected an earlier time",
         ),
-        (("report", "{empty}/\udcff"), "/\\xff is no UTF-8, which SQL and Parquet want: give another one"),
-        (("sql", "{tables}", "SELECT '\udcff'"), "the question SELECT '\\xff' is no UTF-8"),
-        (("sql", "{tables}", "SELECT 1", "--format", "parquet", "-o", "{empty}/\udcff"), "/\\xff is no UTF-8"),
+        (("report", "{empty}/\udcff"), "/\\xff is not UTF-8; expected UTF-8, as SQL and Parquet require"),
+        (("sql", "{tables}", "SELECT '\udcff'"), "the question SELECT '\\xff' is not UTF-8"),
+        (("sql", "{tables}", "SELECT 1", "--format", "parquet", "-o", "{empty}/\udcff"), "/\\xff is not UTF-8"),
         (("report", "{empty}"), "holds no tables of wiretool pipeline"),
         (("sql", "{tables}", "SELECT nope"), "nope"),
-        (("sql", "{tables}", "SELECT 1", "--format", "parquet"), "--format parquet writes a file: give -o FILE"),
-        (("sql", "{tables}", "DROP TABLE frames"), "only one SELECT"),
+        (("sql", "{tables}", "SELECT 1", "--format", "parquet"), "--format parquet: missing file; expected -o FILE"),
+        (("sql", "{tables}", "DROP TABLE frames"), "only a single read-only statement"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(tables: Path, tmp_path: Path, words: tuple[str, ...], why: str) -> None:

@@ -47,9 +47,9 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
     ended = run("pipeline", "run", folder, "-o", root)
     lines = ended.stderr.decode().splitlines()
     assert (ended.returncode, ended.stdout) == (0, b"")
-    assert lines[0] == f"wiretool: {folder / 'new.pcap'} is empty, left out"
-    assert lines[1] == f"wiretool: {folder / 'README.txt'} left out: no capture"
-    damaged = f"{folder / 'cut.pcap'} is damaged, what is sound before is in the tables: byte "
+    assert lines[0] == f"wiretool: {folder / 'new.pcap'} is empty, skipped"
+    assert lines[1] == f"wiretool: {folder / 'README.txt'} skipped: not a capture"
+    damaged = f"{folder / 'cut.pcap'} is damaged; the tables have the part before the damage: byte "
     assert lines[2].startswith(f"wiretool: {damaged}")
     assert " tables in " in lines[3]
     assert len(lines) == 4
@@ -65,16 +65,20 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "why"),
     [
-        (("{none}", "-o", "{new}"), 2, "{none} is not there: give capture files, or folders that hold some"),
+        (("{none}", "-o", "{new}"), 2, "{none} does not exist; expected capture files, or folders of them"),
         (("{empty}", "-o", "{new}"), 2, "no captures in {empty}: give capture files, or folders that hold some"),
         (("{text}", "-o", "{new}"), 3, "{text}: byte 0: neither pcap nor pcapng"),
-        (("{fifo}", "-o", "{new}"), 3, "{fifo}: byte 0: no file that can be read from any place: copy it into one"),
+        (
+            ("{fifo}", "-o", "{new}"),
+            3,
+            "{fifo}: byte 0: not a seekable file; expected a regular file; copy it into one",
+        ),
         (("{long}", "-o", "{new}"), 3, "{long}: byte 0: cannot be opened: File name too long"),
         (("{write}", "-o", "{long}"), 2, "cannot write {long}: File name too long"),
-        (("{write}", "-o", "{text}"), 2, "cannot write {text}: it is no folder, and tables are many files"),
-        (("{write}", "-o", "{other}"), 2, "{other} holds what no run of wiretool pipeline has written"),
-        (("{other}", "-o", "{other}"), 2, "lies in {other}, which is to be replaced: give another folder"),
-        (("{write}", "-o", "{new}", "--master", "local", "--engine", "local"), 2, "--master is Spark's"),
+        (("{write}", "-o", "{text}"), 2, "cannot write {text}: not a folder; expected a folder for tables"),
+        (("{write}", "-o", "{other}"), 2, "{other} holds files that wiretool pipeline has not written"),
+        (("{other}", "-o", "{other}"), 2, "is in {other}, which would be replaced; expected another folder"),
+        (("{write}", "-o", "{new}", "--master", "local", "--engine", "local"), 2, "--master: requires --engine spark"),
         (("{write}", "-o", "{new}", "--protocol", "nfs"), 2, "nfs"),
         (("{write}", "-o", "{new}", "--splits", "0"), 2, "--splits"),
         (("{write}",), 2, "-o"),
@@ -111,7 +115,7 @@ def test_a_damaged_manifest_is_not_said_to_be_none(tmp_path: Path) -> None:
     (root / "manifest.json").write_text("{")
     ended = run("pipeline", "run", APPEND, "-o", root)
     assert ended.returncode == 2
-    assert b"its manifest.json is none of ours, damaged or closed" in ended.stderr
+    assert b"its manifest.json is not of wiretool, damaged or unreadable" in ended.stderr
     assert run("pipeline", "report", root).stderr.endswith(b"; make the tables again\n")
 
 
@@ -164,7 +168,7 @@ def test_a_capture_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (folder / "vanished.pcap").symlink_to(tmp_path / "nothing")
     ended = run("pipeline", "run", folder, "-o", root, "--strict")
     assert ended.returncode == 3
-    why = "vanished.pcap cannot be read: No such file or directory; nothing of it is in the tables"
+    why = "vanished.pcap cannot be read: No such file or directory; the tables have none of it"
     assert why in ended.stderr.decode()
 
 
@@ -197,7 +201,7 @@ def test_a_run_says_what_a_killed_one_has_left(tmp_path: Path) -> None:
     shutil.copy(WRITE, capture)
     ended = run("pipeline", "run", capture, "-o", root)
     assert ended.returncode == 0
-    removed = f"wiretool: {left[0].parents[1]} removed: a run that was killed had left it"
+    removed = f"wiretool: {left[0].parents[1]} removed: left by a killed run"
     assert ended.stderr.decode().splitlines()[0] == removed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["large.pcap", "tables"]
 
@@ -233,7 +237,7 @@ def test_nothing_to_read_is_no_success(tmp_path: Path) -> None:
     root = tmp_path / "t"
     for words, says in (
         (["run", tmp_path / "empty.pcap", "-o", root], "nothing was read: no packets"),
-        (["report", root], "nothing to report: the tables have no rows"),
+        (["report", root], "nothing to report; the tables have no rows"),
         (["sql", root, "SELECT count(*) FROM frames"], "the tables have no rows"),
     ):
         ended = run("pipeline", *map(str, words))
@@ -245,7 +249,7 @@ def test_a_report_of_a_time_in_which_there_was_nothing(tmp_path: Path) -> None:
     assert run("pipeline", "run", WRITE, "-o", tmp_path / "t").returncode == 0
     ended = run("pipeline", "report", tmp_path / "t", "--until", "2001-01-01T00:00")
     assert ended.returncode == 1
-    assert "nothing to report: the tables have no rows in that time" in ended.stderr.decode()
+    assert "nothing to report; the tables have no rows in that time" in ended.stderr.decode()
 
 
 def test_an_empty_folder_is_awaited_and_yet_no_end(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def test_what_is_there_and_what_comes_later(words: list[str], tmp_path: Path) ->
     lines = first.stderr.decode().splitlines()
     assert (first.returncode, first.stdout) == (0, b"")
     assert re.fullmatch(r"wiretool: batch 0: 416 packets \(0\.1 MB\), 428 records, 2 open; in \d+\.\d s", lines[0])
-    assert lines[1:] == [f"wiretool: 428 records in {tmp_path / 't'}: 0 connections are over, and more may come of 2"]
+    assert lines[1:] == [
+        f"wiretool: 428 records in {tmp_path / 't'}: 0 connections are closed, and more may follow of 2"
+    ]
     (tmp_path / "captures" / "a.pcap").write_bytes(WRITE.read_bytes())
     last = run(*words, "--once", "--finish", "--strict")
     assert last.returncode == 0
@@ -61,12 +63,12 @@ def test_at_the_end_it_says_of_broken_captures_what_run_says(words: list[str], t
     wanted, found = (sorted(each.stderr.decode().splitlines()[:-1]) for each in (once, ended))
     assert [line for line in found if " batch " not in line] == wanted
     assert [re.split("captures/|: byte", line)[1] for line in wanted] == [
-        "a.pcap is damaged, what is sound before is in the tables",
-        "empty.pcap is empty, left out",
-        "head.pcap is damaged, what is sound before is in the tables",
-        "link.pcap cannot be read: No such file or directory; nothing of it is in the tables",
+        "a.pcap is damaged; the tables have the part before the damage",
+        "empty.pcap is empty, skipped",
+        "head.pcap is damaged; the tables have the part before the damage",
+        "link.pcap cannot be read: No such file or directory; the tables have none of it",
         "nothing.pcap.gz is empty: no packets",
-        "two.pcap left out: no capture",
+        "two.pcap skipped: not a capture",
     ]
 
 
@@ -102,7 +104,7 @@ def test_it_watches_until_it_is_stopped(words: list[str], number: int, code: int
         process.wait()
         process.stderr.close()
     name = "Ctrl-C" if number == signal.SIGINT else "SIGTERM"
-    so_far = "2 batches were made since it was started, the tables are whole; the same command goes on"
+    so_far = "2 batches were written since the start, the tables are complete; the same command continues"
     assert said == f"wiretool: stopped by {name}: {so_far}\n"
     assert sorted(os.listdir(tmp_path / "c")) == ["commits", "copies", "held", "states", "stream.json"]
     assert not [name for name in os.listdir(tmp_path / "t") if name.startswith(".")]
@@ -129,9 +131,9 @@ def test_a_folder_that_is_taken_away_ends_it(words: list[str], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (["--finish"], "--finish is for --once"),
-        (["--strict"], "--strict is for --once"),
-        (["--master", "local", "--engine", "local"], "--master is Spark's"),
+        (["--finish"], "--finish: requires --once"),
+        (["--strict"], "--strict: requires --once"),
+        (["--master", "local", "--engine", "local"], "--master: requires --engine spark"),
         (["--interval", "soon"], "--interval 'soon': not a duration"),
         (["--idle", "0"], "--idle '0': out of range; expected 1ms to 7d"),
         (["--protocol", "spb"], "spb"),

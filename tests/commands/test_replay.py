@@ -69,16 +69,16 @@ def test_a_plan_says_what_is_prepared_and_exchanged() -> None:
     ended = replay(READ, "--dry-run", "--target", "127.0.0.1:1", "--prepare")
     assert ended.returncode == 0
     assert "CreateSegment" in ended.stdout
-    assert "told by TableEntriesUpdated.updated_versions" in ended.stdout
+    assert "returned by TableEntriesUpdated.updated_versions" in ended.stdout
     assert "pravega-controller is not replayed" in ended.stdout
-    assert "--controller HOST:PORT says where that is" in ended.stdout
+    assert "give its address with --controller HOST:PORT" in ended.stdout
 
 
 def test_a_plan_says_which_segments_the_controller_tells_of() -> None:
     ended = replay(READ, "--dry-run")
     assert ended.returncode == 0
     assert "1 createScope" in ended.stdout
-    assert "segment name sc/st/0.#epoch.0: told by getCurrentSegments.segmentRanges[0]" in ended.stdout
+    assert "segment name sc/st/0.#epoch.0: returned by getCurrentSegments.segmentRanges[0]" in ended.stdout
     assert "left out" not in ended.stdout
 
 
@@ -112,7 +112,7 @@ def test_a_wrong_field_in_a_call_s_answer_is_the_one_difference() -> None:
     [
         (("--controller", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
         (("--controller", "10.0.0.1:9090"), 2, "--controller 10.0.0.1:9090 is another machine"),
-        (("--target", "127.0.0.1:1"), 2, "--controller HOST:PORT says where that is"),
+        (("--target", "127.0.0.1:1"), 2, "give its address with --controller HOST:PORT"),
     ],
 )
 def test_a_controller_that_is_not_there_or_not_meant(arguments: tuple[str, str], code: int, why: str) -> None:
@@ -167,7 +167,7 @@ def test_two_silent_servers_do_not_answer_alike(tmp_path: Path) -> None:
         options = ("--speed", "max", "--timeout", "0.1", "-o", grid)
         ended = replay(PLAIN, "--target", hosts[0], "--against", hosts[1], *options)
     assert ended.returncode == 4
-    line = f"wiretool: neither {hosts[0]} nor {hosts[1]} answers anything: there is nothing to compare\n"
+    line = f"wiretool: neither {hosts[0]} nor {hosts[1]} sends a reply: nothing to compare\n"
     assert (ended.stdout, ended.stderr) == ("", line)
     assert grid.read_text() == "of the last run"
 
@@ -225,20 +225,20 @@ def test_a_token_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ((), 2, "nothing to read"),
+        ((), 2, "no input; expected a capture"),
         ((WRITE, "--speed", "0"), 2, "--speed '0'"),
-        ((WRITE, "--target", "nonsense"), 2, "wants HOST:PORT"),
+        ((WRITE, "--target", "nonsense"), 2, "expected HOST:PORT"),
         ((WRITE, "--target", "192.0.2.1:12345"), 2, "--allow-remote 192.0.2.1"),
         ((WRITE, "--target", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
-        ((WRITE, "--target", "offramp=127.0.0.1:1"), 2, "there is"),
+        ((WRITE, "--target", "offramp=127.0.0.1:1"), 2, "no address was given for"),
         ((WRITE, "--target", "127.0.0.1:1", "--fault", "message == 'x': drop"), 2, "--fault"),
         ((WRITE, "--where", "nonsense =="), 2, "where"),
         ((WRITE, "--expect", "no.toml"), 2, "no.toml"),
         ((WRITE, "--user", "nobody"), 2, "USER:PASSWORD"),
-        ((WRITE, "--user", "me:\udce9"), 2, "--user wants USER:PASSWORD, in UTF-8"),
+        ((WRITE, "--user", "me:\udce9"), 2, "--user: not credentials; expected USER:PASSWORD in UTF-8"),
         ((WRITE, "--header", "nothing"), 2, "NAME: VALUE"),
-        ((WRITE, "--token", "a\r\nb"), 2, "--token wants printable ASCII"),
-        ((WRITE, "--token", "\udce9"), 2, "--token wants printable ASCII"),
+        ((WRITE, "--token", "a\r\nb"), 2, "--token: not printable ASCII; expected printable ASCII"),
+        ((WRITE, "--token", "\udce9"), 2, "--token: not printable ASCII; expected printable ASCII"),
         ((CAPTURES / "README.md",), 3, "README.md"),
     ],
 )
@@ -257,7 +257,7 @@ def test_a_capture_of_nothing_of_ours_is_bad_input(tmp_path: Path) -> None:
     path.write_bytes(pcap_bytes(tcp_packets(says, server=("10.0.0.2", 81))))  # type: ignore[arg-type]
     ended = replay(path)
     assert ended.returncode == 3
-    assert "nothing of our protocols in it: 1 TCP connection of others" in ended.stderr
+    assert "no traffic of a known protocol: 1 TCP connection of other protocols" in ended.stderr
 
 
 def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
@@ -274,7 +274,7 @@ def test_a_capture_is_never_overwritten(option: str, tmp_path: Path) -> None:
     own.write_bytes(PLAIN.read_bytes())
     ended = replay(own, "--speed", "max", option, own)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"wiretool: {own} is read, it cannot be written at the same time\n"
+    assert ended.stderr == f"wiretool: {own} is an input; expected another output\n"
     assert own.read_bytes() == PLAIN.read_bytes()
 
 
@@ -289,19 +289,19 @@ def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--where", 'message == "GET_STREAMS"'), "nothing to replay: no request of a client is as --where"),
+        (("--where", 'message == "GET_STREAMS"'), "nothing to replay: no request matches --where"),
         (("--where", 'message == "COMMITT"'), "no message is called 'COMMITT' (did you mean COMMIT?)"),
-        (("--from", "5", "--to", "1"), "--to 1 is not behind --from 5"),
-        (("--from", "1000"), "nothing to replay between --from and --to: the recording lasts 0.788679 s"),
+        (("--from", "5", "--to", "1"), "--to 1 is not after --from 5"),
+        (("--from", "1000"), "nothing to replay between --from and --to; the recording lasts 0.788679 s"),
         (("--from", "inf"), "--from"),
         (("--from", "nan"), "--from"),
         (("--to", "1e300"), "--to"),
-        (("--dry-run", "--junit", "x.xml"), "--junit has nothing to write with --dry-run"),
-        (("--against", "127.0.0.1:1", "--junit", "x.xml"), "--junit means nothing with --against"),
-        (("--against", "127.0.0.1:1", "--expect", "x.toml"), "--expect means nothing with --against"),
-        (("--against", "127.0.0.1:1", "--format", "json"), "--format means nothing with --against"),
-        (("--target", "http://127.0.0.1:1"), "wants HOST:PORT, not a URL"),
-        (("--target", "x=127.0.0.1:1"), "none of the addresses is for what there is, offramp"),
+        (("--dry-run", "--junit", "x.xml"), "--junit is not allowed with --dry-run"),
+        (("--against", "127.0.0.1:1", "--junit", "x.xml"), "--junit is not allowed with --against"),
+        (("--against", "127.0.0.1:1", "--expect", "x.toml"), "--expect is not allowed with --against"),
+        (("--against", "127.0.0.1:1", "--format", "json"), "--format is not allowed with --against"),
+        (("--target", "http://127.0.0.1:1"), "expected HOST:PORT, got a URL"),
+        (("--target", "x=127.0.0.1:1"), "no address was given for offramp"),
     ],
 )
 def test_what_leaves_nothing_to_do_is_refused(options: tuple[str, ...], words: str) -> None:
@@ -314,7 +314,7 @@ def test_what_leaves_nothing_to_do_is_refused(options: tuple[str, ...], words: s
 def test_a_part_that_is_asked_for_is_said_with_what_it_stands_on() -> None:
     ended = replay(PLAIN, "--speed", "max", "--where", 'message == "REQUEST"')
     assert ended.returncode == 0, ended.stdout
-    assert "unknown  not all that the client had said before is said again" in ended.stdout
+    assert "unknown  not all earlier requests of the client are replayed" in ended.stdout
 
 
 def test_a_target_that_never_answers_is_not_prepared_for_ever() -> None:
@@ -323,5 +323,5 @@ def test_a_target_that_never_answers_is_not_prepared_for_ever() -> None:
         options = ("--target", f"127.0.0.1:{port}", "--prepare", "--timeout", "0.2", "--speed", "max")
         ended = replay(WRITE, *options)
     assert ended.returncode == 1
-    assert "the server leaves unanswered what it is asked to prepare it" in ended.stdout
+    assert "the server sends no reply to the preparing requests" in ended.stdout
     assert "no answer in time" in ended.stdout

@@ -88,7 +88,7 @@ def test_a_cut_capture_is_bad_input_and_what_is_left_of_it_is_reported(tmp_path:
         code, lines, errors = run(*command)
         assert (code, decoded[0]) == (3, 3)
         assert lines[0].split()[1] in ("exchanges", "of")
-        assert any("only what comes before that is used" in line for line in lines)
+        assert any("only the part before that is used" in line for line in lines)
         assert errors.splitlines()[-1] == decoded[2].splitlines()[-1]
 
 
@@ -175,7 +175,16 @@ def test_a_server_that_breaks_in_one_of_two_runs_teaches_no_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pravega/read.pcap", "pravega/write.pcap", "offramp/plain.pcap", "sbp/pd_ranges.pcap"]
+    "name",
+    [
+        "pravega/read.pcap",
+        "pravega/write.pcap",
+        "pravega/reconnect.pcap",
+        "offramp/plain.pcap",
+        "offramp/payloads_intl.pcap",
+        "sbp/pd_ranges.pcap",
+        "sbp/pd_malformed.pcap",
+    ],
 )
 def test_what_is_not_the_same_says_what_differs_and_why(name: str) -> None:
     code, lines, _ = run("replay", CAPTURES / name, "--speed", "max", "--format", "ndjson")
@@ -189,3 +198,12 @@ def test_what_is_not_the_same_says_what_differs_and_why(name: str) -> None:
             assert difference["verdict"] in ("mapped", "noise", "explained", "unknown")
             assert difference["why"] in row["reasons"]
             assert difference.get("recorded") != difference.get("live")
+
+
+def test_a_connection_that_ends_otherwise_is_a_difference_of_its_end() -> None:
+    _, lines, _ = run("replay", CAPTURES / "pravega/reconnect.pcap", "--speed", "max", "--format", "ndjson")
+    [end] = [row for row in map(json.loads, lines[:-1]) if row["request"] is None]
+    [why] = end["reasons"]
+    assert why.startswith("the recorded server ended the connection by itself")
+    told = {"message": "end", "path": "", "recorded": "closed", "live": "open", "verdict": "explained", "why": why}
+    assert end["differences"] == [told]

@@ -82,7 +82,7 @@ def test_options_that_make_no_sense_leave_the_last_recording_as_it_was(tmp_path:
     for target in ("--target", "--against"):
         ended = replay(WRITE, target, nobody(), "--record", own, "--fault", 'message == "Hello": drop')
         assert ended.returncode == 2
-        assert "--fault and --faults are for the mock" in ended.stderr
+        assert "--fault and --faults: not allowed with --target" in ended.stderr
     ended = replay(WRITE, "--target", f"nobody={nobody()}", "--target", nobody(), "--record", own)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert own.read_bytes() == b"of the last run"
@@ -99,5 +99,5 @@ def test_a_recording_that_the_disk_does_not_take_costs_nobody_the_report() -> No
     ended = replay(PLAIN, "--speed", "max", "--record", "/dev/full")
     assert ended.returncode == 74
     assert "no finding" in ended.stdout.splitlines()[0]
-    why = "cannot write /dev/full: No space left on device: the recording ends there, the report does not"
+    why = "cannot write /dev/full: No space left on device: the recording ends there; the report is complete"
     assert ended.stderr == f"wiretool: {why}\n"

@@ -125,14 +125,14 @@ def test_a_port_in_use(tmp_path: Path) -> None:
         (["pravega", "--fault", "message == 'Hello': set low_verson=1"], "low_version"),
         (["pravega", "--fault", "message == 'Hello'"], "--fault"),
         (["pravega", "--faults", "none.toml"], "none.toml"),
-        (["pravega", "--road", "r"], "--road goes with offramp, not with pravega"),
-        (["offramp", "--wire-version", "16"], "--wire-version goes with pravega, not with offramp"),
+        (["pravega", "--road", "r"], "--road: not allowed with pravega; only with offramp"),
+        (["offramp", "--wire-version", "16"], "--wire-version: not allowed with offramp; only with pravega"),
         (["offramp", "--controller", "127.0.0.1:0"], "--controller: offramp has no such address"),
         (["pravega", "--listen", "nowhere:x"], "--listen"),
-        (["pravega", "--wire-version", "4"], "wire version 4: the mock speaks 15 to 17"),
-        (["pravega", "--auth", "me"], "--auth wants USER:PASSWORD"),
+        (["pravega", "--wire-version", "4"], "wire version 4: not supported; expected 15 to 17"),
+        (["pravega", "--auth", "me"], "--auth: not credentials; expected USER:PASSWORD"),
         (["pravega", "--tls-cert", "none.pem"], "none.pem: no such file"),
-        (["pravega", "--tls-key", "none.pem"], "--tls-key goes with --tls-cert"),
+        (["pravega", "--tls-key", "none.pem"], "--tls-key: requires --tls-cert"),
         (["pravega", "--control", "0.0.0.0:1"], "--control 0.0.0.0:1"),
         (["pravega", "--retain", "2X"], "--retain '2X': not a size; expected bytes"),
         (["offramp", "--feed", "none.json"], "none.json"),
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
     path.write_text("no certificate")
     ended = wiretool("serve", "sbp", "--tls-cert", str(path))
     assert ended.returncode == 2
-    assert f"{path}: no PEM certificate with its key" in ended.stderr
+    assert f"{path}: not a PEM certificate with its key" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_is_read_is_not_written(tmp_path: Path, read: str, link: Callable[[
     options = (read, str(path), "--record", str(record), "--duration", "0.05")
     ended = wiretool("serve", "offramp", *PORTS[:2], *options)
     assert ended.returncode == 2
-    assert ended.stderr == f"wiretool: {record} is read, it cannot be written at the same time\n"
+    assert ended.stderr == f"wiretool: {record} is an input; expected another output\n"
     assert path.read_text() == held
 
 

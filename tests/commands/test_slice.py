@@ -109,7 +109,7 @@ def test_where_nothing_matches_the_file_is_sound_and_empty(tmp_path: Path) -> No
     out = tmp_path / "out.pcapng"
     ended = run("slice", WRITE, "--where", "n < 0", "-o", out)
     assert ended.returncode == 0
-    assert ended.stderr == b"wiretool: nothing matches; a capture of no packets written\n"
+    assert ended.stderr == b"wiretool: nothing matches; wrote a capture without packets\n"
     assert run_tool("tshark", "-r", str(out)) == ""
     assert run("decode", out).returncode == 1
 
@@ -139,12 +139,12 @@ def test_what_is_no_capture_costs_nobody_an_older_slice(tmp_path: Path) -> None:
         (["-", "--where", "n > 0", "-o", "x"], b"stdin cannot be read twice"),
         (["/dev/null", "--where", "n > 0", "-o", "x"], b"/dev/null cannot be read twice"),
         (["no-such-file", "--where", "n > 0", "-o", "x"], b"no-such-file: no such file"),
-        (["--where", "n > 0", "-o", "x"], b"nothing to read"),
+        (["--where", "n > 0", "-o", "x"], b"no input"),
         ([WRITE, "--where", "n = 0", "-o", "x"], b"where 'n = 0': column 3: '=' means nothing here"),
-        ([WRITE, "-o", "x"], b"nothing to look for: give --where EXPR"),
-        ([WRITE, "--where", "n > 0"], b"nowhere to write to: give -o FILE"),
+        ([WRITE, "-o", "x"], b"no condition; expected --where EXPR"),
+        ([WRITE, "--where", "n > 0"], b"no output; expected -o FILE"),
         ([WRITE, "--where", "n > 0", "-o", "no/such/folder"], b"cannot write no/such/folder"),
-        ([WRITE, "--where", "n > 0", "-o", "x", "--port", "x=pravega"], b"wants PORT=NAME"),
+        ([WRITE, "--where", "n > 0", "-o", "x", "--port", "x=pravega"], b"expected PORT=NAME"),
         ([WRITE, "--where", "n > 0", "-o", "x", "--protocol", "smtp"], b"smtp"),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_capture_is_not_cut_into_itself(tmp_path: Path) -> None:
     link.symlink_to(path)
     ended = run("slice", path, "--where", "n > 0", "-o", link)
     assert ended.returncode == 2
-    assert b"it cannot be written at the same time" in ended.stderr
+    assert b"is an input; expected another output" in ended.stderr
     assert path.read_bytes() == WRITE.read_bytes()
 
 

@@ -20,6 +20,18 @@ def test_numbers_for_programs(tmp_path: Path) -> None:
     assert {"kind": "segment", "name": "orders/eu/0.#epoch.0"}.items() <= numbers["subjects"][0].items()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [["stats", "PCAP"], ["replay", "PCAP", "--speed", "max"], ["diff", "PCAP", "PCAP"]],
+    ids=lambda each: each[0],
+)
+def test_the_name_of_the_output_says_the_format(command: list[str], tmp_path: Path) -> None:
+    capture = Path(__file__).parents[2] / "captures" / "offramp" / "plain.pcap"
+    words = [str(capture) if word == "PCAP" else word for word in command]
+    assert run(*words, "-o", tmp_path / "out.json").returncode == 0
+    assert isinstance(json.loads((tmp_path / "out.json").read_text()), dict | list)
+
+
 def test_a_capture_cut_short_still_has_its_numbers() -> None:
     ended = run("stats", "-", given=capture()[:-400])
     assert ended.returncode == 3

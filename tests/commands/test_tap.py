@@ -125,9 +125,12 @@ def test_nobody_upstream_is_told(tmp_path: Path) -> None:
     [
         (["http", "--upstream", ANY], "http"),
         (["pravega", "--upstream", "x:y"], "--upstream"),
-        (["pravega", "--upstream", ANY, "--controller", ANY], "--controller goes with --upstream-controller"),
-        (["sbp", "--upstream", ANY, "--upstream-controller", ANY], "--upstream-controller goes with pravega"),
-        (["pravega", "--upstream", ANY, "--upstream-ca", "x.pem"], "--upstream-ca goes with --upstream-tls"),
+        (["pravega", "--upstream", ANY, "--controller", ANY], "--controller: requires --upstream-controller"),
+        (
+            ["sbp", "--upstream", ANY, "--upstream-controller", ANY],
+            "--upstream-controller: requires the protocol pravega",
+        ),
+        (["pravega", "--upstream", ANY, "--upstream-ca", "x.pem"], "--upstream-ca: requires --upstream-tls"),
         (["pravega", "--upstream", ANY, "--upstream-tls", "--upstream-ca", "none.pem"], "none.pem"),
         (["pravega", "--upstream", ANY, "--fault", "x == 1: drop"], "--fault"),
         (["pravega", "--upstream", ANY, "--where", "x == 1"], "x"),
@@ -150,5 +153,5 @@ def test_what_is_read_is_not_written(tmp_path: Path, read: str, written: str) ->
     link.hardlink_to(path)
     ended = wiretool("tap", "pravega", "--upstream", ANY, "--upstream-tls", read, str(path), written, str(link))
     assert ended.returncode == 2
-    assert ended.stderr == f"wiretool: {link} is read, it cannot be written at the same time\n"
+    assert ended.stderr == f"wiretool: {link} is an input; expected another output\n"
     assert path.read_text() == "what it holds"

@@ -79,7 +79,11 @@ def test_tcp_without_payload_is_reported(tmp_path: Path) -> None:
         pcap_bytes([packet for packet in packets if len(packet.data) == min(len(p.data) for p in packets)])
     )
     ended = forked.run("decode", path)
-    assert (ended.returncode, ended.stderr) == (0, b"wiretool: no frames in no connection; 0 bytes\n")
+    assert ended.returncode == 1
+    assert ended.stderr.decode().splitlines() == [
+        "wiretool: no frames in no connection; 0 bytes",
+        f"wiretool: {path}: nothing was read: no payload in 0 TCP connections; expected captures with payload",
+    ]
 
 
 def test_kinds_are_listed_by_their_number() -> None:

@@ -112,7 +112,7 @@ def test_workers_do_not_go_with_rows(arguments: tuple[str | Path, ...], tmp_path
     assert ended.returncode == 2
     assert ended.stdout == b""
     assert ended.stderr.decode().splitlines() == [
-        "wiretool: --workers 2 goes with columns: read files into files or tables, or --engine columns"
+        "wiretool: --workers 2: requires the column engine; add --engine columns, or read files into files or tables"
     ]
     assert not (tmp_path / "out").exists()
 
@@ -176,7 +176,7 @@ def test_a_reading_process_that_is_killed_is_told(
     assert process.returncode == 128 + number, told
     assert b"Traceback" not in told
     assert told.decode().splitlines()[-1] == (
-        f"wiretool: a reading process was killed (signal {number.value}); what is written is of what came before: "
+        f"wiretool: a reading process was killed (signal {number.value}); the output covers the input before that; "
         "run it again, with --workers 1 if memory is short"
     )
     assert group_of(process.pid) == []

@@ -251,7 +251,7 @@ def test_a_side_whose_bytes_wait_is_read_no_further_and_cut_in_the_end() -> None
         count += 1
     assert count * len(frame) >= limits.FAULT_HELD_BYTES_MAX > (count - 1) * len(frame)
     assert run.endings == [Cut(0, is_abort=True)]
-    assert any("bytes wait: cut" in note for note in run.notes)
+    assert any("bytes are pending: connection closed" in note for note in run.notes)
 
 
 def test_a_frame_that_is_not_whole_never_fills_a_side() -> None:
@@ -325,5 +325,5 @@ def test_what_is_to_be_kept_otherwise_is_told_before_the_frame_that_it_is_of() -
 
 def test_a_relay_cannot_tell_the_server_what_to_keep() -> None:
     rule = parse_rule('message == "AppendBlockEnd": keep nothing', protocols=["pravega"])
-    with pytest.raises(UsageError, match=r"keep nothing': only a mock .* can be told what to keep"):
+    with pytest.raises(UsageError, match=r"keep nothing': not allowed with a real server; .* requires a mock"):
         Interceptor([rule], seed=0, is_relay=True)

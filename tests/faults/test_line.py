@@ -92,7 +92,7 @@ def test_bytes_that_are_not_understood_pass_at_once_and_are_told(name: str) -> N
     run.end(first.side)
     assert any(record.kind == "problem" for record in run.records)
     assert run.hits() == 1
-    assert any("is not understood from byte" in note for note in run.notes)
+    assert any("are not understood from byte" in note for note in run.notes)
 
 
 @pytest.mark.parametrize("cut", [1, 3, 4, 300])
@@ -113,7 +113,7 @@ def test_a_loss_is_told_at_once_where_there_are_no_rules_too(name: str) -> None:
     (frame, lost) = run.records
     assert (frame.kind, lost.kind, lost.side, lost.offset) == ("frame", "problem", side, len(data))
     assert lost.raw == RUBBISH
-    assert run.notes == [f"connection 0: what the {side} sends is not understood from byte {len(data)} on: it passes"]
+    assert run.notes == [f"connection 0: the {side}'s bytes are not understood from byte {len(data)} on: passed on"]
     run.say(side, RUBBISH)
     run.end(side)
     assert [record.kind for record in run.records] == ["frame", "problem", "problem"]

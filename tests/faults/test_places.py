@@ -32,10 +32,10 @@ def test_a_value_is_put_into_a_copy(steps: tuple[str | int, ...], expected: Any)
 @pytest.mark.parametrize(
     ("steps", "why"),
     [
-        (("a", "x"), "a: is no structure"),
+        (("a", "x"), "a: is not a structure"),
         (("a", 0), "a: has no elements"),
         (("list", 2), "list: has 2 elements"),
-        (("list", "x"), "list: is no structure"),
+        (("list", "x"), "list: is not a structure"),
         (("none", 0), "none: has no elements"),
     ],
 )
@@ -74,10 +74,12 @@ def test_a_value_that_fits(steps: tuple[str | int, ...], value: Any) -> None:
 
 
 def test_values_that_do_not_fit() -> None:
-    with pytest.raises(EncodeError, match=r"UpdateTableEntries\.table_entries\.entries\[3\]\.value\.data: wants hex"):
+    with pytest.raises(
+        EncodeError, match=r"UpdateTableEntries\.table_entries\.entries\[3\]\.value\.data: expected hex"
+    ):
         check_place(UpdateTableEntries, ("table_entries", "entries", 3, "value", "data"), "x")
     with pytest.raises(EncodeError, match=r"table_entries: has no field 'entris' \(did you mean entries\?\)"):
         check_place(UpdateTableEntries, ("table_entries", "entris"), [])
-    with pytest.raises(EncodeError, match="wants an array"):
+    with pytest.raises(EncodeError, match="expected an array"):
         check_place(HandshakeRequest, ("headers",), "x")
     check_place(HandshakeRequest, ("headers", 0), ["a", "b"])

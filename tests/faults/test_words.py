@@ -35,10 +35,10 @@ def test_the_condition_ends_at_the_first_colon_outside_of_texts(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a == 1", "column 7: no colon: a condition, a colon, an action"),
-        ('a == "x: drop', "column 6: a text that does not end"),
-        ("nth=3 a == 1: drop", "column 7: 'a' behind nth=, which stands right before the colon"),
-        ("nth=3 every=2: drop", "column 7: 'every=2' behind nth="),
+        ("a == 1", "column 7: no colon; expected CONDITION: ACTION"),
+        ('a == "x: drop', "column 6: a text without its closing quote"),
+        ("nth=3 a == 1: drop", "column 7: 'a' after nth=, which must be right before the colon"),
+        ("nth=3 every=2: drop", "column 7: 'every=2' after nth="),
     ],
 )
 def test_what_has_no_parts_is_refused(text: str, why: str) -> None:
@@ -85,7 +85,7 @@ def test_what_is_no_value_is_refused(text: str) -> None:
         words.value()
         words.expect_end()
 
-    with pytest.raises(UsageError, match=r"JSON value is wanted|is too much"):
+    with pytest.raises(UsageError, match=r"expected a JSON value|after the end of the action"):
         read()
 
 
@@ -121,9 +121,9 @@ def test_paths_and_numbers_and_words() -> None:
     assert not words.takes("before")
     assert words.takes("after")
     assert words.is_over
-    with pytest.raises(UsageError, match="the end, where a field is wanted"):
+    with pytest.raises(UsageError, match="the end; expected a field"):
         words.path()
-    with pytest.raises(UsageError, match="the end, where an action is wanted"):
+    with pytest.raises(UsageError, match="the end; expected an action"):
         words.word("an action")
-    with pytest.raises(UsageError, match=r"column 1: '1.5', where a whole number is wanted"):
+    with pytest.raises(UsageError, match=r"column 1: '1.5'; expected a whole number"):
         Words("1.5").integer()

@@ -73,7 +73,7 @@ def a_problem(**changes: Any) -> Record:
 
 
 def an_other(**changes: Any) -> Record:
-    """Bytes of no protocol of ours."""
+    """Bytes of an unknown protocol."""
     values = {"kind": "other", "protocol": "", "message": "", "fields": None, "length": 5321, "why": "TLS"}
     return a_record(**(values | changes))
 

@@ -161,7 +161,9 @@ def test_verification_says_what_was_checked_and_found() -> None:
     assert told(10, 4) == "4 of 10 acknowledged events checked: once, in order, unchanged"
     assert told(10, 9, 1) == "1 finding in 9 of 10 acknowledged events"
     assert told(0, 0) == "nothing was acknowledged, so there is nothing to find again"
-    assert verification_text(nothing(verification=Verification(is_on=False))).startswith("not verified: nobody checked")
+    assert verification_text(nothing(verification=Verification(is_on=False))).startswith(
+        "not verified: acknowledged events were not read back"
+    )
 
 
 def test_what_fetchers_checked_is_said_too() -> None:
@@ -298,7 +300,7 @@ def live(second: Second | None, width: int = 160, **more: object) -> list[str]:
     wishes: dict[str, object] = {"elapsed_s": 3.2, "duration_s": 10.0, "users": 64}
     console = Console(file=io.StringIO(), width=width)
     with console.capture() as capture:
-        console.print(live_table(second, **{**wishes, **more}))  # type: ignore[arg-type]
+        console.print(live_table(second, width=width, **{**wishes, **more}))  # type: ignore[arg-type]
     return capture.get().splitlines()
 
 
@@ -315,6 +317,18 @@ def test_the_live_table_has_the_last_second() -> None:
     assert below[-1].endswith(" s")
     assert lines[4].split() == ["fetch", "0", "0", "0", "B", "5"]
     assert lines[5] == "generator 50 % 40 % of a processor, target 82 %, 110 MB"
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_live_table_names_the_columns_without_room_and_keeps_the_errors(width: int) -> None:
+    lines = live(stopped(20).seconds[10], width=width, errors={"append": 1_234})
+    assert all(len(line.rstrip()) <= width for line in lines)
+    heads = re.split(r"  +", lines[1].strip())
+    assert heads[0] == "per s"
+    assert heads[-1] == "errors"
+    assert lines[2].rstrip().endswith("1,234")
+    hidden = " ".join(lines[4:]).partition("(no room for: ")[2].partition(")")[0].split(", ")
+    assert sorted(heads + hidden) == sorted(["per s", "events/s", "bytes/s", "p50", "p99", "max", "errors"])
 
 
 def test_the_live_table_of_a_closed_loop_has_one_kind_of_times() -> None:

@@ -169,7 +169,7 @@ def test_a_message_that_is_lost_is_found_even_where_it_is_the_last_that_was_aske
     outcome = scene.session.checks[0]()
     offset = 2 * credit - 1
     assert outcome.findings == [
-        f"lost: road one, partition 0: offset {offset} did not come; {offset + 1} comes behind {offset - 1}"
+        f"lost: road one, partition 0: offset {offset} did not arrive; {offset + 1} follows {offset - 1}"
     ]
     assert (outcome.checked, outcome.kinds) == (10 * credit - 2, {"lost": 1})
 
@@ -223,7 +223,7 @@ def test_a_commit_that_is_refused_is_an_error_and_so_is_an_answer_to_none() -> N
     answers = [Answer("1", False), Answer("1", True), Answer(None, True)]
     assert scene.consuming.take(stream, answers) == b""
     samples = scene.session.samples("commit")
-    assert samples.errors == {"a commit was refused": 1, "an answer to no commit": 2}
+    assert samples.errors == {"a commit was refused": 1, "a reply without a commit": 2}
     assert samples.service == []
     assert scene.session.unfinished(scene.now_s()) == {"consume": (1, 0)}
 
@@ -248,14 +248,14 @@ def offsets(*given: int, committed: int | None = None, again: int | None = None)
     ("given", "findings"),
     [
         ((5, 6, 7), []),
-        ((5, 7, 8), ["lost: offset 6 did not come; 7 comes behind 5"]),
-        ((5, 1_009, 1_010), ["lost: offsets 6 to 1,008 did not come; 1,009 comes behind 5"]),
-        ((5, 6, 6, 7), ["doubled: offset 6 comes once more, behind 6"]),
-        ((5, 6, 7, 5, 6, 7, 8), ["doubled: offset 5 comes once more, behind 7"]),
-        ((5, 6, 7, 5, 7, 8), [f"doubled: offset {offset} comes once more, behind 7" for offset in (5, 7)]),
+        ((5, 7, 8), ["lost: offset 6 did not arrive; 7 follows 5"]),
+        ((5, 1_009, 1_010), ["lost: offsets 6 to 1,008 did not arrive; 1,009 follows 5"]),
+        ((5, 6, 6, 7), ["doubled: offset 6 arrives again, after 6"]),
+        ((5, 6, 7, 5, 6, 7, 8), ["doubled: offset 5 arrives again, after 7"]),
+        ((5, 6, 7, 5, 7, 8), [f"doubled: offset {offset} arrives again, after 7" for offset in (5, 7)]),
         (
             (5, 7, 6, 8),
-            ["lost: offset 6 did not come; 7 comes behind 5", "doubled: offset 6 comes once more, behind 7"],
+            ["lost: offset 6 did not arrive; 7 follows 5", "doubled: offset 6 arrives again, after 7"],
         ),
     ],
 )
@@ -287,7 +287,9 @@ def test_a_partition_of_somebody_else() -> None:
         checked=1,
         found=1,
         kinds={"unassigned": 1},
-        findings=["unassigned: road r, partition 3: offset 0 came, though others have that partition, or nobody"],
+        findings=[
+            "unassigned: road r, partition 3: offset 0 arrived, but the partition is not assigned to this consumer"
+        ],
     )
 
 

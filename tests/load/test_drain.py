@@ -323,7 +323,7 @@ def test_an_empty_backlog_has_no_rates() -> None:
     ("drained", "told"),
     [
         (Drained(lasted_s=1.0, readers=2, segments=["a", "b"]), []),
-        (None, ["nobody began to read the backlog"]),
+        (None, ["no fetcher started to read the backlog"]),
         (
             Drained(lasted_s=60.0, readers=4, left=1, left_bytes=12_300_000, segments=["a", "b"]),
             ["1 of 4 fetchers has not come to the end of the backlog in 60.0 s: 12.3 MB were left"],

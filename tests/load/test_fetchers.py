@@ -104,8 +104,8 @@ def test_consumers_read_a_road_and_commit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "--target with offramp wants --road NAME, a road that it has"),
-        (("--road", "one", "--rate", "5k"), "--rate 5k: what comes to the roads of a target is not ours to say"),
+        ((), "--target: missing road; expected --road NAME with offramp"),
+        (("--road", "one", "--rate", "5k"), "--rate 5k: not allowed with --target; only the mock's roads have a rate"),
     ],
 )
 def test_what_cannot_be_asked_of_a_target(words: tuple[str, ...], why: str) -> None:

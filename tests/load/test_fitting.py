@@ -178,7 +178,7 @@ def test_what_is_said_wins(said: dict[str, Any]) -> None:
         ({"sizes": Tally({2**24: 3})}, {"event_size": "8388608"}, "events of up to 16,777,216 bytes are made 8M"),
         ({"sizes": Tally()}, {"event_size": None}, ""),
         ({"counts": Tally({1: 1, 4: 1})}, {"batch": 2}, "appends have 1 to 4 events, 2.5 on average, here 2 each"),
-        ({"gaps": 2}, {}, "what was lost in 2 holes is not counted"),
+        ({"gaps": 2}, {}, "the bytes lost in 2 gaps are not counted"),
         ({"conditional": 100}, {"is_conditional": True, "batch": None, "pipeline": None, "segments": None}, ""),
         ({"conditional": 7}, {"is_conditional": None}, "7 of 100 appends are conditional, here none is"),
         (
@@ -200,7 +200,7 @@ def test_what_is_not_possible_is_as_near_as_may_be_and_told(
 def test_events_that_are_verified_have_room_for_their_marks() -> None:
     small = seen_of(sizes=Tally({5: 1, 19: 1, 30: 2}))
     assert fit(small, is_verified=True).load.event_size == "20@1,30@1"
-    assert "events below 20 bytes have so many here, for marks" in fit(small, is_verified=True).remarks[0]
+    assert "events below 20 bytes are enlarged to this size for the marks" in fit(small, is_verified=True).remarks[0]
     assert fit(small).load.event_size == "5@1,19@1,30@2"
     assert not fit(small, Load(event_size="40"), is_verified=True).remarks
 
@@ -229,11 +229,9 @@ def test_of_several_protocols_one_is_picked(tmp_path: Path) -> None:
 
 
 def test_a_recording_in_which_nothing_is_appended() -> None:
-    with pytest.raises(CaptureError, match=r"x.pcap: byte 0: no append is in it of what can be loaded \(pravega, "):
+    with pytest.raises(CaptureError, match=r"x.pcap: byte 0: no appends of a supported protocol \(pravega, "):
         fit(Recorded())
-    with pytest.raises(
-        CaptureError, match="no message of offramp is in it, only 100 appends of pravega: leave out --pr"
-    ):
+    with pytest.raises(CaptureError, match="no message of offramp is in it, only 100 appends of pravega; omit --pr"):
         fit(seen_of(), Load(protocol="offramp"))
     with pytest.raises(CaptureError, match=r"no append of sbp is in it$"):
         fit(Recorded(), Load(protocol="sbp"))

@@ -203,8 +203,8 @@ def test_a_changed_event_is_found() -> None:
     ("given", "finding"),
     [
         ([(1, 2), (4, 5)], "lost: segment .*, byte 216: event 3 of writer 0.0: acknowledged and not there; event 4 "),
-        ([(1, 2), (1, 3)], "doubled: segment .*, byte 216: event 1 of writer 0.0: there once more, behind event 2 "),
-        ([(2, 1, 3)], "out of order: segment .*, byte 108: event 1 of writer 0.0: late, behind event 2"),
+        ([(1, 2), (1, 3)], "doubled: segment .*, byte 216: event 1 of writer 0.0: there once more, after event 2 "),
+        ([(2, 1, 3)], "out of order: segment .*, byte 108: event 1 of writer 0.0: late, after event 2"),
     ],
 )
 def test_what_the_server_does_to_events_is_found(given: list[tuple[int, ...]], finding: str) -> None:

@@ -85,8 +85,8 @@ def test_a_starved_generator_is_not(cpu: float, waited: float) -> None:
     (reason,) = reasons_from(seconds_of(cpu, waited), PLAN)
     share = waited / (waited + cpu)
     assert reason == (
-        f"load process one waited for a processor for {share:.0%} of the time it wanted one, in 10 of 10 seconds "
-        "(at most 35%): end what else runs on this machine, use fewer --processes, or load from another machine"
+        f"load process one waited for a processor for {share:.0%} of its run time, in 10 of 10 seconds "
+        "(at most 35%): stop other programs on this machine, use fewer --processes, or load from another machine"
     )
 
 
@@ -126,7 +126,7 @@ def test_only_the_hungry_are_named() -> None:
         for number in range(10)
     ]
     (reason,) = reasons_from(seconds, PLAN)
-    assert reason.startswith("load processes three, two\\x1b waited for a processor for 70% of the time")
+    assert reason.startswith("load processes three, two\\x1b waited for a processor for 70% of its run time")
 
 
 def test_replies_that_lie_unread_are_a_reason() -> None:
@@ -153,7 +153,7 @@ def test_a_process_that_fell_silent_is_a_reason() -> None:
     for second in seconds[:4]:
         second.generator_cpu["two"] = 0.5
     (reason,) = reasons_from(seconds, PLAN)
-    assert reason.startswith("load process two told of 4 of 10 seconds only")
+    assert reason.startswith("load process two reported only 4 of 10 seconds")
 
 
 def test_a_generator_at_its_end_is_a_remark() -> None:

@@ -153,7 +153,7 @@ def test_a_hundred_thousand_times_are_all_there() -> None:
 def test_a_histogram_of_other_bounds_is_refused(lowest: int, highest: int, digits: int) -> None:
     other = HdrHistogram(lowest, highest, digits)
     other.record_value(5000)
-    with pytest.raises(DecodeError, match=r"lowest, highest and digits are .*, not ours"):
+    with pytest.raises(DecodeError, match=r"unexpected lowest value, highest value and digits: .*"):
         Histogram.from_text(other.encode().decode())
 
 

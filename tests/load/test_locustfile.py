@@ -95,7 +95,7 @@ Running(Plan(protocol="pravega", appenders=1, duration_s=30.0, run="run"), sessi
 print(said[-1].has_defect, said[-1].failure, said[-1].duration_s < 10)
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    told = "a defect of wiretool, KeyError: 'oops'; please report it, with what is above"
+    told = "a bug in wiretool, KeyError: 'oops'; please report it with the lines above"
     assert ended.stdout == f"True {told} True\n", ended.stderr
     assert "Traceback" in ended.stderr
 

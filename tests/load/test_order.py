@@ -36,14 +36,14 @@ def told(*given: int, acknowledged: int | None = None, sent: int | None = None) 
 @pytest.mark.parametrize(
     ("given", "finding"),
     [
-        ((1, 2, 4, 3, 5), "out of order: byte 30: event 3: late, behind event 4"),
-        ((1, 3, 2, 4), "out of order: byte 20: event 2: late, behind event 3"),
-        ((2, 1, 3), "out of order: byte 10: event 1: late, behind event 2"),
+        ((1, 2, 4, 3, 5), "out of order: byte 30: event 3: late, after event 4"),
+        ((1, 3, 2, 4), "out of order: byte 20: event 2: late, after event 3"),
+        ((2, 1, 3), "out of order: byte 10: event 1: late, after event 2"),
         # One that comes early, or a batch that comes late, is one defect.
-        ((1, 6, 2, 3, 4, 5, 7), "out of order: byte 20: events 2 to 5: late, behind event 6"),
-        ((1, 5, 6, 2, 3, 4, 7), "out of order: byte 30: events 2 to 4: late, behind event 6"),
-        ((1, 1, 2), "doubled: byte 10: event 1: there once more, behind event 1"),
-        ((1, 2, 3, 1, 2, 3, 4), "doubled: byte 30: events 1 to 3: there once more, behind event 3"),
+        ((1, 6, 2, 3, 4, 5, 7), "out of order: byte 20: events 2 to 5: late, after event 6"),
+        ((1, 5, 6, 2, 3, 4, 7), "out of order: byte 30: events 2 to 4: late, after event 6"),
+        ((1, 1, 2), "doubled: byte 10: event 1: there once more, after event 1"),
+        ((1, 2, 3, 1, 2, 3, 4), "doubled: byte 30: events 1 to 3: there once more, after event 3"),
         ((1, 2, 4, 5), "lost: byte 20: event 3: acknowledged and not there; event 4 comes here"),
         ((4, 5), "lost: byte 0: events 1 to 3: acknowledged and not there; event 4 comes here"),
     ],
@@ -66,7 +66,7 @@ def test_a_hole_that_is_filled_in_part_is_lost_in_parts() -> None:
     assert told(1, 7, 4, 8) == [
         "lost: byte 10: events 2 to 3: acknowledged and not there; event 7 comes here",
         "lost: byte 10: events 5 to 6: acknowledged and not there; event 7 comes here",
-        "out of order: byte 20: event 4: late, behind event 7",
+        "out of order: byte 20: event 4: late, after event 7",
     ]
 
 

@@ -27,7 +27,7 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        ({"protocol": "pravegaa"}, "--protocol 'pravegaa' cannot be loaded.*pravega"),
+        ({"protocol": "pravegaa"}, "--protocol 'pravegaa' is not supported.*pravega"),
         ({"event_size": "19"}, "--event-size '19': an event of 19 bytes is too small"),
         ({"event_size": "1MiB", "batch": 17}, "--batch 17 of events of up to 1,048,576 bytes comes to more than"),
         ({"segments": 65}, "--segments 65: only 64 appenders write"),
@@ -51,16 +51,16 @@ def test_a_plan_goes_to_other_processes_and_back() -> None:
         (OFFRAMP | {"fetchers": 0}, "--protocol offramp: its clients only read; give --fetchers N"),
         ({"protocol": "sbp-0.1", "segments": 2}, "--segments 2: with sbp-0.1 each appender has a stream of its own"),
         (OFFRAMP | {"segments": 2}, "--segments 2: offramp has roads, of which one is read"),
-        ({"has_backlog": True}, "--backlog: nobody reads what is built up; give --fetchers M for how many do"),
+        ({"has_backlog": True}, "--backlog: no fetchers; expected --fetchers M"),
         (
             {"has_backlog": True, "fetchers": 3, "segments": 4},
-            "--backlog: all of it is read, and --fetchers 3 read only so many of 4 segments; give --fetchers 4 or more",
+            "--backlog: --fetchers 3 cannot read all 4 segments; expected --fetchers 4 or more",
         ),
         (
             {"has_backlog": True, "fetchers": 3, "protocol": "sbp"},
-            "--backlog: all of it is read, and --fetchers 3 read only so many of 64 segments; give --fetchers 64",
+            "--backlog: --fetchers 3 cannot read all 64 segments; expected --fetchers 64",
         ),
-        (OFFRAMP | {"has_backlog": True}, "--backlog: roads of offramp fill by themselves, nobody builds one up"),
+        (OFFRAMP | {"has_backlog": True}, "--backlog: roads of offramp fill by themselves; omit it"),
         (
             {"has_backlog": True, "fetchers": 1, "duration": "30m"},
             "--duration 1800: a run of 3,602 s; 3,600 s is the most, ramp, warm-up and the reading of the backlog inc",
@@ -76,7 +76,7 @@ def test_wishes_that_make_no_sense(wish: dict[str, Any], why: str) -> None:
 def test_a_fetcher_of_a_stream_needs_an_appender_in_its_process(protocol: str) -> None:
     found = plan(protocol=protocol, appenders=2, fetchers=5)
     check_workers(found, 2, option="--processes")
-    with pytest.raises(UsageError, match=f"--processes 3: with {protocol} a fetcher follows .*; .* there are 2"):
+    with pytest.raises(UsageError, match=f"--processes 3: with {protocol} a fetcher follows .*; expected at most 2"):
         check_workers(found, 3, option="--processes")
     check_workers(plan(protocol=protocol, appenders=2), 3, option="--processes")
     check_workers(plan(protocol="pravega-draft", appenders=2, fetchers=5), 3, option="--processes")

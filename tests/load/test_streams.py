@@ -110,9 +110,9 @@ def test_a_store_that_is_everywhere_is_where_the_controller_is(reach: Reach, eve
     [
         ({"createScope": {"status": "INVALID_SCOPE_NAME"}}, "createScope was answered with INVALID_SCOPE_NAME"),
         ({"createStream": {"status": "FAILURE"}}, "createStream was answered with FAILURE"),
-        ({"getDelegationToken": {"delegationToken": "a\nb"}}, "tells of a token that no request can have"),
+        ({"getDelegationToken": {"delegationToken": "a\nb"}}, "returned a token that no request can have"),
         ({"getDelegationToken": {"delegationToken": "a" * 8_193}}, "a token that no request can have"),
-        ({"getCurrentSegments": {"segmentRanges": []}}, "tells of 0 segments, where 1 were asked for"),
+        ({"getCurrentSegments": {"segmentRanges": []}}, "returned 0 segments, where 1 were asked for"),
         ({"getCurrentSegments": {"segmentRanges": [SEGMENT, SEGMENT]}}, "2 segments, where 1 were"),
         ({"getCurrentSegments": {"segmentRanges": [{"minKey": 0.0}]}}, "segments of another stream"),
         (
@@ -123,7 +123,7 @@ def test_a_store_that_is_everywhere_is_where_the_controller_is(reach: Reach, eve
             {"getCurrentSegments": {"segmentRanges": [{"segmentId": {"streamInfo": STREAM, "segmentId": -1}}]}},
             "segments of another stream",
         ),
-        ({"getURI": {"endpoint": "", "port": 1}}, "tells of a store at '', port 1"),
+        ({"getURI": {"endpoint": "", "port": 1}}, "returned a store at '', port 1"),
         ({"getURI": {"endpoint": "a\x1bb", "port": 1}}, r"a store at 'a\\\\x1bb', port 1"),
         ({"getURI": {"endpoint": "a b", "port": 1}}, "a store at 'a b'"),
         ({"getURI": {"endpoint": "h", "port": 65_536}}, "port 65536"),

@@ -56,8 +56,8 @@ def test_an_answer_may_come_byte_by_byte_with_pings_in_between() -> None:
     [
         ([], "no answer to createScope in 0.02 s"),
         ([SETTINGS, begun()], "no answer to createScope in 0.02 s"),
-        ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "it is no controller, it does not speak HTTP/2: HTTP/1.1 400 Bad"),
-        ([encode_pravega(Hello(high_version=17, low_version=5), "server")], "it does not speak HTTP/2"),
+        ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "not a controller: not HTTP/2: HTTP/1.1 400 Bad"),
+        ([encode_pravega(Hello(high_version=17, low_version=5), "server")], "not a controller: not HTTP/2"),
         ([SETTINGS + begun(status="404")], "createScope was answered with HTTP status 404"),
         (
             [SETTINGS, begun() + ended(status=16, message="who%20are \x1byou")],

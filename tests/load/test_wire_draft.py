@@ -179,7 +179,7 @@ def test_what_the_server_let_go_of_cannot_be_checked() -> None:
     writing = Writing(Place(DraftMock(retain_bytes=1_000_000)), fixed(1, 400_000))
     for _ in range(6):
         writing.append()
-    with pytest.raises(Unmet, match=rf"{SEGMENT} begins at byte [1-9]\d* by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=rf"{SEGMENT} starts at byte [1-9]\d* now; .* cannot be checked"):
         writing.stored()
 
 
@@ -217,10 +217,10 @@ def test_keep_alives_are_passed_over_and_replies_may_come_in_pieces() -> None:
 
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\x00\x10\x00\0\0\0\x04abcd"])
 def test_what_is_none_of_the_draft(said: bytes) -> None:
-    with pytest.raises(Failed, match="memory was answered with what is none of the draft") as caught:
+    with pytest.raises(Failed, match="a request to memory got a reply that is none of the draft") as caught:
         saying(said).set_up(ID, SEGMENT)
     assert caught.value.kind.startswith("none of the draft: ")
-    with pytest.raises(Failed, match="an append was answered with what is none of the draft"):
+    with pytest.raises(Failed, match="an append got a reply that is none of the draft"):
         Acks(ID, fixed()).feed(said)
 
 

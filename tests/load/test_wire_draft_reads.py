@@ -110,7 +110,7 @@ def test_of_an_answer_counts_what_did_not_come_before() -> None:
         (reply(7, segment="other"), "a read of .* at byte 7 was answered with other at byte 7"),
         (reply(7, is_sealed=True), f"{SEGMENT} is sealed"),
         (encode(NoSuchSegment(segment=SEGMENT)), "a read was answered with NoSuchSegment"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "a read was answered with what is none of the draft"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "a read got a reply that is none of the draft"),
     ],
 )
 def test_what_is_no_answer_is_told(said: bytes, why: str) -> None:

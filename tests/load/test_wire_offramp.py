@@ -102,13 +102,13 @@ def test_of_a_message_place_time_and_size_are_read(timestamp: int | None) -> Non
         (said(Close(code=1011, reason="\x1b[2J")), r"the server closed the stream with 1011 \\x1b\[2J"),
         (said(Close()), "the server closed the stream without a code"),
         (said(ErrorEvent(reason="no")), "a consumer was answered with ERROR"),
-        (framing.frame_bytes(0x82, b'{"type":"NEWS"}', None), "what is no Offramp: .*NEWS"),
-        (framing.frame_bytes(0x82, b"news", None), "what is no Offramp: "),
-        (framing.frame_bytes(0x82, b'{"type":"MESSAGE","partition":3}', None), r"no Offramp: .*MESSAGE.offset"),
-        (framing.frame_bytes(0x82, b"{}", b"mask"), "what is no Offramp: .*a server must not mask"),
-        (b"\xc2\x02{}", "what is no Offramp: .*reserved bits"),
-        (b"\x82\x7f" + bytes([0x7F]) * 8, "what is no Offramp: .*a frame of 9"),
-        (framing.frame_bytes(0x80, b"{}", None), "what is no Offramp: .*it continues no message"),
+        (framing.frame_bytes(0x82, b'{"type":"NEWS"}', None), "the reply is not Offramp: .*NEWS"),
+        (framing.frame_bytes(0x82, b"news", None), "the reply is not Offramp: "),
+        (framing.frame_bytes(0x82, b'{"type":"MESSAGE","partition":3}', None), r"not Offramp: .*MESSAGE.offset"),
+        (framing.frame_bytes(0x82, b"{}", b"mask"), "the reply is not Offramp: .*a server must not mask"),
+        (b"\xc2\x02{}", "the reply is not Offramp: .*reserved bits"),
+        (b"\x82\x7f" + bytes([0x7F]) * 8, "the reply is not Offramp: .*a frame of 9"),
+        (framing.frame_bytes(0x80, b"{}", None), "the reply is not Offramp: .*it continues no message"),
     ],
 )
 def test_what_a_server_should_not_say_is_told(heard: bytes, why: str) -> None:
@@ -143,7 +143,7 @@ class Saying(RoadWire):
 @pytest.mark.parametrize(
     ("heard", "why"),
     [
-        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "what is no Offramp"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "the reply is not Offramp"),
         (said(HandshakeResponse(status=200, headers=(("Content-Length", "0"),))), "was answered with 200"),
         (said(HandshakeResponse(status=101, headers=(("Upgrade", "websocket"),))), "without its key"),
     ],

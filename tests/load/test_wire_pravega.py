@@ -112,7 +112,7 @@ def test_what_was_truncated_cannot_be_read(store: Store) -> None:
     store.link.send(appends.next())
     store.link.receive()
     store.ask(TruncateSegment(request_id=1, segment=SEGMENT, truncation_offset=108), SegmentTruncated)
-    with pytest.raises(Unmet, match=f"{SEGMENT} begins at byte 108 by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=f"{SEGMENT} starts at byte 108 now; .* cannot be checked"):
         stored(store)
 
 
@@ -146,7 +146,7 @@ def test_keep_alives_are_passed_over_and_replies_may_come_in_pieces() -> None:
 @pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n" * 3, b"\x7f\0\0\0\0\0\0\x04abcd"])
 def test_what_is_no_pravega(said: bytes) -> None:
     store = Store(Saying(said))
-    with pytest.raises(Failed, match="answered with what is no Pravega: ") as caught:
+    with pytest.raises(Failed, match="got a reply that is no Pravega: ") as caught:
         store.make_segment(SEGMENT)
     assert caught.value.kind.startswith("no Pravega: ")
 
@@ -178,5 +178,5 @@ def test_any_other_reply_to_an_append_is_told(reply: bytes) -> None:
 
 
 def test_an_acknowledgement_that_is_no_pravega() -> None:
-    with pytest.raises(Failed, match="an append was answered with what is no Pravega"):
+    with pytest.raises(Failed, match="an append got a reply that is no Pravega"):
         Acks(WRITER).feed(b"HTTP/1.1 200 OK\r\n\r\n")

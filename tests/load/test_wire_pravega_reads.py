@@ -48,9 +48,9 @@ def test_an_answer_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
         (reply(8), "a read of .* at byte 7 was answered with .* at byte 8"),
         (reply(7, segment="other"), "a read of .* at byte 7 was answered with other at byte 7"),
         (reply(7, is_sealed=True), f"{SEGMENT} is sealed"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "a read was answered with what is no Pravega"),
-        (b"\x7f\0\0\0\0\0\0\x04abcd", "a read was answered with what is no Pravega"),
-        (reply(7)[:4] + b"\0\0\0\x04abcd", "a read was answered with what is no Pravega: truncated"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "a read got a reply that is no Pravega"),
+        (b"\x7f\0\0\0\0\0\0\x04abcd", "a read got a reply that is no Pravega"),
+        (reply(7)[:4] + b"\0\0\0\x04abcd", "a read got a reply that is no Pravega: truncated"),
     ],
 )
 def test_what_is_no_answer_is_told(said: bytes, why: str) -> None:

@@ -193,7 +193,7 @@ def test_what_the_server_let_go_of_cannot_be_checked() -> None:
     writing = Writing(Place(Sbp01Mock(retain_bytes=10_000)), fixed(1, 2_000))
     for _ in range(6):
         writing.append()
-    with pytest.raises(Unmet, match=r"stream 0 begins at offset [1-9] by now: .* cannot be checked"):
+    with pytest.raises(Unmet, match=r"stream 0 starts at offset [1-9] now; .* cannot be checked"):
         writing.check()
 
 
@@ -239,11 +239,11 @@ def test_acknowledgements_may_be_cut_anywhere(count: int, data: st.DataObject) -
         (ack(1, 0, 0), "an append was answered with 2 results"),
         (answer(AppendResponse()), "an append was answered with 0 results"),
         (answer(None, opcode=APPEND), "an append was answered with no result"),
-        (ack(2) + ack(2), "an append was answered with what no append waits for: identifier 2"),
+        (ack(2) + ack(2), "an append was answered with a reply that matches no append: identifier 2"),
         (ack(1, flags=1), "a part of an answer"),
         (answer(FetchResponse()), "an append was answered with FETCH 1"),
         (answer(None, opcode=GOAWAY, flags=0, stream_id=8), r"the server goes away \(GOAWAY 8\)"),
-        (b"HTTP/1.1 200 OK\r\n\r\n", "an append was answered with what is no SBP: "),
+        (b"HTTP/1.1 200 OK\r\n\r\n", "an append got a reply that is not SBP: "),
     ],
 )
 def test_any_other_answer_to_an_append_is_told(said: bytes, why: str) -> None:

@@ -145,7 +145,7 @@ def answer(*results: FetchResult, payload: bytes = b"") -> bytes:
         (answer(FetchResult()), "FETCH was answered with 1 results"),
         (answer(), "FETCH was answered with 0 results"),
         (answer(FetchResult(error_code=2, error_message="no"), FetchResult()), "answered with Invalid_Request: no"),
-        (answer(FetchResult(batch_length=9), FetchResult(), payload=b"\x22"), "FETCH was answered with what is no SBP"),
+        (answer(FetchResult(batch_length=9), FetchResult(), payload=b"\x22"), "FETCH got a reply that is not SBP"),
     ],
 )
 def test_what_is_no_answer_is_told(heard: bytes, why: str) -> None:

@@ -108,11 +108,11 @@ def cases() -> Iterator[tuple[bytes, str]]:
     yield answer(None, opcode=GOAWAY, flags=0, stream_id=9), r"the server goes away \(GOAWAY 9\)"
     system = tables.SystemError(status=Status(code=1401, message="bad"))
     yield answer(system, flags=7), "FETCH was answered with .*: bad"
-    yield b"HTTP/1.1 200 OK\r\n\r\n", "FETCH was answered with what is no SBP"
+    yield b"HTTP/1.1 200 OK\r\n\r\n", "FETCH got a reply that is not SBP"
     whole = Scene(1)
     whole.link.send(whole.reads.at(0))
     raw = whole.link.receive()
-    yield raw[:-1] + bytes([raw[-1] ^ 1]), "FETCH was answered with what is no SBP: .*CRC-32"
+    yield raw[:-1] + bytes([raw[-1] ^ 1]), "FETCH got a reply that is not SBP: .*CRC-32"
 
 
 @pytest.mark.parametrize(("heard", "why"), [*cases()])

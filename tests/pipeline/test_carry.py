@@ -208,6 +208,6 @@ def test_unfinished_frames_of_many_flows_are_not_held_together(tmp_path: Path, m
 
 def test_what_another_version_has_left_is_refused() -> None:
     with pytest.raises(
-        UsageError, match=r"is of 'wiretool 0\.0\.1 flow 1', not of 'wiretool .*: go on with the version"
+        UsageError, match=r"is of 'wiretool 0\.0\.1 flow 1'; expected 'wiretool .*; continue with the version"
     ):
         deserialize(b"wiretool 0.0.1 flow 1\n\x80\x05N.", {})

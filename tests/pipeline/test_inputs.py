@@ -71,7 +71,7 @@ def test_a_file_that_cannot_be_opened_is_an_input_with_damage(
         ("shut.pcap", "cannot be read: Permission denied", False),
         ("vanished.pcap", "cannot be read: No such file or directory", False),
     ]
-    assert told == [f"{folder / 'text'} left out: no capture"]
+    assert told == [f"{folder / 'text'} skipped: not a capture"]
 
 
 def test_where_none_can_be_opened(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_what_is_not_there(tmp_path: Path, told: list[str]) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("none", "file/in", "loop", "a\0b"):
-        with pytest.raises(UsageError, match=f"{tmp_path / name} is not there: give capture files, or folders"):
+        with pytest.raises(UsageError, match=f"{tmp_path / name} does not exist; expected capture files, or folders"):
             captures_in([tmp_path / name], told.append)
 
 
@@ -135,7 +135,7 @@ def test_what_is_no_file_is_told(tmp_path: Path, told: list[str]) -> None:
     shutil.copy(APPEND, tmp_path / "a.pcap")
     os.mkfifo(tmp_path / "pipe.pcap")
     assert captures_in([tmp_path], told.append) == [tmp_path / "a.pcap"]
-    assert told == [f"{tmp_path / 'pipe.pcap'} is no file, left out"]
+    assert told == [f"{tmp_path / 'pipe.pcap'} is not a file, skipped"]
 
 
 def test_tables_among_the_captures_are_left_out(tmp_path: Path, told: list[str]) -> None:
@@ -147,7 +147,7 @@ def test_tables_among_the_captures_are_left_out(tmp_path: Path, told: list[str])
     assert told == []
     again = run_local(job, told.append, lambda step: None)
     assert again.inputs == first.inputs
-    assert told == [f"{folder / 'lake'} holds tables of wiretool pipeline, left out"]
+    assert told == [f"{folder / 'lake'} holds tables of wiretool pipeline, skipped"]
 
 
 def test_a_name_that_is_no_utf8(tmp_path: Path, told: list[str]) -> None:

@@ -239,7 +239,7 @@ def test_damage_is_told_once_and_what_is_before_is_taken(streamed: Streamed) -> 
     streamed.put("a.pcap", b"more")
     manifest = streamed.go_on(is_finished=True)
     (told,) = streamed.told
-    assert told.startswith(f"{path} is damaged, what is sound before is taken: byte ")
+    assert told.startswith(f"{path} is damaged; the part before the damage is used: byte ")
     assert manifest.inputs[0].damage
     assert manifest.inputs[0].packets > 5
 
@@ -251,7 +251,7 @@ def test_what_is_no_capture_is_left_out_and_told_once(streamed: Streamed) -> Non
     streamed.go_on()
     streamed.put("notes.txt", b", still")
     manifest = streamed.go_on()
-    assert streamed.told == [f"{text} left out: no capture"] * 2  # each run says it
+    assert streamed.told == [f"{text} skipped: not a capture"] * 2  # each run says it
     assert [Path(each.path).name for each in manifest.inputs] == ["a.pcap"]
 
 
@@ -367,7 +367,7 @@ def test_one_that_is_written_anew_while_it_is_read(streamed: Streamed) -> None:
     manifest = streamed.go_on(is_finished=True)
     assert [each.packets for each in manifest.inputs] == [0, indices.index_of(path).packets]
     (told,) = streamed.told
-    assert "was written anew: " in told
+    assert "was rewritten: " in told
     assert {Path(row["first_file"]).name for row in reference.rows(streamed.tables, "frames")} == {"ring.pcap"}
     assert manifest.rows("frames") == check(streamed).rows("frames")
 
@@ -431,7 +431,7 @@ def test_a_file_that_cannot_be_read_is_among_the_inputs(streamed: Streamed, monk
         assert {each.damage for each in streamed.go_on().inputs} == {"cannot be read: Permission denied"}
     path.chmod(0o600)
     assert check(streamed).inputs[0].packets == 173
-    assert streamed.told[0] == f"{path} left out: cannot be read: Permission denied"
+    assert streamed.told[0] == f"{path} skipped: cannot be read: Permission denied"
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_a_start_that_was_refused_ties_nothing(streamed: Streamed, tmp_path: Pat
     right, streamed.tables = streamed.tables, tmp_path / "wrong"
     streamed.tables.mkdir()
     (streamed.tables / "mine.txt").touch()
-    with pytest.raises(UsageError, match="holds what no run of wiretool pipeline has written"):
+    with pytest.raises(UsageError, match="holds files that wiretool pipeline has not written"):
         streamed.go_on()
     streamed.tables = right
     assert check(streamed).batches == 2
@@ -485,7 +485,7 @@ def test_a_start_that_was_refused_ties_nothing(streamed: Streamed, tmp_path: Pat
 def test_the_tables_of_a_stream_are_not_replaced(streamed: Streamed) -> None:
     path = streamed.put("a.pcap", b"".join(halves()))
     streamed.go_on()
-    with pytest.raises(UsageError, match="holds the tables of a stream, which goes on with them"):
+    with pytest.raises(UsageError, match="holds the tables of a stream; expected another folder"):
         run_local(Job([path], streamed.tables), lambda note: None, lambda step: None)
     check(streamed)
 
@@ -502,7 +502,7 @@ def test_tables_that_somebody_has_replaced_are_left_alone(streamed: Streamed) ->
         return told
 
     streamed.engine = replace
-    with pytest.raises(UsageError, match="has got the tables of another run or stream meanwhile: begin anew"):
+    with pytest.raises(UsageError, match="has got the tables of another run or stream meanwhile: start again"):
         streamed.go_on()
     assert read_manifest(streamed.tables).batches == 0
 
@@ -590,7 +590,10 @@ def test_a_connection_that_is_silent_for_long_is_over(streamed: Streamed) -> Non
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"splits": 2}, "was begun with --splits 1, not with --splits 2: go on with that, or give another checkpoint"),
+        (
+            {"splits": 2},
+            "was begun with --splits 1, not with --splits 2: go on with that, or start again with another checkpoint",
+        ),
         ({"protocol": "sbp"}, "was begun with --protocol auto, not with --protocol sbp"),
         ({"ports": {9090: "sbp"}}, "was begun without --port, not with --port 9090=sbp"),
     ],
@@ -612,7 +615,7 @@ def test_tables_and_checkpoint_belong_together(streamed: Streamed, tmp_path: Pat
     shutil.rmtree(streamed.checkpoint)
     (tmp_path / "elsewhere").rename(streamed.checkpoint)
     shutil.rmtree(streamed.tables)
-    with pytest.raises(UsageError, match="is gone, and its rows with it: begin anew, with another checkpoint"):
+    with pytest.raises(UsageError, match="is gone, and its rows with it: start again with another checkpoint"):
         streamed.go_on()
 
 
@@ -631,7 +634,7 @@ def test_two_at_once_are_refused(streamed: Streamed) -> None:
 
     def second(task: Task, stretches: Sequence[Stretch], floor_ns: int, root: Path) -> list[Told]:
         streamed.engine = read_here
-        with pytest.raises(UsageError, match="is the checkpoint of a stream that is running"):
+        with pytest.raises(UsageError, match="is the checkpoint of a running stream"):
             streamed.go_on()
         return read_here(task, stretches, floor_ns, root)
 
@@ -665,7 +668,7 @@ def test_a_damaged_checkpoint_is_told(streamed: Streamed, least: int, monkeypatc
     for state in (streamed.checkpoint / "states").iterdir():
         state.write_bytes(b"nothing of ours")
     streamed.put("a.pcap", halves()[1])
-    with pytest.raises(CaptureError, match="what was open of flows cannot be read"):
+    with pytest.raises(CaptureError, match="the state of open flows cannot be read"):
         streamed.go_on()
     (commit,) = (streamed.checkpoint / "commits").iterdir()
     commit.write_bytes(b"{")
@@ -689,7 +692,7 @@ def test_foreign_folders_are_left_alone(streamed: Streamed) -> None:
     for folder in (streamed.checkpoint, streamed.tables):
         folder.mkdir()
         (folder / "mine.txt").write_text("mine")
-        with pytest.raises(UsageError, match=r"holds no checkpoint, but mine\.txt|holds what no run of wiretool"):
+        with pytest.raises(UsageError, match=r"is not a checkpoint: it holds mine\.txt|holds files that wiretool"):
             streamed.go_on()
         assert os.listdir(folder) == ["mine.txt"]
         (folder / "mine.txt").unlink()

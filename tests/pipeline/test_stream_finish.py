@@ -54,11 +54,11 @@ def test_what_is_not_whole_is_told_as_by_a_run(streamed: Streamed) -> None:
     wanted = run_local(Job([streamed.captures], streamed.tables.parent / "once"), lines.append, lambda step: None)
     assert damages(manifest) == damages(wanted)
     assert manifest.inputs[-1].damage == "cannot be read: No such file or directory"
-    assert f"{streamed.captures}/empty.pcap is empty, left out" in lines
+    assert f"{streamed.captures}/empty.pcap is empty, skipped" in lines
     assert set(streamed.told) - set(before) == {
-        f"{streamed.captures}/empty.pcap is empty, left out",
+        f"{streamed.captures}/empty.pcap is empty, skipped",
         f"{streamed.captures}/head.pcap is empty: no packets",
-        f"{streamed.captures}/two.pcap left out: no capture",
+        f"{streamed.captures}/two.pcap skipped: not a capture",
     }
 
 

@@ -389,7 +389,7 @@ def test_a_part_that_is_missing_or_broken_is_named(harm: Callable[[Path], None],
         assert str(told.value).startswith(str(path))
         assert "or make them again" in str(told.value)
         assert "\n" not in str(told.value)
-    with pytest.raises(UsageError, match="holds the tables of a stream, which goes on with them"):
+    with pytest.raises(UsageError, match="holds the tables of a stream; expected another folder"):
         run_local(Job([sealed.captures], sealed.tables), lambda note: None, lambda step: None)
 
 
@@ -419,13 +419,17 @@ def test_captures_that_are_missing_in_a_checkpoint_are_told(streamed: Streamed) 
         streamed.go_on()
     (path,) = (streamed.checkpoint / "captures").iterdir()
     path.unlink()
-    with pytest.raises(UsageError, match=rf"cannot read {path}, without which it does not go on: No such file .* anew"):
+    with pytest.raises(
+        UsageError, match=rf"cannot read {path}, without which it does not go on: No such file .* start again"
+    ):
         streamed.go_on()
     path.write_bytes(b"[]")
     commit = streamed.checkpoint / "commits" / "00000000.json"
     commit.write_bytes(commit.read_bytes().replace(b'"places":[]', b'"places":[0]'))
-    with pytest.raises(CaptureError, match=rf"{commit}: byte 0: does not fit the captures before it; .* to begin anew"):
+    with pytest.raises(
+        CaptureError, match=rf"{commit}: byte 0: does not fit the captures before it; .* start again with another"
+    ):
         streamed.go_on()
     path.write_bytes(b"[")
-    with pytest.raises(CaptureError, match=r"is damaged, and with it the checkpoint: .* to begin anew"):
+    with pytest.raises(CaptureError, match=r"is damaged, and with it the checkpoint: .* start again with another"):
         streamed.go_on()

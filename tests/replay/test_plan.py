@@ -42,12 +42,12 @@ def test_each_connection_is_told_with_what_is_said_on_it() -> None:
         "connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345), pravega: 1 Hello, 1 SetupAppend, 2 KeepAlive"
     )
     assert first.startswith(" 0.000000 s  ")
-    assert second.endswith("pravega: 1 Hello, 1 bytes that are no frame")
+    assert second.endswith("pravega: 1 Hello, 1 bytes outside frames")
 
 
 def test_a_connection_on_which_nothing_is_wanted_is_told_to_be_left_out() -> None:
     heading, why = planned(recorded(talk()), is_wanted=lambda record: False)
-    assert heading == "left out:"
+    assert heading == "skipped:"
     assert why.endswith(": not asked for")
 
 
@@ -102,10 +102,10 @@ TICKETS = {"pravega": Numbering(PROTOCOLS["pravega"])}
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        (reading(request_id=3), "known before the recording; said in ReadSegment.request_id (record 3)"),
+        (reading(request_id=3), "known before the recording; used in ReadSegment.request_id (record 3)"),
         (
             [*reading(request_id=3)[::-1], *reading(request_id=3)],
-            "told by SegmentRead.request_id (record 3); said in ReadSegment.request_id (record 4) and 1 more",
+            "returned by SegmentRead.request_id (record 3); used in ReadSegment.request_id (record 4) and 1 more",
         ),
         (reading(request_id=-1), ""),
     ],
@@ -114,15 +114,15 @@ def test_a_value_is_told_with_who_issued_it(says: Says, told: str) -> None:
     """A reply to the request that says it first has not told it before."""
     recording = recorded(talk(says))
     lines = list(plan_lines(recording, script_of(recording, TICKETS), TICKETS, is_prepared=False))
-    wanted = ["values that the server makes up, exchanged for its own:", f"  ticket 3: {told}"] if told else []
+    wanted = ["server-generated values, replaced by those of the live server:", f"  ticket 3: {told}"] if told else []
     assert lines[1:] == wanted
 
 
 def test_long_values_are_cut() -> None:
     name = "s/" + "x" * 400 + "/0"
     lines = planned(recorded(talk(reading(segment=name))))
-    (line,) = [each for each in lines if "counted from where it begins" in each]
-    assert "... (404 characters): counted" in line
+    (line,) = [each for each in lines if "relative to its start" in each]
+    assert "... (404 characters): relative" in line
     assert len(line) < 320
 
 
@@ -152,7 +152,7 @@ def test_what_is_prepared_is_told_before_the_values() -> None:
     lines = list(plan_lines(recording, script, every, is_prepared=True))
     at = lines.index("prepared first on pravega, as far as the server has it not:")
     assert [line.split()[0] for line in lines[at + 1 : at + 4]] == ["Hello", "KeepAlive", "KeepAlive"]
-    assert lines[at + 4].startswith("values that")
+    assert lines[at + 4].startswith("server-generated values")
     assert every["pravega"].replies == [(), (), ()]
     assert not any("prepared" in line for line in plan_lines(recording, script, every, is_prepared=False))
 
@@ -173,6 +173,6 @@ def test_a_manner_that_prepares_nothing_is_not_told() -> None:
 def test_what_is_left_out_is_counted_by_its_reason() -> None:
     recording = recorded(talk(reading(), alive(), alive()))
     lines = planned(recording, is_wanted=lambda record: record.message == "Hello")
-    assert lines[-2:] == ["left out:", "  3 times: not asked for"]
+    assert lines[-2:] == ["skipped:", "  3 times: not asked for"]
     lines = list(plan_lines(recording, script_of(recording, {}), {}, is_prepared=False))
-    assert lines == ["left out:", "  connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345): pravega is not replayed"]
+    assert lines == ["skipped:", "  connection 0 (10.0.0.1:40000 -> 10.0.0.2:12345): pravega is not replayed"]

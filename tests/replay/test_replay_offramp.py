@@ -63,7 +63,7 @@ def test_consumers_of_one_stream_share_it_as_they_did() -> None:
     replayed = replay(capture("rebalance3"))
     assert counts(replayed)[Verdict.SAME] > 890
     assert {reason for each in replayed.outcomes for reason in each.reasons} == {
-        "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
+        "the message is on the road; whether it arrives before the connection or its assignment ends depends on timing"
     }
 
 

@@ -27,6 +27,7 @@ from wiretool.replay.manners.manner import Difference
 from wiretool.replay.manners.offramp_course import course_of
 from wiretool.replay.manners.offramp_excuses import Excuses
 from wiretool.replay.manners.offramp_order import Deliveries, breaches_in
+from wiretool.replay.manners.offramp_roads import is_decided
 from wiretool.replay.recording import recording_of
 from wiretool.servers.choose import mock_for
 from wiretool.servers.mock import Outbox
@@ -249,3 +250,24 @@ def test_a_commit_between_two_rebalances_is_stale_only_where_others_came(comes: 
         assert excuse.why.endswith(f"record {told[0].records[-1].n} shows it")
     turned = Difference(("success",), True, False)
     assert Excuses(courses[0], courses).difference(turned, refusal, refusal) is None
+
+
+# -- which server it was -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("received", "is_server_decided"),
+    [([0, 1], True), ([0], False), ([], False)],
+    ids=["no demand left", "some left", "all left"],
+)
+def test_a_server_that_sends_a_rebalance_without_demand_speaks_as_decided(
+    received: list[int], is_server_decided: bool
+) -> None:
+    """The original polls only while there is demand (decision 16); its mock would keep the REBALANCE back."""
+    said = dialogues(opened(1, count=2), assigned(1, 0, 1), heard(1, *received), opened(2), assigned(1, 0))
+    assert is_decided(map(course_of, said)) is is_server_decided
+
+
+def test_without_the_beginning_of_a_connection_its_demand_is_not_known() -> None:
+    said = dialogues(assigned(1, 0, 1), heard(1, 0, 1), assigned(1, 0))
+    assert not is_decided(map(course_of, said))

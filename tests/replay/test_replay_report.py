@@ -51,8 +51,8 @@ def test_the_text_says_how_many_then_what() -> None:
     assert head.splitlines() == [
         "4 of 5 exchanges on 1 connection judged, 1 could not be: 2 findings",
         "  same       1  recorded and live alike",
-        "  explained  1  the protocol allows the difference, below",
-        "  unknown    1  could not be judged, below",
+        "  explained  1  the protocol allows the differences listed below",
+        "  unknown    1  could not be judged, see below",
         "  missing    1  recorded only",
         "  different  1  recorded and live not alike",
     ]
@@ -93,10 +93,10 @@ def test_what_was_left_out_is_told_with_its_reason() -> None:
     record = recording.dialogues[0].records[0]
     script = Script([], [LeftOut(recording.dialogues[0], record, "not asked for")] * 3)
     text = written(recording, [], "text", script)
-    assert [line.split() for line in text.split("Left out\n")[1].splitlines()] == [
-        ["what", "why"],
+    assert [line.split() for line in text.split("Skipped\n")[1].splitlines()] == [
+        ["part", "reason"],
         ["3", "Hello", "not", "asked", "for"],
-        ["1", "connection", "of", "no", "protocol", "of", "ours"],
+        ["1", "connection", "of", "an", "unknown", "protocol"],
     ]
     assert json.loads(written(recording, [], "json", script))["left_out"][0] == {
         "what": "Hello",

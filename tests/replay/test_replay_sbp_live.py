@@ -150,7 +150,7 @@ def test_every_explanation_names_fields_of_an_answer() -> None:
 
 def test_a_restart_is_shown_by_its_record() -> None:
     replayed = replay(capture("rs_restart"))
-    whys = {why for each in replayed.outcomes for why in each.reasons if "started again" in why}
+    whys = {why for each in replayed.outcomes for why in each.reasons if "restarted and lost its data" in why}
     assert counts(replayed)[Verdict.EXPLAINED] > 4
     (why,) = whys
     assert why.endswith("shows it")

@@ -122,7 +122,7 @@ def test_half_a_frame_that_was_all_the_client_said_is_said(flags: int) -> None:
 def test_half_a_frame_is_not_said_where_nobody_saw_its_end() -> None:
     script = half_of_a_frame()
     assert len(said(script)) == 2
-    assert reasons(script) == ["the recording ends in the midst of it"]
+    assert reasons(script) == ["the recording ends inside it"]
 
 
 def test_bytes_that_are_no_frame_are_said_where_nothing_is_missing() -> None:
@@ -139,7 +139,7 @@ def test_what_stands_before_the_first_trusted_frame_is_left_out() -> None:
         way.say(side, raw)
     script = of_packets(packets_of(way.frames))
     assert said(script) == FRAMES[2:]
-    assert [why.split(":")[0] for why in reasons(script)] == ["behind a hole of the recording"]
+    assert [why.split(":")[0] for why in reasons(script)] == ["after a gap of the recording"]
 
 
 # -- what is not spoken again ----------------------------------------------------------------------------------------

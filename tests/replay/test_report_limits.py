@@ -171,8 +171,8 @@ def test_every_finding_is_on_the_page_and_of_the_rest_so_many(monkeypatch: pytes
     page = html_text(report(*well, *(outcome(Verdict.MISSING) for _ in range(4))))
     assert page.count('<tr data-verdict="same"') == 2
     assert page.count('<tr data-verdict="missing"') == 4
-    assert "<p>3 exchanges without a finding left out here.</p>" in page
-    assert "left out here" not in html_text(report(*well[:2]))
+    assert "<p>3 exchanges without a finding omitted here.</p>" in page
+    assert "omitted here" not in html_text(report(*well[:2]))
 
 
 @pytest.mark.parametrize(

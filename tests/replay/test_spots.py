@@ -49,9 +49,9 @@ def test_a_field_is_what_it_is_spelt_as(steps: Steps) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "1a", "[0]", "a.", "a..b", "a[", "a[-1]", "a[x]", 'a["x]', "a b", "a.b = 1"])
 def test_what_is_no_field_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no field"):
+    with pytest.raises(UsageError, match="is not a field"):
         field_of(text)
-    with pytest.raises(UsageError, match=r"wants MESSAGE\.FIELD, as SegmentRead"):
+    with pytest.raises(UsageError, match=r"not a field; expected MESSAGE\.FIELD, such as SegmentRead"):
         spot_of(f"{text} !", [])
 
 

@@ -50,7 +50,7 @@ def told(outcomes: list[Outcome]) -> list[str]:
 def test_bytes_that_are_no_frame_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REPLAY_STRANGE_BYTES_MAX", 10_000)
     outcomes = played(b"A" * 30_000, is_prepared=False).outcomes()
-    why = "the server says more than 10,000 bytes that are no pravega: the connection was closed"
+    why = "the server sent 10,000 bytes that are not pravega: replay closed the connection"
     assert told(outcomes).count(why) == len(RECORDING.of("pravega"))
     held = sum(live.length for outcome in outcomes for live in outcome.live)
     assert held <= 60_000 * len(RECORDING.of("pravega"))
@@ -60,7 +60,7 @@ def test_bytes_that_are_no_frame_end_the_connection(monkeypatch: pytest.MonkeyPa
 def test_frames_that_nobody_asked_for_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "REPLAY_SURPLUS_FRAMES_MAX", 100)
     player = played(KEEP_ALIVE * 1_000)
-    why = "the server says more than 100 frames beyond what was recorded: the connection was closed"
+    why = "the server sent 100 more frames than recorded: replay closed the connection"
     assert told(player.outcomes()).count(why) == len(RECORDING.of("pravega"))
     assert f"pravega: {why}" in player.remarks
 
@@ -69,7 +69,7 @@ def test_a_few_frames_beside_each_answer_are_no_flood(monkeypatch: pytest.Monkey
     monkeypatch.setattr(limits, "REPLAY_SURPLUS_FRAMES_MAX", 20)
     player = played(KEEP_ALIVE * 10)
     assert player.remarks == []
-    assert not any("connection was closed" in reason for reason in told(player.outcomes()))
+    assert not any("closed the connection" in reason for reason in told(player.outcomes()))
 
 
 def test_many_bytes_of_frames_end_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_many_bytes_of_frames_end_the_connection(monkeypatch: pytest.MonkeyPatch
         surplus.weigh(is_lost=False)
         if surplus.why:
             break
-    assert surplus.why.startswith("the server says more than 100 bytes beyond what was recorded")
+    assert surplus.why.startswith("the server sent 100 more bytes than recorded")
 
 
 def test_what_is_not_read_yet_counts_where_no_frame_begins() -> None:

@@ -19,7 +19,7 @@ def test_every_form_has_its_sink(form: str, kind: type[Sink]) -> None:
 
 def test_trees_and_dumps_are_for_people() -> None:
     for options in ({"tree": True}, {"dump": True}):
-        with pytest.raises(UsageError, match="-v and -x are for people; --format csv has every field anyway"):
+        with pytest.raises(UsageError, match="-v and -x: not allowed with --format csv, which has every field"):
             sink_for("csv", Paper(), columns=None, annotate=lambda record: [], **options)
 
 

@@ -70,7 +70,7 @@ def test_hex_is_a_line_a_frame_and_raw_is_the_bytes() -> None:
 def test_bytes_are_kept_from_terminals(form: str) -> None:
     paper = Paper()
     paper.is_terminal = True
-    with pytest.raises(UsageError, match=f"{form} is nothing for a terminal"):
+    with pytest.raises(UsageError, match=f"{form} refusing to write binary data to a terminal"):
         write_frames([frame(b"\x1b")], paper, form)
     write_frames([frame(b"\x1b")], paper)
     assert paper.text == "1b\n"

@@ -262,7 +262,7 @@ def test_nothing_is_written_of_what_is_no_capture(tmp_path: Path) -> None:
 def test_terminals_are_spared() -> None:
     output = Output(BytesIO())
     output.is_terminal = True
-    with pytest.raises(UsageError, match="nothing for a terminal"):
+    with pytest.raises(UsageError, match="refusing to write pcapng to a terminal; use -o FILE or a pipe"):
         Packets(output)
 
 

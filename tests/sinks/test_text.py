@@ -130,6 +130,17 @@ def test_colours_come_only_when_asked_for_and_change_no_text() -> None:
     assert [SGR.sub("", line) for line in painted] == plain
 
 
+@pytest.mark.parametrize("width", [20, 40, 60, 80])
+def test_the_text_of_a_problem_wraps(width: int) -> None:
+    why = "the checksum is 0x1234 and that of the bytes is 0x4321, of 日本 and " + "x" * 70
+    lines = shown(a_problem(why=why, length=12), width=width)[1:]
+    assert len(lines) > 1
+    assert all(width_of(line) <= max(width, 36) for line in lines)
+    assert all(line.startswith("  ") for line in lines)
+    said = "".join("".join(lines).split())
+    assert said.endswith("".join(f"bad-count: {why} (12 bytes at 100)".split()))
+
+
 @pytest.mark.parametrize("options", [{}, {"width": 80}, {"tree": True, "dump": True, "annotate": spans_of}])
 def test_text_from_the_wire_never_reaches_a_terminal_raw(options: dict[str, Any]) -> None:
     fields = Sample(request_id=1, segment=HOSTILE, pairs=(Pair(key=HOSTILE, value=HOSTILE.encode()),))

@@ -117,7 +117,7 @@ def test_what_is_no_capture(tmp_path: Path, captures: list[Path]) -> None:
     with pytest.raises(CaptureError, match="gone: byte 0: cannot be opened: No such file"):
         planned([tmp_path / "gone"], 10**6)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(CaptureError, match="pipe: byte 0: no file that can be read from any place"):
+    with pytest.raises(CaptureError, match="pipe: byte 0: not a seekable file; expected a regular file"):
         planned([tmp_path / "pipe"], 10**6)
 
 
@@ -143,5 +143,5 @@ def test_a_file_that_has_changed_since_is_told(tmp_path: Path) -> None:
     path.write_bytes(pcap_bytes(packets_of(FRAMES)))
     ((part,),) = planned([path], 10**6)
     path.write_bytes(pcap_bytes(packets_of(FRAMES[:10])))
-    with pytest.raises(CaptureError, match="not the one that was indexed any more"):
+    with pytest.raises(CaptureError, match="the file changed after it was indexed"):
         numbers_of([part])

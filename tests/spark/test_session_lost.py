@@ -200,7 +200,7 @@ def test_a_start_whose_java_is_gone(tmp_path: Path) -> None:
     own = scratch_of(tmp_path)
     with process("kill -9 $$") as java:
         assert _why_not_started(ConnectionError(), SimpleNamespace(proc=java), own) == KILLED
-    said = "its Java has ended, and has not said why; it may have been killed"
+    said = "its Java ended without a message; it may have been killed"
     assert _why_not_started(ConnectionError(), None, own) == said
     assert _why_not_started(FileNotFoundError(2, "No such file", "spark-submit"), None, own).endswith("'spark-submit'")
 
@@ -357,8 +357,7 @@ def test_one_that_is_gone_when_it_is_connected_to(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", REFUSED, str(tmp_path)], capture_output=True, text=True)
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout == (
-        "Spark does not start on local[1] with some Java: its Java has ended, and has not said why; "
-        "it may have been killed\n"
+        "Spark does not start on local[1] with some Java: its Java ended without a message; it may have been killed\n"
     )
 
 

@@ -175,8 +175,8 @@ def test_views_that_cannot_be_dropped_hide_no_error(
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        ("DROP VIEW frames", "only a SELECT"),
-        ("WITH a AS (SELECT 1) INSERT INTO frames SELECT * FROM a", "only a SELECT"),
+        ("DROP VIEW frames", "only a single read-only statement"),
+        ("WITH a AS (SELECT 1) INSERT INTO frames SELECT * FROM a", "only a single read-only statement"),
         ("SELECT nothing FROM frames", "UNRESOLVED_COLUMN.* line 1 pos 7$"),
         ("SELECT 1 +", "PARSE_SYNTAX_ERROR"),
         ("SELECT * FROM sbp.APPEND", r"no table `sbp`.`APPEND` \(those of messages are named in backticks"),

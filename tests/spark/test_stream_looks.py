@@ -76,7 +76,7 @@ def test_a_name_of_a_ring_is_used_again(
     (folder / "ring0").write_bytes(form(new))
     found += query.batch()
     assert numbers(found) == [*range(1, 41), *range(1, 4), *range(1, 56)]
-    assert f"{folder}/ring0 was written anew: what was not read of it before is lost" in caplog.messages
+    assert f"{folder}/ring0 was rewritten; its unread packets are lost" in caplog.messages
 
 
 def test_what_could_not_be_read_in_time_is_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -87,13 +87,13 @@ def test_what_could_not_be_read_in_time_is_told(folder: Path, caplog: pytest.Log
     (folder / "a").unlink()
     (folder / "b").write_bytes(pcap_bytes(some_packets(5)))
     assert numbers(query.batch()) == [1, 2, 3, 4, 5]
-    why = f"is gone or was written anew: {100 - read} packets of it that were not read are lost"
+    why = f"was deleted or rewritten; {100 - read} unread packets are lost"
     assert caplog.messages == [f"{folder}/a {why}"]
     assert query.batch() == []
     query = Query(folder, maxBytesPerTrigger="100", mode="failfast")
     query.batch()
     (folder / "b").unlink()
-    with pytest.raises(CaptureError, match=r"/b: byte 0: is gone or was written anew: \d packets of it that were not"):
+    with pytest.raises(CaptureError, match=r"/b: byte 0: was deleted or rewritten; \d unread packets are lost"):
         query.batch()
 
 
@@ -119,7 +119,7 @@ def test_a_folder_that_is_away_comes_back(folder: Path) -> None:
     folder.rename(folder.with_name("away"))
     assert query.batch() == []
     query.start = None
-    with pytest.raises(UsageError, match="captures is not there: a stream wants a folder that captures come into"):
+    with pytest.raises(UsageError, match="captures is not there: expected a folder in which captures arrive"):
         query.begin()
     query.start = json.dumps(Offset().json())
     with pytest.raises(CaptureError, match="captures: byte 0: cannot be read: No such file"):
@@ -142,12 +142,12 @@ def test_packed_captures_are_awaited(folder: Path, caplog: pytest.LogCaptureFixt
     appended(folder / "a.gz", raw[-1:])
     assert query.batch() == []  # it may grow again
     assert numbers(query.batch()) == list(range(1, 61))
-    assert caplog.messages == [f"{folder}/a.gz is left out until it changes: the gzip data ends early"]
+    assert caplog.messages == [f"{folder}/a.gz is skipped until it changes: the gzip data ends early"]
     query.begin()
     assert query.batch() == []
     appended(folder / "a.gz", raw)
     assert query.batch() == []
-    assert caplog.messages[1:] == [f"{folder}/a.gz has grown since it was read: what came to it is not read"]
+    assert caplog.messages[1:] == [f"{folder}/a.gz has grown since it was read; the new packets are not read"]
 
 
 def test_a_named_pipe_is_no_capture(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -155,7 +155,7 @@ def test_a_named_pipe_is_no_capture(folder: Path, caplog: pytest.LogCaptureFixtu
     for place in (folder, folder / "*"):
         assert Query(place).batch() == []
     assert caplog.messages == []
-    with pytest.raises(CaptureError, match="pipe: byte 0: no file that can be read from any place"):
+    with pytest.raises(CaptureError, match="pipe: byte 0: not a seekable file; expected a regular file"):
         Query(folder / "pipe").batch()
 
 
@@ -171,7 +171,7 @@ def test_others_in_a_folder_are_left_out(folder: Path, caplog: pytest.LogCapture
     assert query.batch() == []
     appended(folder / "head", raw[20:])
     assert numbers(query.batch()) == [1, 2, 3]
-    why = "is left out until it changes: neither pcap nor pcapng: begins with 6e 6f 20 63"
+    why = "is skipped until it changes: neither pcap nor pcapng: starts with 6e 6f 20 63"
     assert caplog.messages == [f"{folder}/notes.txt {why}"]
     with pytest.raises(CaptureError, match=r"notes\.txt: byte 0: neither pcap nor pcapng"):
         Query(folder / "notes.txt").batch()
@@ -187,7 +187,7 @@ def test_the_good_part_of_a_damaged_one(folder: Path, caplog: pytest.LogCaptureF
     appended(folder / "a", raw)
     assert query.batch() == []
     (told,) = caplog.messages
-    assert told.startswith(f"{folder}/a is damaged, what is sound before is taken: byte {len(raw)}: ")
+    assert told.startswith(f"{folder}/a is damaged; the part before the damage is used: byte {len(raw)}: ")
     with pytest.raises(CaptureError, match=rf"/a: byte {len(raw)}: "):
         Query(folder, mode="failfast").batch()
 
@@ -208,7 +208,7 @@ def test_a_storage_that_fails_is_no_other_file(
     with monkeypatch.context() as patch:
         patch.setattr(stream_looks, "seal_of", fails)
         assert query.batch() == []
-    assert caplog.messages == [f"{folder}/a is left out for now: cannot be read: Input/output error"]
+    assert caplog.messages == [f"{folder}/a is skipped for now: cannot be read: Input/output error"]
     assert found + query.batch() == of_batch(folder)
 
 

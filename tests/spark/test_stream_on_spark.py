@@ -55,5 +55,5 @@ def test_what_a_worker_cannot_read_is_told_as_here(engine: "Engine", tmp_path: P
         state.write_bytes(b"")
     streamed.put("more.pcap", pieces(1)[0])
     streamed.engine = engine
-    with pytest.raises(CaptureError, match="what was open of flows cannot be read"):
+    with pytest.raises(CaptureError, match="the state of open flows cannot be read"):
         streamed.go_on()

@@ -110,7 +110,7 @@ def test_what_a_task_was_to_read(folder: Path, is_planned: bool, way: str, caplo
     assert len(spoiled(Query(folder))) == 60
     assert caplog.messages == [f"{folder}/a {stream_source.GONE}"]
     (folder / "a").write_bytes(pcap_bytes(some_packets()))
-    with pytest.raises(CaptureError, match="a: byte 0: is gone or was written anew: packets of it that were to be"):
+    with pytest.raises(CaptureError, match="a: byte 0: was deleted or rewritten; its unread packets are lost"):
         spoiled(Query(folder, mode="failfast"))
 
 
@@ -121,7 +121,7 @@ def test_a_capture_that_changes_under_a_task(folder: Path) -> None:
     rows = query.reader.read(query.tasks(query.end())[0])
     next(rows)
     (folder / "a").write_bytes(pcap_bytes(some_packets(99, start_ns=7)))
-    with pytest.raises(CaptureError, match=r"/a: byte \d+: the file is not the one that was indexed any more"):
+    with pytest.raises(CaptureError, match=r"/a: byte \d+: the file changed after it was indexed"):
         list(rows)
 
 
@@ -173,7 +173,7 @@ def test_what_is_available_now(folder: Path) -> None:
 
 def test_wishes_that_make_no_sense(folder: Path) -> None:
     schema = schema_of({"path": str(folder)})
-    with pytest.raises(UsageError, match=r"the table frames wants whole flows.*`wiretool pipeline stream`"):
+    with pytest.raises(UsageError, match=r"the table frames requires whole flows.*`wiretool pipeline stream`"):
         stream_reader_of({"path": str(folder), "table": "frames"}, schema)
     with pytest.raises(UsageError, match="no table frame of wirecap"):
         stream_reader_of({"path": str(folder), "table": "frame"}, schema)
@@ -224,5 +224,5 @@ def test_tables_of_flows_are_refused(spark: "SparkSession", folder: Path) -> Non
     from pyspark.errors import StreamingQueryException
 
     stream = spark.readStream.format("wirecap").option("table", "frames").load(str(folder))
-    with pytest.raises(StreamingQueryException, match=r"wants whole flows.*`wiretool pipeline stream`"):
+    with pytest.raises(StreamingQueryException, match=r"requires whole flows.*`wiretool pipeline stream`"):
         stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination(60)

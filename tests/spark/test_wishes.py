@@ -66,17 +66,20 @@ def test_each_once(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, r"wirecap wants captures: spark\.read\.format"),
-        ({"path": ","}, "wirecap wants captures"),
+        ({}, r"wirecap: no captures; expected spark\.read\.format"),
+        ({"path": ","}, "wirecap: no captures"),
         ({"path": "s3a://bucket/a.pcap"}, r"s3a://bucket/a\.pcap: wirecap reads files, by a path that holds on all"),
-        ({"path": "x", "splits": "-1"}, "splits -1: wants a number of tasks, or 0 for as many as it takes"),
+        (
+            {"path": "x", "splits": "-1"},
+            "splits -1: not valid; expected a number of tasks, or 0 for as many as it takes",
+        ),
         (
             {"path": "x", "splitByte": "1"},
             "no option splitbyte of wirecap: it has path, paths, table, splitBytes, splits, mode",
         ),
         ({"path": "x", "splitBytes": "0"}, "splitBytes '0': out of range; expected 1 or more"),
         ({"path": "x", "splitBytes": "64Q"}, "splitBytes '64Q': not a size; expected bytes, or a number with kB"),
-        ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: wants permissive or failfast"),
+        ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: unknown mode; expected permissive or failfast"),
     ],
 )
 def test_what_makes_no_sense(options: dict[str, str], said: str) -> None:
@@ -85,7 +88,7 @@ def test_what_makes_no_sense(options: dict[str, str], said: str) -> None:
 
 
 def test_what_is_not_there(folder: Path) -> None:
-    with pytest.raises(UsageError, match="none is not there"):
+    with pytest.raises(UsageError, match="none does not exist"):
         wishes(path=f"{folder}/none").captures()
     with pytest.raises(UsageError, match=r"\*\.pcapng: no file fits this pattern"):
         wishes(path=f"{folder}/*.pcapng").captures()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from msgspec.structs import force_setattr
@@ -83,6 +83,8 @@ class BulkDissector:
         self._behind: dict[BulkWatch, None] = {}
         #: What waits for the next pause: too much was put off before it to be told at once.
         self._later: Fed | None = None
+        #: Whether unfinished frames may take too much memory in the table that is read.
+        self._is_near_limit = False
 
     def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
         """The batches of segments: one for each table, or more where much comes of it, and those of the end."""
@@ -103,7 +105,7 @@ class BulkDissector:
 
     def rest(self) -> Collection[Connection]:
         """The connections of which more may come; what no later table needs is let go. Between tables."""
-        assert not self._behind, "a table is told before the next one comes"
+        assert not self._behind, "a table is emitted before the next one"
         connections = self._flows.rest()
         self._recent.keep(connections)
         return connections
@@ -127,7 +129,8 @@ class BulkDissector:
         """
         if not len(table):
             return
-        self._streams.feeds_each = as_records
+        self._is_near_limit = self._may_exceed(table)
+        self._streams.feeds_each = as_records or self._is_near_limit
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
@@ -146,6 +149,15 @@ class BulkDissector:
                 elif self._pace.is_outgrown and self._later is None:
                     self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
         yield from self._all_told(table, done, len(table))
+
+    def _may_exceed(self, table: SegmentTable) -> bool:
+        """Return whether unfinished frames may take too much memory within this table.
+
+        Then items are read in the order of their packets, so that the same bytes are discarded as on the row path.
+        """
+        budget = self._connections.unfinished
+        ahead = int(table.lengths.sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(table)
+        return budget.size + self._flows.held_bytes + ahead > budget.bytes_max
 
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
         """The batches up to a row, in front of which nothing is left to be told: one, unless it may be very large."""
@@ -199,7 +211,7 @@ class BulkDissector:
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
-        assert isinstance(watch, BulkWatch), "what is plain has not ended"
+        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
         watch.put_off_run(run)
         self._behind[watch] = None
 
@@ -210,7 +222,7 @@ class BulkDissector:
             self._numbers.at_packet(number)
             yield from self._take_each(items[: len(items) - len(rest)])
             watch = self._watch(items[-1].connection)
-            if rest and isinstance(watch, BulkWatch) and watch.may_wait_with(rest):
+            if rest and self._may_put_off(watch, rest):
                 watch.put_off(number, rest)
                 self._behind[watch] = None
             else:
@@ -227,7 +239,7 @@ class BulkDissector:
         if not items:
             return
         number, watch = int(table.numbers[fed.row]), self._watch(items[0].connection)
-        if not self._streams.is_alone and isinstance(watch, BulkWatch) and watch.may_wait_with(items):
+        if not self._streams.is_alone and self._may_put_off(watch, items):
             watch.put_off(number, items)
             self._behind[watch] = None
             return
@@ -236,13 +248,13 @@ class BulkDissector:
             return
         if len(items) == 1:  # as nearly always: nothing to put together
             self._numbers.at_packet(number)
-            self._told.records.extend(watch.take(items[0]))
+            self._take(items)
             return
         self._numbers.at_packet(number)
         rest = _rest(items)
         self._take(items[: len(items) - len(rest)])
         watch = self._watch(items[-1].connection)
-        if rest and isinstance(watch, BulkWatch) and watch.may_wait_with(rest):
+        if rest and self._may_put_off(watch, rest):
             self._numbers.leave(number)
             watch.put_off(number, rest)
             self._behind[watch] = None
@@ -259,6 +271,12 @@ class BulkDissector:
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
             self._told.records.extend(self._watch(item.connection).take(item))
+            if self._connections.unfinished.is_exceeded:
+                self._told.records.extend(self._connections.discard_unfinished())
+
+    def _may_put_off(self, watch: BulkWatch | EndedBulkWatch, items: Sequence[Item]) -> TypeGuard[BulkWatch]:
+        """Return whether items of a connection can be read later, together with what comes then."""
+        return not self._is_near_limit and isinstance(watch, BulkWatch) and watch.may_wait_with(items)
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
         watch = connection.reader or self._connections.watch(connection)

@@ -108,6 +108,7 @@ class BulkWatch(Watch):
                 break
         self._ahead = None
         self._note_growth()
+        self.note_unfinished()
 
     @property
     def is_behind(self) -> bool:

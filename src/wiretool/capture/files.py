@@ -61,7 +61,7 @@ def check_to_seek(path: Path) -> None:
     except (OSError, ValueError):  # who opens it tells why
         return
     if not S_ISREG(mode) and not S_ISDIR(mode):
-        raise CaptureError(str(path), "no file that can be read from any place: copy it into one", offset=0)
+        raise CaptureError(str(path), "not a seekable file; expected a regular file; copy it into one", offset=0)
 
 
 def recognised(source: Source) -> Iterator[Packet]:
@@ -73,7 +73,7 @@ def recognised(source: Source) -> Iterator[Packet]:
     if magic == SECTION:
         return read_pcapng(source)
     if magic:
-        raise source.error(f"neither pcap nor pcapng: begins with {magic.hex(' ')}")
+        raise source.error(f"neither pcap nor pcapng: starts with {magic.hex(' ')}")
     return iter(())
 
 

@@ -231,8 +231,8 @@ class Flow:
     def _passed(self, piece: Piece, start: int, end: int) -> Finding:
         data = piece.data[start - piece.offset : end - piece.offset]
         if start < 0:
-            return self._finding(piece, start, len(data), "before-start", "before the first byte given out", data)
-        return self._finding(piece, start, len(data), "after-gap", "came after they were given up", data)
+            return self._finding(piece, start, len(data), "before-start", "before the first byte of the flow", data)
+        return self._finding(piece, start, len(data), "after-gap", "arrived after the gap was given up", data)
 
     def _take_known(self, piece: Piece, start: int, end: int, out: list[Item]) -> None:
         """Bytes that were given out before; a single one just before the next is a keep-alive's, and means nothing."""
@@ -266,7 +266,7 @@ class Flow:
 
     def _compare(self, overlap: Overlap, piece: Piece, out: list[Item]) -> None:
         if overlap.now != overlap.first:
-            why = "sent again with other bytes; the first stand"
+            why = "retransmitted with other bytes; the first ones are used"
             out.append(self._finding(piece, overlap.offset, len(overlap.now), "overlap-differs", why))
 
     def _finding(self, piece: Piece, offset: int, length: int, kind: str, why: str, data: bytes = b"") -> Finding:

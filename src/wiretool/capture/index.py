@@ -69,7 +69,7 @@ def index_of(path: Path, *, every_bytes: int = JOINT_BYTES, cache: bool = True, 
     at all; what is damaged has an index of what is sound before.
     """
     if every_bytes < 1:
-        raise UsageError(f"a joint every {every_bytes} bytes: wants 1 at least")
+        raise UsageError(f"a split point every {every_bytes} bytes; expected 1 or more")
     with ExitStack() as stack:
         name, file, stat = opened_to_seek(path, stack)
         known = cached(path, file, stat, every_bytes) if cache else None
@@ -133,7 +133,7 @@ def extended(path: Path, index: FileIndex, *, every_bytes: int = JOINT_BYTES, is
     with ExitStack() as stack:
         name, file, stat = opened_to_seek(path, stack)
         if not _is_continued(name, file, stat, index):
-            raise CaptureError(name, "it has been written anew: it wants an index of its own", offset=0)
+            raise CaptureError(name, "the file was rewritten; expected an unchanged file", offset=0)
         if not index.kind or index.is_packed or index.tail.at == 0:
             return _indexed(name, file, stat, every_bytes, is_growing)[0]
         window, tables = tables_from(name, file, index.kind, index.tail, stat.st_size)

@@ -50,7 +50,7 @@ def _listen(interface: str, bpf: str) -> Any:
     assert l2.Ether  # importing it is what tells Scapy of link layers and interfaces
     known = get_if_list()
     if interface not in known:
-        raise UsageError(f"no interface {interface}: there are {', '.join(sorted(known))}")
+        raise UsageError(f"no interface {interface}; expected one of {', '.join(sorted(known))}")
     conf.bufsize = BUFFER_BYTES
     # Loopback shows each packet going out and coming in; the socket that can also send leaves out those going out.
     kind = conf.L2socket if interface == conf.loopback_name else conf.L2listen
@@ -112,7 +112,7 @@ def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tupl
                 link_type = RAW if is_ip else LINK_TYPES.get(layer.__name__, ETHERNET)
                 yield link_type, data, round(time_s * 1_000_000) * 1000
     except OSError as err:
-        raise CaptureError(interface, f"cannot be read any longer: {err.strerror}", offset=0) from err
+        raise CaptureError(interface, f"cannot be read any more:  {err.strerror}", offset=0) from err
 
 
 def _is_bare(listener: Any) -> bool:

@@ -47,7 +47,7 @@ def read_head(source: Source) -> tuple[Variant, int]:
     """The variant of a pcap file and its link type; the window is moved to the first record."""
     variant = VARIANTS[source.buffer[:4]]
     if not source.fill(FILE_HEADER_BYTES):
-        raise source.error(f"the file header ends early: wants {FILE_HEADER_BYTES} bytes, {source.left} left")
+        raise source.error(f"the file header ends early: expected {FILE_HEADER_BYTES} bytes, {source.left} left")
     # The upper half holds the length of a frame check sequence; the IP length leaves that out by itself.
     link_type = Struct(variant.order + "I").unpack_from(source.buffer, 20)[0] & 0xFFFF
     source.at = FILE_HEADER_BYTES
@@ -92,4 +92,4 @@ def check_claim(source: Source, number: int, captured: int) -> None:
 
 
 def _ends_early(source: Source, number: int, wants: int) -> Exception:
-    return source.error(f"the record of packet {number} ends early: wants {wants} bytes, {source.left} left")
+    return source.error(f"the record of packet {number} ends early: expected {wants} bytes, {source.left} left")

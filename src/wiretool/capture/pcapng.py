@@ -98,10 +98,10 @@ def _await_block(source: Source, length: int, layout: Layout) -> None:
     if not _is_length(length):
         raise source.error(f"a block length of {length} (12 to {BLOCK_BYTES_MAX}, in steps of 4)", 4)
     if not source.fill(length):
-        raise source.error(f"a block ends early: wants {length} bytes, {source.left} left")
+        raise source.error(f"a block ends early: expected {length} bytes, {source.left} left")
     (again,) = layout.word.unpack_from(source.buffer, source.at + length - 4)
     if again != length:
-        raise source.error(f"a block of {length} bytes says {again} at its end", length - 4)
+        raise source.error(f"a block of {length} bytes has the length {again} at its end", length - 4)
 
 
 def _is_length(length: int) -> bool:
@@ -127,7 +127,7 @@ class Reader:
         if source.fill(BLOCK_BYTES_MIN):
             return True
         if source.left:
-            raise source.error(f"a block ends early: wants {BLOCK_BYTES_MIN} bytes, {source.left} left")
+            raise source.error(f"a block ends early: expected {BLOCK_BYTES_MIN} bytes, {source.left} left")
         return False
 
     def is_at_hand(self) -> bool:
@@ -153,7 +153,7 @@ class Reader:
         try:
             packet = self._read(Block(kind, source.buffer[at + 8 : at + length - 4], self.layout))
         except error as err:
-            raise source.error(f"a block of type {kind} is too short for what it must hold") from err
+            raise source.error(f"a block of type {kind} is too short for its fields") from err
         source.at = at + length
         return packet
 

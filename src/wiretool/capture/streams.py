@@ -52,6 +52,11 @@ class Streams:
         self._look_ns = NEVER_NS
         self._last: Segment | None = None
 
+    @property
+    def held_bytes(self) -> int:
+        """Return what the bytes that came out of order cost together."""
+        return self._shared.held.size
+
     def feed(self, segment: Segment) -> Sequence[Item]:
         """What this segment adds."""
         number, time_ns, key, seq, ack, flags, payload, cut = self._last = segment

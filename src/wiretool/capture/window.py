@@ -76,7 +76,7 @@ def packet_at(name: str, file: BinaryIO, place: Place) -> Packet:
 def changed(name: str, at: int) -> CaptureError:
     """Return the error for a file that is not what its index says."""
     kept = cache_path(Path(name)).name
-    why = f"the file is not the one that was indexed any more: run it again, after removing {kept} if that is there"
+    why = f"the file changed after it was indexed; run the command again, after removing {kept} if that is there"
     return CaptureError(name, why, offset=at)
 
 

@@ -37,7 +37,7 @@ class Cursor:
         if count < 0:
             raise DecodeError(kind, f"a length of {count}", path=path, offset=self.at)
         if count > self.left:
-            raise Truncated(kind, f"wants {count} bytes, {self.left} left", path=path, offset=self.at)
+            raise Truncated(kind, f"expected {count} bytes, {self.left} left", path=path, offset=self.at)
         start = self.at
         self.at = start + count
         return self.data[start : self.at]

@@ -68,7 +68,7 @@ class Scalar(SlotType):
     def check(self, value: Any, path: str) -> None:
         if self.form == "?":
             if type(value) is not bool:
-                raise EncodeError(f"wants true or false, not {value!r}", path=path)
+                raise EncodeError(f"expected true or false, got {value!r}", path=path)
         elif type(value) is not int or not self.low <= value <= self.high:
             why = f"{self.name} takes a whole number from {self.low} to {self.high}, not {value!r}"
             raise EncodeError(why, path=path)
@@ -94,7 +94,7 @@ class StringSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not str:
-            raise EncodeError(f"wants text, not {value!r}", path=path)
+            raise EncodeError(f"expected text, got {value!r}", path=path)
         try:
             value.encode()
         except UnicodeEncodeError as err:
@@ -108,7 +108,7 @@ class BytesSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not bytes:
-            raise EncodeError(f"wants bytes, not {value!r}", path=path)
+            raise EncodeError(f"expected bytes, got {value!r}", path=path)
 
     def to_json(self, value: bytes | None) -> Any:
         return None if value is None else {"hex": value.hex()}
@@ -117,7 +117,7 @@ class BytesSlot(SlotType):
         try:
             return bytes.fromhex(value["hex"])
         except (ValueError, TypeError, KeyError) as err:
-            raise EncodeError(f'wants {{"hex": "..."}}, not {value!r}', path=path) from err
+            raise EncodeError(f'expected {{"hex": "..."}}, got {value!r}', path=path) from err
 
 
 class ScalarsSlot(SlotType):
@@ -129,7 +129,7 @@ class ScalarsSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not tuple:
-            raise EncodeError(f"wants a tuple, not {value!r}", path=path)
+            raise EncodeError(f"expected a tuple, got {value!r}", path=path)
         for index, number in enumerate(value):
             self.element.check(number, f"{path}[{index}]")
 
@@ -138,7 +138,7 @@ class ScalarsSlot(SlotType):
 
     def from_json(self, value: Any, path: str) -> tuple[int, ...]:
         if type(value) is not list:
-            raise EncodeError(f"wants a list, not {value!r}", path=path)
+            raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(self.element.from_json(number, f"{path}[{index}]") for index, number in enumerate(value))
 
 
@@ -155,7 +155,7 @@ class TableSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not self.cls:
-            raise EncodeError(f"wants a {self.cls.__name__}, not {value!r}", path=path)
+            raise EncodeError(f"expected a {self.cls.__name__}, got {value!r}", path=path)
 
     def to_json(self, value: Table | None) -> Any:
         return None if value is None else table_form(value)
@@ -177,17 +177,17 @@ class TablesSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not tuple:
-            raise EncodeError(f"wants a tuple, not {value!r}", path=path)
+            raise EncodeError(f"expected a tuple, got {value!r}", path=path)
         for index, table in enumerate(value):
             if type(table) is not self.cls:
-                raise EncodeError(f"wants a {self.cls.__name__}, not {table!r}", path=f"{path}[{index}]")
+                raise EncodeError(f"expected a {self.cls.__name__}, got {table!r}", path=f"{path}[{index}]")
 
     def to_json(self, value: tuple[Table, ...] | None) -> Any:
         return None if value is None else [table_form(table) for table in value]
 
     def from_json(self, value: Any, path: str) -> tuple[Table, ...]:
         if type(value) is not list:
-            raise EncodeError(f"wants a list, not {value!r}", path=path)
+            raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(table_from_json(self.cls, table, f"{path}[{index}]") for index, table in enumerate(value))
 
 
@@ -206,7 +206,7 @@ class UnionSlot(SlotType):
 
     def check(self, value: Any, path: str) -> None:
         if type(value) not in self.classes.values():
-            raise EncodeError(f"wants one of {', '.join(self.members.values())}, not {value!r}", path=path)
+            raise EncodeError(f"expected one of {', '.join(self.members.values())}, got {value!r}", path=path)
 
     def to_json(self, value: Table | None) -> Any:
         return None if value is None else table_form(value)
@@ -229,7 +229,7 @@ def table_from_json(cls: type[T], fields: Any, path: str = "") -> T:
     """The table with these JSON fields; EncodeError for one unknown, of a wrong type, or required and missing."""
     path = path or cls.__name__
     if not isinstance(fields, dict):
-        raise EncodeError(f"wants an object, not {fields!r}", path=path)
+        raise EncodeError(f"expected an object, got {fields!r}", path=path)
     declared = {field.name: field.wire for field in fields_of(cls)}
     values: dict[str, Any] = {}
     for name, value in fields.items():
@@ -258,9 +258,9 @@ def slots_of(cls: type[Table]) -> tuple[tuple[str, SlotType, Any], ...]:
     """Name, type and default of every slot, in order; asserts that the declaration makes a table."""
     slots: list[tuple[str, SlotType, Any]] = []
     for field in fields_of(cls):
-        assert isinstance(field.wire, SlotType), f"{cls.__name__}.{field.name} is no slot"
+        assert isinstance(field.wire, SlotType), f"{cls.__name__}.{field.name} is not a slot"
         if isinstance(field.wire, UnionSlot):
-            assert slots[-1][0] == field.wire.tag, f"{cls.__name__}.{field.name} stands behind its tag"
+            assert slots[-1][0] == field.wire.tag, f"{cls.__name__}.{field.name} is not after its tag"
         slots.append((field.name, field.wire, field.default))
     return tuple(slots)
 

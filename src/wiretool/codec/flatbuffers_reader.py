@@ -120,7 +120,7 @@ class Reader:
     def number(self, form: struct.Struct, at: int, path: str) -> Any:
         """The number at `at`."""
         if at < 0 or at + form.size > self.size:
-            raise self.fail(f"wants {form.size} bytes at {at} of a buffer of {self.size}", path, at)
+            raise self.fail(f"expected {form.size} bytes at {at} of a buffer of {self.size}", path, at)
         return form.unpack_from(self.data, self.base + at)[0]
 
     # -- tables ----------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class Reader:
         try:
             value = raw.decode()
         except UnicodeDecodeError as err:
-            raise self.fail(f"0x{raw[err.start]:02x} is no UTF-8", path, at + 4 + err.start) from err
+            raise self.fail(f"0x{raw[err.start]:02x} is not UTF-8", path, at + 4 + err.start) from err
         if self.exact and self.data[start + count : self.base + self.size][:1] != b"\0":
             raise self.fail("text without its zero byte", path, at)
         self.note(at + 4, count, path, "string", value)

@@ -15,6 +15,8 @@ from wiretool.errors import DecodeError
 
 #: Trust in the first frame behind a hole, or at a beginning that was not captured, at which nothing more is awaited.
 SURE_BEHIND_HOLE, SURE_AT_START = 4, 2
+#: Why the rest of a frame is lost whose beginning was not captured.
+_HOLED = "incomplete", "its beginning is before a gap"
 
 
 class Piece(NamedTuple):
@@ -54,7 +56,8 @@ class Splitter:
         self._parts: list[bytes] = []
         self._held = 0
         self._need = 0  # bytes wanted before it is worth looking again
-        self._skip = 0  # bytes of a holed frame still to come
+        self._skip = 0  # bytes still to come of a frame whose beginning is missing or was discarded
+        self._skip_error, self._skip_why = _HOLED
         self._marks: list[Mark] = []
         self._lost_error = ""
         self._lost_why = ""
@@ -72,6 +75,11 @@ class Splitter:
     def held(self) -> int:
         """Bytes that wait for more before they can be told."""
         return self._held
+
+    @property
+    def cost(self) -> int:
+        """Return the memory that the held bytes take."""
+        return self._held + limits.UNFINISHED_SEGMENT_BYTES * len(self._marks) if self._held else 0
 
     @property
     def wanted(self) -> int:
@@ -113,15 +121,16 @@ class Splitter:
         out = self._look(final=True) if self.is_searching else []
         rest = self._skip or max(self._need - self._held, 0)
         known = self._skip or (self._need and not self.is_searching)
-        out += self._lose_all("incomplete", "its rest is in a hole")
+        out += self._lose_all("incomplete", "its rest is in a gap")
         out.append(Piece("gap", b"", 0, 0, self._offset, length, packet, packet, time_ns))
         self._offset += length
         if known and length <= rest:
             self._skip = rest - length
+            self._skip_error, self._skip_why = _HOLED
             self.is_searching = False
         else:
             self._skip = 0
-            self._begin_search("unsynchronised", "between a hole and the next frame that can be trusted")
+            self._begin_search("unsynchronised", "between a gap and the next frame that can be trusted")
         self._need = 0
         return out
 
@@ -141,6 +150,22 @@ class Splitter:
             self._begin_search(error, why)
         out = self._look(final=True)
         return out + self._lose_all("", "") if self.is_searching else out
+
+    def discard(self, error: str, why: str) -> list[Piece]:
+        """Lose all held bytes to free their memory, except frames that are found in them.
+
+        The rest of a frame of known length is lost as it comes, and the splitter stays in step.
+        """
+        out = self._look(final=True) if self._held and self.is_searching else []
+        if not self._held:
+            return out
+        rest = 0 if self.is_searching else max(self._need - self._held, 0)
+        out += self._lose_all(error, why)
+        if rest:
+            self._skip, self._skip_error, self._skip_why = rest, error, why
+        elif not self.is_searching:
+            self._begin_search(error, why)
+        return out
 
     def _look(self, *, final: bool) -> list[Piece]:
         """Everything that the bytes held give: stretches in step, and between them searches."""
@@ -249,7 +274,7 @@ class Splitter:
     def _skip_holed(self) -> list[Piece]:
         data = b"".join(self._parts)
         count = min(self._skip, len(data))
-        self._lost_error, self._lost_why = "incomplete", "its beginning is before a hole"
+        self._lost_error, self._lost_why = self._skip_error, self._skip_why
         out = [self._lost(data, 0, count)]
         self._skip -= count
         self._offset += count

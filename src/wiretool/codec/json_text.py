@@ -27,7 +27,7 @@ def json_text(value: Any) -> str:
     try:
         raw = _encode(value)
     except UnicodeEncodeError:  # a lone surrogate, which msgspec does not write
-        return _escaped(_slow.encode(_finite(value)))
+        return _escaped(_slow.encode(_finite(msgspec.to_builtins(value))))
     if raw.isascii() and 0x7F not in raw:
         return raw.decode("ascii")
     return _escaped(raw.decode("utf-8"))

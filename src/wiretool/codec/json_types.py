@@ -51,7 +51,7 @@ class JsonType(WireType):
 
 def bad_type(value: Any, wanted: str, path: str) -> DecodeError:
     """The defect of a value that is of another JSON type than `wanted`."""
-    return DecodeError("bad_field_type", f"wants {wanted}, not {shorten(value)}", path=path)
+    return DecodeError("bad_field_type", f"expected {wanted}, got {shorten(value)}", path=path)
 
 
 def shorten(value: Any) -> str:
@@ -77,7 +77,7 @@ class JsonInt(JsonType):
         if type(value) is not int:
             raise bad_type(value, "a whole number", path)
         if not self.low <= value <= self.high:
-            raise DecodeError("out_of_range", f"{shorten(value)} is no {self.name}", path=path)
+            raise DecodeError("out_of_range", f"{shorten(value)} is not an {self.name}", path=path)
         return value
 
 
@@ -85,6 +85,8 @@ class JsonText(JsonType):
     """A string."""
 
     name = "string"
+    #: The only texts that it may be; None where it may be any.
+    choices: frozenset[str] | None = None
 
     def __init__(self, *, nullable: bool = False, omits_null: bool = True) -> None:
         self.nullable = nullable

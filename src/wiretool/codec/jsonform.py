@@ -18,7 +18,7 @@ def fields_from_json(cls: type[T], fields: Any, path: str = "") -> T:
     """The message with these JSON fields; EncodeError for one that is missing, unknown or of the wrong type."""
     path = path or cls.__name__
     if not isinstance(fields, dict):
-        raise EncodeError(f"wants an object, not {fields!r}", path=path)
+        raise EncodeError(f"expected an object, got {fields!r}", path=path)
     declared = {field.name: field for field in fields_of(cls)}
     for name in fields:
         if name not in declared:

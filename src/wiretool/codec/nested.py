@@ -24,7 +24,7 @@ class Nested(WireType):
 
     def write(self, value: Message, out: bytearray, path: str) -> None:
         if not isinstance(value, self.cls):
-            raise EncodeError(f"wants a {self.name}, not {value!r}", path=path)
+            raise EncodeError(f"expected a {self.name}, got {value!r}", path=path)
         for field in self.fields:
             field.wire.write(getattr(value, field.name), out, f"{path}.{field.name}")
 

@@ -158,7 +158,7 @@ class _Dumper:
         waiting = self._add_rows(late)
         numbers = self._numbers() if waiting else None
         for at in waiting:
-            assert numbers is not None, "somebody waits for them"
+            assert numbers is not None, "a reference to them is pending"
             late[id(self.objects[at])](numbers)
             self.rows[at] = self._row(self.objects[at])
         self._add_rows({})

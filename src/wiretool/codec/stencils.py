@@ -20,7 +20,7 @@ def span_called(spans: Sequence[Span], path: str) -> Span:
 def form_in(table: type[Table], name: str) -> str:
     """How a number of a FlatBuffers table is packed, as struct has it: byte order and format character."""
     wire = next(wire for slot, wire, _ in slots_of(table) if slot == name)
-    assert isinstance(wire, Scalar), f"{table.__name__}.{name} is no number"
+    assert isinstance(wire, Scalar), f"{table.__name__}.{name} is not a number"
     return wire.packed.format
 
 
@@ -39,7 +39,7 @@ class Stencil:
 
     def __init__(self, frame: bytes, places: Mapping[int, str]) -> None:
         forms = [places[at] for at in sorted(places)]
-        assert len({form[0] for form in forms}) == 1, "a stencil has one byte order"
+        assert len({form[0] for form in forms}) == 1, "a template has one byte order"
         form, done, same = forms[0][0], 0, []
         for at, one in zip(sorted(places), forms, strict=True):
             form += f"{at - done}s{one[1:]}"

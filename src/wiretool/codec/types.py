@@ -93,7 +93,7 @@ class Bool(WireType):
 
     def from_json(self, value: Any, path: str) -> bool:
         if type(value) is not bool:
-            raise EncodeError(f"wants true or false, not {value!r}", path=path)
+            raise EncodeError(f"expected true or false, got {value!r}", path=path)
         return value
 
 
@@ -114,7 +114,7 @@ class Uuid(WireType):
         try:
             out += uuid.UUID(value).bytes
         except (ValueError, AttributeError, TypeError) as err:
-            raise EncodeError(f"{value!r} is no UUID", path=path) from err
+            raise EncodeError(f"{value!r} is not a UUID", path=path) from err
 
     def from_json(self, value: Any, path: str) -> str:
         self.write(value, bytearray(), path)
@@ -161,7 +161,7 @@ class Text16(WireType):
 
     def from_json(self, value: Any, path: str) -> str:
         if type(value) is not str:
-            raise EncodeError(f"wants text, not {value!r}", path=path)
+            raise EncodeError(f"expected text, got {value!r}", path=path)
         return value
 
 
@@ -175,13 +175,13 @@ class Data(WireType):
         try:
             return bytes.fromhex(value)
         except (ValueError, TypeError) as err:
-            raise EncodeError(f"wants hex, not {value!r}", path=path) from err
+            raise EncodeError(f"expected hex, got {value!r}", path=path) from err
 
     @staticmethod
     def checked(value: Any, path: str) -> bytes:
         """The value, if it is bytes."""
         if not isinstance(value, bytes):
-            raise EncodeError(f"wants bytes, not {value!r}", path=path)
+            raise EncodeError(f"expected bytes, got {value!r}", path=path)
         return value
 
 
@@ -253,7 +253,7 @@ class ListOf(WireType):
 
     def write(self, value: tuple[Any, ...], out: bytearray, path: str) -> None:
         if not isinstance(value, tuple | list):
-            raise EncodeError(f"wants a list, not {value!r}", path=path)
+            raise EncodeError(f"expected a list, got {value!r}", path=path)
         out += self._count.pack(len(value))
         for index, element in enumerate(value):
             self.element.write(element, out, f"{path}[{index}]")
@@ -263,7 +263,7 @@ class ListOf(WireType):
 
     def from_json(self, value: Any, path: str) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise EncodeError(f"wants a list, not {value!r}", path=path)
+            raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(self.element.from_json(element, f"{path}[{index}]") for index, element in enumerate(value))
 
 
@@ -292,7 +292,7 @@ class NamedByte(WireType):
 
     def from_json(self, value: Any, path: str) -> str:
         if type(value) is not str or value not in self._numbers:
-            raise EncodeError(f"wants one of {', '.join(self._numbers)}, not {value!r}", path=path)
+            raise EncodeError(f"expected one of {', '.join(self._numbers)}, got {value!r}", path=path)
         name: str = value
         return name
 

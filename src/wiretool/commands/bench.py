@@ -14,36 +14,63 @@ app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 @app.callback(invoke_without_command=True)
 def bench(
     context: typer.Context,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="whose server is loaded: pravega")] = None,
+    protocol: Annotated[
+        str | None, typer.Option(metavar="NAME", help="protocol of the server; default: pravega")
+    ] = None,
     appenders: Annotated[
         int | None,
-        typer.Option(min=1, max=limits.BENCH_USERS_MAX, metavar="N", help="users that append, a connection each: 64"),
+        typer.Option(
+            min=1,
+            max=limits.BENCH_USERS_MAX,
+            metavar="N",
+            help="number of appending users, one connection each; default: 64",
+        ),
     ] = None,
     fetchers: Annotated[
         int | None,
-        typer.Option(min=0, max=limits.BENCH_USERS_MAX, metavar="M", help="users that read what is written: 0"),
+        typer.Option(
+            min=0,
+            max=limits.BENCH_USERS_MAX,
+            metavar="M",
+            help="number of users that read the appended data; default: 0",
+        ),
     ] = None,
-    target: Annotated[str, typer.Option(metavar="ADDRESS", help="the server; without it a mock is started")] = "",
+    target: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="server to load; default: a mock that bench starts")
+    ] = "",
     controller: Annotated[
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Pravega: make a stream through this controller and load its stores; --target says where those are",
+            help="Pravega: create a stream through this controller, load its stores; --target replaces their addresses",
         ),
     ] = "",
-    user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Pravega: who asks the controller")] = "",
+    user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Pravega: credentials for the controller")] = "",
     allow_remote: Annotated[
-        list[str] | None, typer.Option(metavar="HOST", help="let this other machine be the target, controller or store")
+        list[str] | None,
+        typer.Option(
+            metavar="HOST", help="allow this host as target, controller or store, although it is another machine"
+        ),
     ] = None,
-    duration: Annotated[str, typer.Option(metavar="TIME", help="how long is measured: 10, 10s or 2m")] = "10s",
-    warmup: Annotated[str, typer.Option(metavar="TIME", help="load before that, which does not count")] = "2s",
-    ramp: Annotated[str, typer.Option(metavar="TIME", help="before the warm-up, while users begin one by one")] = "0s",
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="duration of the measurement, such as 10s or 2m")
+    ] = "10s",
+    warmup: Annotated[str, typer.Option(metavar="TIME", help="duration of the load before the measurement")] = "2s",
+    ramp: Annotated[
+        str, typer.Option(metavar="TIME", help="duration before the warm-up in which users start one by one")
+    ] = "0s",
     rate: Annotated[
         str | None,
-        typer.Option(metavar="R", help="appends a second, on schedule: 5000 or 5k; Offramp: the mock's messages"),
+        typer.Option(
+            metavar="R",
+            help="scheduled appends per second, such as 5000 or 5k; Offramp: messages per second of the mock",
+        ),
     ] = None,
     event_size: Annotated[
-        str | None, typer.Option(metavar="N|DIST", help="bytes of an event, or uniform:100-1K: 100")
+        str | None,
+        typer.Option(
+            metavar="N|DIST", help="size of an event in bytes, or a distribution such as uniform:100-1K; default: 100"
+        ),
     ] = None,
     batch: Annotated[
         int | None,
@@ -51,73 +78,95 @@ def bench(
             min=1,
             max=limits.BENCH_BATCH_MAX,
             metavar="N",
-            help="events of one append: 1; Offramp: messages asked for: 1000",
+            help="events per append; default: 1; Offramp: messages per REQUEST; default: 1000",
         ),
     ] = None,
     pipeline: Annotated[
         int | None,
-        typer.Option(min=1, max=limits.BENCH_PIPELINE_MAX, metavar="N", help="appends of a user on the way: 1"),
+        typer.Option(min=1, max=limits.BENCH_PIPELINE_MAX, metavar="N", help="appends in flight per user; default: 1"),
     ] = None,
     segments: Annotated[
         int | None,
-        typer.Option(min=1, max=limits.BENCH_SEGMENTS_MAX, metavar="N", help="segments that are written to: 1"),
+        typer.Option(
+            min=1, max=limits.BENCH_SEGMENTS_MAX, metavar="N", help="number of segments to append to; default: 1"
+        ),
     ] = None,
     conditional: Annotated[
         bool | None,
-        typer.Option("--conditional/--no-conditional", help="Pravega: append if the segment is as long as it was left"),
+        typer.Option(
+            "--conditional/--no-conditional", help="Pravega: append only if the segment has the expected length"
+        ),
     ] = None,
     from_capture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=path_from, help="fit what is not said to the appends in a recording"),
+        typer.Option(
+            metavar="FILE", parser=path_from, help="derive options that are not given from the appends in a recording"
+        ),
     ] = None,
     backlog: Annotated[
-        bool, typer.Option("--backlog", help="write while nobody reads, then let the fetchers read all of it")
+        bool, typer.Option("--backlog", help="append without readers, then read everything with the fetchers")
     ] = False,
-    road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: the road of the target that is read")] = "",
+    road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: road of the target to consume")] = "",
     verify: Annotated[
-        bool | None, typer.Option("--verify/--no-verify", help="read back what was written; on for the mock")
+        bool | None, typer.Option("--verify/--no-verify", help="read back all acknowledged events; on for the mock")
     ] = None,
     max_errors: Annotated[
-        str, typer.Option(metavar="SHARE", help="the run is INVALID if more of an operation fails: 1% or 0.01")
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="share of failed exchanges of an operation above which the run is INVALID, such as 1% or 0.01",
+        ),
     ] = "1%",
     seed: Seed = 0,
     fault: FaultRules = None,
     sample_pid: Annotated[
-        int | None, typer.Option(min=1, metavar="PID", help="watch this process as the target's")
+        int | None, typer.Option(min=1, metavar="PID", help="sample processor and memory of this process as the target")
     ] = None,
-    web: Annotated[str, typer.Option(metavar="ADDRESS", help="serve Locust's page there while it runs: :8089")] = "",
+    web: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="serve Locust's page at this address during the run, such as :8089")
+    ] = "",
     processes: Annotated[
         int,
         typer.Option(
             min=1,
             max=limits.BENCH_PROCESSES_MAX,
             metavar="N",
-            help="load processes on this machine, sharing the users",
+            help="number of load processes on this machine, which share the users",
         ),
     ] = 1,
-    master: Annotated[bool, typer.Option("--master", help="let workers that come to the master make the load")] = False,
-    worker: Annotated[bool, typer.Option("--worker", help="be one of a master's load processes")] = False,
+    master: Annotated[
+        bool, typer.Option("--master", help="generate the load with workers that connect to this process")
+    ] = False,
+    worker: Annotated[bool, typer.Option("--worker", help="be a load process of a master")] = False,
     expect_workers: Annotated[
-        int, typer.Option(min=1, max=limits.BENCH_WORKERS_MAX, metavar="N", help="how many the master waits for")
+        int,
+        typer.Option(
+            min=1, max=limits.BENCH_WORKERS_MAX, metavar="N", help="number of workers that the master waits for"
+        ),
     ] = 1,
     master_address: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="where the master listens, for --master and --worker")
+        str, typer.Option(metavar="ADDRESS", help="address at which the master listens, for --master and --worker")
     ] = "127.0.0.1:5557",
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="write the report as JSON")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="write a row a second and operation")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="write the report as a page with plots")] = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write what is judged as JUnit XML")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write one row per second and operation as CSV")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="write the report as an HTML page with plots")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write the verdicts as JUnit XML")] = None,
     hdr_log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="write each second's histograms, for HdrHistogram's tools")
+        Path | None, typer.Option(metavar="FILE", help="write the histograms of each second for HdrHistogram's tools")
     ] = None,
     keep_slow: Annotated[
         Path | None, typer.Option(metavar="FILE", help="write the slowest hundred exchanges as pcapng")
     ] = None,
     threshold: Annotated[
-        list[str] | None, typer.Option(metavar="RULE", help="such as 'append.p99 < 5ms'; else exit 1")
+        list[str] | None,
+        typer.Option(metavar="RULE", help="fail with exit code 1 unless this holds, such as 'append.p99 < 5ms'"),
     ] = None,
 ) -> None:
-    """Load a server, measure throughput and latency, and check that it kept what it acknowledged."""
+    """Load a server, measure throughput and latency, and verify the acknowledged events."""
     from wiretool.commands.bench_wishes import Reports, Spread, Wishes, check_spread, said_in
     from wiretool.commands.benching import run_bench, run_worker
     from wiretool.load.planning import Load
@@ -165,14 +214,18 @@ def bench(
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A.json", show_default=False, help="a report of bench --json")],
-    b: Annotated[Path, typer.Argument(metavar="B.json", show_default=False, help="the one that is held against it")],
-    tolerance: Annotated[str, typer.Option(metavar="SHARE", help="how much worse B may be: 5% or 0.05")] = "5%",
+    a: Annotated[Path, typer.Argument(metavar="A.json", show_default=False, help="report of bench --json")],
+    b: Annotated[
+        Path, typer.Argument(metavar="B.json", show_default=False, help="report of bench --json to compare with A")
+    ],
+    tolerance: Annotated[
+        str, typer.Option(metavar="SHARE", help="share by which B may be worse, such as 5% or 0.05")
+    ] = "5%",
     seed: Seed = 0,
     output: OutputFile = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="write the comparison as JSON")] = None,
 ) -> None:
-    """Say by how much B is slower or faster than A, and how sure that is; exit 1 where it is worse."""
+    """Print the ratio of each figure of B to A with its interval; exit with 1 if B is worse."""
     from wiretool.commands.benching import run_compare
 
     raise typer.Exit(run_compare(a, b, tolerance, seed, output, json))

@@ -59,7 +59,7 @@ def check_lifetime(plan: "Plan", token: str) -> None:
 
     lasts_s = lifetime_s(token)
     if lasts_s is not None and plan.whole_s > lasts_s:
-        why = f"a run of {ceil(plan.whole_s):,} s, and what the controller allows it ends after {lasts_s:,.0f} s"
+        why = f"a run of {ceil(plan.whole_s):,} s, and the controller's permission expires after {lasts_s:,.0f} s"
         raise UsageError(f"--duration {plan.duration_s:g}: {why}")
 
 
@@ -83,7 +83,7 @@ def _tell_left(stream: "RunStream") -> None:
     try:
         why = stream.remove()
     except KeyboardInterrupt:
-        why = stream.left("stopped while it was being taken away")
+        why = stream.left("stopped during the deletion of the stream")
         raise
     finally:
         if why:

@@ -53,5 +53,5 @@ def recorded(wishes: Wishes) -> "Recorded":
     if damage is not None:
         if not any(seen.appends for seen in found.seen.values()):
             raise damage
-        tell(f"{damage}: what comes behind that is left out")
+        tell(f"{damage}: only the part before that is used")
     return found

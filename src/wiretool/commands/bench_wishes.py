@@ -124,46 +124,48 @@ def check_spread(said: Sequence[str]) -> None:
     if WORKER in said:
         _check_worker(said)
     elif MASTER in said and "--processes" in said:
-        raise UsageError("--processes and --master: its workers make the load; --expect-workers says how many they are")
+        raise UsageError(
+            "--processes: not allowed with --master, whose workers generate the load; use --expect-workers N"
+        )
     elif MASTER not in said:
         _check_alone(said)
 
 
 def _check_worker(said: Sequence[str]) -> None:
     if MASTER in said:
-        raise UsageError("--worker and --master: one process is one of them; start another one for the other")
+        raise UsageError("--worker: not allowed with --master; start two processes")
     unheeded = [option for option in said if option not in HEEDED_BY_WORKERS]
     if unheeded:
         raise UsageError(
-            f"{', '.join(unheeded)}: a worker is told by its master what to do, so say it there; "
-            f"with --worker go {MASTER_ADDRESS} and {HDR_LOG}"
+            f"{', '.join(unheeded)}: not allowed with --worker; give it to the master; "
+            f"expected only {MASTER_ADDRESS} and {HDR_LOG}"
         )
 
 
 def _check_alone(said: Container[str]) -> None:
     if "--expect-workers" in said:
-        raise UsageError("--expect-workers goes with --master: it is that which waits for them")
+        raise UsageError("--expect-workers: requires --master")
     if MASTER_ADDRESS in said:
-        raise UsageError(f"{MASTER_ADDRESS} goes with --master or --worker: it says where the one meets the other")
+        raise UsageError(f"{MASTER_ADDRESS}: requires --master or --worker")
 
 
 def check_wishes(wishes: Wishes) -> None:
     """UsageError where wishes contradict each other."""
     if wishes.has_target and wishes.faults:
-        raise UsageError("--fault is for the mock; with --target, stand a tap before the server")
+        raise UsageError("--fault: not allowed with --target; use wiretool tap in front of the server")
     if wishes.faults:
         check_faults(wishes)
     if wishes.load.is_conditional and (wishes.spread.processes > 1 or wishes.spread.is_master):
-        raise UsageError("--conditional: one load process has to know whose segment is whose; leave --processes at 1")
+        raise UsageError("--conditional: requires one load process; expected --processes 1")
     if wishes.sample_pid is not None and not wishes.has_target:
-        raise UsageError("--sample-pid goes with --target: the mock is watched in any case")
+        raise UsageError("--sample-pid: requires --target; the mock is always sampled")
     if wishes.user and not wishes.controller:
-        raise UsageError("--user goes with --controller: it is that which asks who calls")
+        raise UsageError("--user: requires --controller")
     if wishes.target and wishes.load.protocol == "offramp":
         if not wishes.load.road:
-            raise UsageError("--target with offramp wants --road NAME, a road that it has")
+            raise UsageError("--target: missing road; expected --road NAME with offramp")
         if wishes.load.rate:
-            raise UsageError(f"--rate {wishes.load.rate}: what comes to the roads of a target is not ours to say")
+            raise UsageError(f"--rate {wishes.load.rate}: not allowed with --target; only the mock's roads have a rate")
 
 
 def check_faults(wishes: Wishes) -> None:
@@ -261,5 +263,5 @@ def page_for(wishes: Wishes) -> tuple[str, int]:
         return "", 0
     address = address_from(wishes.web, option="--web", port=PAGE_PORT)
     check_free(*address, option="--web")
-    tell(f"Locust's page is at http://{address} while it runs")
+    tell(f"Locust's page: http://{address} while it runs")
     return address

@@ -119,10 +119,10 @@ def opened(reports: Reports, stack: ExitStack, *, inputs: Sequence[Path] = ()) -
     from wiretool.sinks.output import open_output
 
     if str(reports.keep_slow) == "-":
-        raise UsageError(f"{KEEP_SLOW} -: the report goes to standard output, and a capture is no text: give a file")
+        raise UsageError(f"{KEEP_SLOW} -: a capture cannot share standard output with the report; expected a file")
     for (one, path), (other, other_path) in combinations(reports.files.items(), 2):
         if path.absolute() == other_path.absolute():
-            raise UsageError(f"{one} and {other} would both be written to {path}: give one a file of its own")
+            raise UsageError(f"{one} and {other} would both be written to {path}; expected different files")
     outputs = {
         option: stack.enter_context(open_output(path, at_once=option == HDR_LOG, inputs=inputs))
         for option, path in reports.files.items()
@@ -196,7 +196,7 @@ def wait_for_master(host: str, port: int) -> None:
             sleep(LOOK_S)
         else:
             return
-    raise PeerError(f"--worker: no master came at {host}:{port} in {MASTER_S:g} s; start it with --master")
+    raise PeerError(f"--worker: no master at {host}:{port} in {MASTER_S:g} s; start one with --master")
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -247,7 +247,12 @@ def watching(plan: "Plan") -> "Iterator[Callable[[Totals], None]]":
             errors = {name: operation.errors for name, operation in totals.operations().items()}
             live.update(
                 live_table(
-                    last, elapsed_s=last.second + 1, duration_s=plan.duration_s, users=plan.users, errors=errors
+                    last,
+                    elapsed_s=last.second + 1,
+                    duration_s=plan.duration_s,
+                    users=plan.users,
+                    errors=errors,
+                    width=live.console.width,
                 ),
                 refresh=True,
             )

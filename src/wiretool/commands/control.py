@@ -7,19 +7,21 @@ import typer
 
 from wiretool.commands.options import duration_parser
 
-RuleId = Annotated[int, typer.Argument(metavar="ID", show_default=False, help="of the rule, as `rules` shows it")]
+RuleId = Annotated[
+    int, typer.Argument(metavar="ID", show_default=False, help="number of the rule, as listed by `rules`")
+]
 
 control = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Steer a server or tap that was started with --control ADDRESS."
+    no_args_is_help=True, rich_markup_mode=None, help="Control a server or tap that was started with --control ADDRESS."
 )
 
 
 @control.callback()
 def to(
     ctx: typer.Context,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", show_default=False, help="HOST:PORT of its control API")],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", show_default=False, help="HOST:PORT of the control API")],
 ) -> None:
-    """Steer a server or tap that was started with --control ADDRESS."""
+    """Control a server or tap that was started with --control ADDRESS."""
     from wiretool.net.addresses import address_from
     from wiretool.net.control_client import ControlClient
 
@@ -47,22 +49,22 @@ def messages(ctx: typer.Context) -> None:
 
 @control.command()
 def rules(ctx: typer.Context) -> None:
-    """List the fault rules in force, and how often each was hit."""
+    """List the fault rules with their number of hits."""
     show(ctx.obj.ask("GET", "/rules"))
 
 
 @control.command()
 def add(
     ctx: typer.Context,
-    rule: Annotated[str, typer.Argument(metavar="RULE", show_default=False, help="as for serve --fault")],
+    rule: Annotated[str, typer.Argument(metavar="RULE", show_default=False, help="fault rule, as for serve --fault")],
 ) -> None:
-    """Put a fault rule in force."""
+    """Add a fault rule."""
     show(ctx.obj.ask("POST", "/rules", {"rule": rule}))
 
 
 @control.command()
 def remove(ctx: typer.Context, rule: RuleId) -> None:
-    """Take a fault rule out of force."""
+    """Remove a fault rule."""
     show(ctx.obj.ask("DELETE", f"/rules/{rule}"))
 
 
@@ -70,9 +72,9 @@ def remove(ctx: typer.Context, rule: RuleId) -> None:
 def wait(
     ctx: typer.Context,
     rule: RuleId,
-    count: Annotated[int, typer.Option(min=1, metavar="N", help="so many hits")] = 1,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="number of hits to wait for")] = 1,
     timeout: Annotated[
-        float, typer.Option(parser=duration_parser("--timeout", most=600), metavar="TIME", help="how long at most")
+        float, typer.Option(parser=duration_parser("--timeout", most=600), metavar="TIME", help="maximum time to wait")
     ] = 10.0,
 ) -> None:
     """Wait until a fault rule was hit."""
@@ -82,8 +84,8 @@ def wait(
 @control.command()
 def scale(
     ctx: typer.Context,
-    stream: Annotated[str, typer.Argument(metavar="SCOPE/STREAM", show_default=False, help="a Pravega stream")],
-    segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="so many segments")],
+    stream: Annotated[str, typer.Argument(metavar="SCOPE/STREAM", show_default=False, help="Pravega stream")],
+    segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="new number of segments")],
 ) -> None:
     """Split or merge the segments of a Pravega stream until there are N."""
     from wiretool.errors import UsageError
@@ -97,7 +99,7 @@ def scale(
 @control.command()
 def seal(
     ctx: typer.Context,
-    segment: Annotated[str, typer.Argument(metavar="SEGMENT", show_default=False, help="its full name")],
+    segment: Annotated[str, typer.Argument(metavar="SEGMENT", show_default=False, help="full name of the segment")],
 ) -> None:
     """Seal a Pravega segment."""
     show(ctx.obj.ask("POST", "/operations/seal", {"segment": segment}))
@@ -106,30 +108,32 @@ def seal(
 @control.command()
 def operate(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="what the protocol's server has")],
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="an object with what it wants to know")] = "{}",
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="operation of the protocol's server")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="arguments of the operation, as an object")] = "{}",
 ) -> None:
-    """Do anything else that the protocol's server offers."""
+    """Call another operation of the protocol's server."""
     from wiretool.errors import UsageError
 
     try:
         told = json.loads(arguments)
     except (ValueError, RecursionError) as err:
-        raise UsageError(f"{arguments[:100]!r} is no JSON: {err}") from err
+        raise UsageError(f"{arguments[:100]!r}: not JSON: {err}; expected an object") from err
     show(ctx.obj.ask("POST", f"/operations/{name}", told))
 
 
 @control.command()
 def restart(ctx: typer.Context) -> None:
-    """Reset every connection and forget all state, as a crashed server would."""
+    """Reset every connection and lose all state, like a crashed server."""
     show(ctx.obj.ask("POST", "/restart"))
 
 
 @control.command()
 def cut(
     ctx: typer.Context,
-    connection: Annotated[int, typer.Argument(metavar="CONNECTION", show_default=False, help="its number")],
-    abort: Annotated[bool, typer.Option("--abort", help="by a reset")] = False,
+    connection: Annotated[
+        int, typer.Argument(metavar="CONNECTION", show_default=False, help="number of the connection")
+    ],
+    abort: Annotated[bool, typer.Option("--abort", help="reset the connection instead of closing it")] = False,
 ) -> None:
     """Close a connection."""
     show(ctx.obj.ask("DELETE", f"/connections/{connection}", abort=abort))

@@ -27,7 +27,7 @@ DecodeOutput = Annotated[
         metavar="FILE",
         show_default=False,
         parser=path_from,
-        help="write to a file instead of stdout; tables go into a folder, new, empty or with those of an earlier run",
+        help="write to this file; for tables, to this folder, which is new, empty or from an earlier run",
     ),
 ]
 
@@ -38,31 +38,39 @@ def decode(
     port: PortNames = None,
     format_: Annotated[
         DecodeFormat | None,
-        typer.Option("--format", show_default="by the ending of -o, else text", help="form of the output"),
+        typer.Option("--format", show_default="by the ending of -o, else text", help="output format"),
     ] = None,
-    tree: Annotated[bool, typer.Option("-v", "--verbose", help="every field: offset, length, meaning")] = False,
-    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="the bytes, coloured by field")] = False,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records for which this is true")] = "",
-    fields: Annotated[str, typer.Option(metavar="A,B,C", help="show only these: n,message,fields.offset")] = "",
+    tree: Annotated[
+        bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
+    ] = False,
+    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="show the bytes, coloured by field")] = False,
+    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records that match")] = "",
+    fields: Annotated[
+        str, typer.Option(metavar="A,B,C", help="show only these fields, such as n,message,fields.offset")
+    ] = "",
     connection: Annotated[int | None, typer.Option(min=0, help="show only this connection")] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="stop after so many records")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="stop at the first problem, exit code 3")] = False,
+    count: Annotated[int | None, typer.Option(min=1, help="stop after this number of records")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="stop at the first problem with exit code 3")] = False,
     output: DecodeOutput = None,
-    events: Annotated[bool, typer.Option("--events", help="with tables: also one of every event in appends")] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="with tables: also write a table of the events in appends")
+    ] = False,
     engine: Annotated[
-        Engine, typer.Option(help="read messages one by one, or many as columns; the output is the same")
+        Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the output is the same")
     ] = Engine.AUTO,
     workers: Workers = 1,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", parser=path_from, help="write what became of every byte, JSON")
+        Path | None, typer.Option(metavar="FILE", parser=path_from, help="write a ledger of all payload bytes as JSON")
     ] = None,
-    hex_: Annotated[str, typer.Option("--hex", metavar="FILE", help="hex instead, a stream a line; - is stdin")] = "",
-    side: Annotated[SideName | None, typer.Option(help="who sent the hex bytes")] = None,
-    live: Annotated[str, typer.Option(metavar="IFACE", help="capture from an interface instead")] = "",
-    bpf: Annotated[str, typer.Option("--filter", metavar="BPF", help="which packets to capture")] = "",
+    hex_: Annotated[
+        str, typer.Option("--hex", metavar="FILE", help="read hex instead of captures, one flow per line; - is stdin")
+    ] = "",
+    side: Annotated[SideName | None, typer.Option(help="sender of the hex bytes")] = None,
+    live: Annotated[str, typer.Option(metavar="IFACE", help="capture from this interface instead")] = "",
+    bpf: Annotated[str, typer.Option("--filter", metavar="BPF", help="capture filter (BPF)")] = "",
     duration: ServingSeconds = None,
 ) -> None:
-    """Print every message in captures, one line each; or write tables of them into a folder."""
+    """Print every message in captures, one line each, or write tables of them."""
     from wiretool.commands.decoding import decode_all
     from wiretool.commands.wishes import Given, How, What
 

@@ -22,6 +22,7 @@ from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
+from wiretool.errors import Unmet
 from wiretool.sinks.ledger import kept, no_connection
 from wiretool.sinks.pump import Counted, Written, pump
 
@@ -167,6 +168,9 @@ def of_hex(job: Job, side: SideName) -> "Generator[Record]":
 
     lines, how = lines_of(job.given.hex_), job.how
     yield from read_hex(lines, protocol=how.protocol, side=side.value, strict=how.strict, ledger=job.tally.reading)
+    if not job.tally.reading.connections:
+        name = "stdin" if job.given.hex_ == "-" else job.given.hex_
+        raise Unmet(f"{name}: nothing was read: no bytes; expected lines of hex")
 
 
 def of_interface(job: Job) -> "Generator[Record]":

@@ -12,40 +12,48 @@ from wiretool.commands.options import (
     ProtocolName,
     ReportFormat,
     path_from,
+    report_format_from,
     share_from,
 )
 
 
 def diff(
-    one: Annotated[Path, typer.Argument(metavar="A", show_default=False, parser=path_from, help="the first capture")],
+    one: Annotated[Path, typer.Argument(metavar="A", show_default=False, parser=path_from, help="first capture")],
     other: Annotated[
-        Path, typer.Argument(metavar="B", show_default=False, parser=path_from, help="what is held against it")
+        Path,
+        typer.Argument(
+            metavar="B", show_default=False, parser=path_from, help="second capture, compared with the first"
+        ),
     ],
     ignore: Annotated[
         list[str] | None,
-        typer.Option(metavar="MESSAGE.FIELD", show_default=False, help="let this differ; repeatable"),
+        typer.Option(metavar="MESSAGE.FIELD", show_default=False, help="ignore differences in this field; repeatable"),
     ] = None,
     noise: Annotated[
         Path | None,
         typer.Option(
-            metavar="C", show_default=False, parser=path_from, help="a capture like A: what differs in it may in B"
+            metavar="C",
+            show_default=False,
+            parser=path_from,
+            help="another capture of A's traffic; values that differ in it may differ in B",
         ),
     ] = None,
     expect: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", show_default=False, parser=path_from, help="differences to accept, TOML"),
+        typer.Option(metavar="FILE", show_default=False, parser=path_from, help="TOML file of accepted differences"),
     ] = None,
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat, typer.Option("--format", help="form of the output")] = ReportFormat.TEXT,
+    format_: Annotated[ReportFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
 ) -> None:
-    """Compare two captures message by message, whatever ids their servers made up.
+    """Compare two captures message by message; server-generated ids may differ.
 
-    Exit code 1 when they differ or too little could be judged, 3 when a capture is damaged.
+    Exits with 1 if they differ or too little could be judged, with 3 if a capture is damaged.
     """
     from wiretool.commands.diffing import Wishes, compared
 
     share = share_from(min_judged, "--min-judged")
-    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, format_, output, share))
+    form = format_ or report_format_from(output)
+    compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, form, output, share))

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wiretool.commands.options import ReportFormat, lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.options import (
+    ReportFormat,
+    check_any_read,
+    lines_of,
+    ports_from,
+    protocols_like,
+    sources_from,
+    tell,
+)
 from wiretool.commands.replay_result import check_success, damage_remarks
 from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError
@@ -83,13 +91,18 @@ def outcomes_of(one: "Recording", other: "Recording", like_one: "Recording | Non
 def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording":
     """What a capture recorded; CaptureError where that is nothing of our protocols."""
     from wiretool.capture.files import read_packets
+    from wiretool.ledger import Ledger
     from wiretool.replay.recording import recording_of
 
     packets = with_progress(read_packets([source]), f"reading {path}", "packets")
-    recording = recording_of(packets, protocol=wishes.protocol, ports=ports_from(wishes.ports), notes=tell)
+    book, ports = Ledger(), ports_from(wishes.ports)
+    recording = recording_of(packets, protocol=wishes.protocol, ports=ports, ledger=book, notes=tell)
+    check_any_read(book, [path])
+    if summary := book.packets.summarize():
+        tell(f"{path}: {summary}")
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         count = len(recording.dialogues)
-        why = f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others"
+        why = f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
         raise CaptureError(str(path), why, offset=0)
     return recording
 

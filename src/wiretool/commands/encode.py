@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import OutputFile, SideName, lines_of, tell
+from wiretool.errors import Unmet
 
 
 class Form(StrEnum):
@@ -18,16 +19,21 @@ class Form(StrEnum):
 
 def encode(
     script: Annotated[
-        str, typer.Argument(metavar="FILE", show_default=False, help="JSON lines, or records of decode; - is stdin")
+        str,
+        typer.Argument(
+            metavar="FILE", show_default=False, help="messages as JSON lines, or records of decode; - is stdin"
+        ),
     ] = "-",
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="protocol of lines that name none")] = "",
-    side: Annotated[SideName | None, typer.Option(help="sender, where a line names none; else who may send it")] = None,
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="protocol of lines without one")] = "",
+    side: Annotated[
+        SideName | None, typer.Option(help="sender of lines without one; default: the side that may send the message")
+    ] = None,
     format_: Annotated[
-        Form | None, typer.Option("--format", show_default="hex on a terminal, else raw", help="form of the output")
+        Form | None, typer.Option("--format", show_default="hex on a terminal, else raw", help="output format")
     ] = None,
     output: OutputFile = None,
 ) -> None:
-    """Turn messages, one JSON object a line, into their bytes.
+    """Encode messages, one JSON object per line, as bytes.
 
     A line is {"message": "SetupAppend", "fields": {...}}, or a record as decode --format ndjson writes it.
     """
@@ -44,4 +50,7 @@ def encode(
         skipped=lambda number, kind: tell(f"line {number}: a record of kind {kind} has no bytes to encode"),
     )
     with open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
-        write_frames(frames, out, "" if format_ is None else format_.value)
+        count = write_frames(frames, out, "" if format_ is None else format_.value)
+    if not count:
+        name = "stdin" if script == "-" else script
+        raise Unmet(f"{name}: nothing was encoded: no messages; expected one JSON object a line")

@@ -40,7 +40,7 @@ def takes_columns(
     stops early, is not.
     """
     if engine is Engine.COLUMNS and only_rows:
-        raise UsageError(f"--engine columns reads whole captures; {only_rows} goes with rows")
+        raise UsageError(f"--engine columns: not allowed with {only_rows}; expected --engine rows")
     if engine is not Engine.AUTO:
         return engine is Engine.COLUMNS
     if only_rows or is_for_people or not all(map(is_file, captures or ())):
@@ -74,7 +74,9 @@ def _is_for_a_file(output: Path) -> bool:
 def check_workers(workers: int, *, is_bulk: bool) -> None:
     """UsageError where more than one process is asked for what one alone can read."""
     if workers > 1 and not is_bulk:
-        raise UsageError(f"--workers {workers} goes with columns: read files into files or tables, or --engine columns")
+        raise UsageError(
+            f"--workers {workers}: requires the column engine; add --engine columns, or read files into files or tables"
+        )
 
 
 # -- batches -------------------------------------------------------------------------------------------------------

@@ -16,14 +16,12 @@ class ExplainFormat(StrEnum):
 
 
 def explain(
-    message: Annotated[
-        str, typer.Argument(show_default=False, help="name of a message; without it, all are listed")
-    ] = "",
-    protocol: Annotated[str, typer.Option(metavar="NAME", help="of this protocol only")] = "auto",
-    format_: Annotated[ExplainFormat, typer.Option("--format", help="form of the output")] = ExplainFormat.TEXT,
+    message: Annotated[str, typer.Argument(show_default=False, help="name of a message; default: list all")] = "",
+    protocol: Annotated[str, typer.Option(metavar="NAME", help="only messages of this protocol")] = "auto",
+    format_: Annotated[ExplainFormat, typer.Option("--format", help="output format")] = ExplainFormat.TEXT,
     output: OutputFile = None,
 ) -> None:
-    """Show a message's layout: its fields, their types and meaning, who sends it, and the clause it is from."""
+    """Show the layout of a message: fields with types and meaning, the sender, and the defining clause."""
     from wiretool.sinks.explain import write_explanation
     from wiretool.sinks.output import open_output
 

@@ -60,6 +60,12 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
+def report_format_from(output: Path | None) -> ReportFormat:
+    """Return the format of a report of a file by the ending of its name; text by default."""
+    ending = "" if output is None else output.suffix.removeprefix(".").lower()
+    return ReportFormat(ending) if ending in set(ReportFormat) else ReportFormat.TEXT
+
+
 class Engine(StrEnum):
     """How captures are read: message by message, or many at once as columns. The result is the same."""
 
@@ -76,7 +82,7 @@ def path_from(text: str) -> Path:
 
 
 #: How many processes read.
-Workers = Annotated[int, typer.Option(min=1, metavar="N", help="processes that read at once, with columns")]
+Workers = Annotated[int, typer.Option(min=1, metavar="N", help="number of reading processes, with columns")]
 
 
 class SideName(StrEnum):
@@ -88,9 +94,7 @@ class SideName(StrEnum):
 
 MinJudged = Annotated[
     str,
-    typer.Option(
-        metavar="SHARE", help="fail, with exit code 1, when less of the exchanges could be judged, such as 50% or 0.5"
-    ),
+    typer.Option(metavar="SHARE", help="share of judged exchanges below which the exit code is 1, such as 50% or 0.5"),
 ]
 CaptureFiles = Annotated[
     list[Path] | None,
@@ -98,13 +102,13 @@ CaptureFiles = Annotated[
         metavar="CAPTURE...",
         show_default=False,
         parser=path_from,
-        help="pcap or pcapng files, also gzip or zstd; - reads stdin",
+        help="pcap or pcapng files, also compressed with gzip or zstd; - is stdin",
     ),
 ]
-ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="protocol, or auto to go by port and content")]
+ProtocolName = Annotated[str, typer.Option(metavar="NAME", help="protocol, or auto to detect it by port and content")]
 PortNames = Annotated[
     list[str] | None,
-    typer.Option("--port", metavar="PORT=NAME", show_default=False, help="the protocol spoken on a port; repeatable"),
+    typer.Option("--port", metavar="PORT=NAME", show_default=False, help="protocol on a port; repeatable"),
 ]
 OutputFile = Annotated[
     Path | None,
@@ -121,23 +125,28 @@ ListenAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", show_default="127.0.0.1 and the usual port", help="HOST:PORT to listen on")
 ]
 TlsCertificate = Annotated[
-    Path | None, typer.Option(parser=path_from, metavar="FILE", help="speak TLS, with this PEM certificate")
+    Path | None, typer.Option(parser=path_from, metavar="FILE", help="serve TLS with this PEM certificate")
 ]
-TlsKey = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="its key, if not in the same file")]
-Seed = Annotated[int, typer.Option(metavar="N", help="of all that is made up or drawn by lot")]
+TlsKey = Annotated[
+    Path | None,
+    typer.Option(parser=path_from, metavar="FILE", help="private key, unless it is in the certificate's file"),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="seed for generated values and random choices")]
 FaultRules = Annotated[
     list[str] | None,
-    typer.Option("--fault", metavar="RULE", show_default=False, help="a rule as CONDITION: ACTION; repeatable"),
+    typer.Option("--fault", metavar="RULE", show_default=False, help="fault rule, CONDITION: ACTION; repeatable"),
 ]
-FaultFile = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="fault rules in TOML")]
-ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API there, loopback only")]
+FaultFile = Annotated[Path | None, typer.Option(parser=path_from, metavar="FILE", help="TOML file of fault rules")]
+ControlAddress = Annotated[str, typer.Option(metavar="ADDRESS", help="serve the control API at this loopback address")]
 RecordFile = Annotated[
-    Path | None, typer.Option(parser=path_from, metavar="FILE", help="write what is said as pcapng, TLS in the clear")
+    Path | None,
+    typer.Option(parser=path_from, metavar="FILE", help="record the traffic as pcapng, TLS traffic decrypted"),
 ]
 ReadyFile = Annotated[
-    Path | None, typer.Option(parser=path_from, metavar="FILE", help="write the addresses there, JSON, when ready")
+    Path | None,
+    typer.Option(parser=path_from, metavar="FILE", help="write the addresses to this file as JSON when ready"),
 ]
-ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="connections at once")]
+ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="maximum number of open connections")]
 
 
 def duration_parser(option: str, *, least: float = 0.001, most: float = math.inf) -> Callable[[object], float]:
@@ -147,7 +156,7 @@ def duration_parser(option: str, *, least: float = 0.001, most: float = math.inf
 
 ServingSeconds = Annotated[
     float | None,
-    typer.Option(parser=duration_parser("--duration"), metavar="TIME", help="stop after this time: 90, 90s or 2m"),
+    typer.Option(parser=duration_parser("--duration"), metavar="TIME", help="stop after this time, such as 90s or 2m"),
 ]
 
 
@@ -159,7 +168,9 @@ def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
     for pair in pairs or ():
         number, _, name = pair.partition("=")
         if not (number.isascii() and number.isdigit() and len(number) <= 5 and 0 < int(number) <= 0xFFFF):
-            raise UsageError(f"--port {pair!r}: wants PORT=NAME, as in 12345=pravega")
+            raise UsageError(
+                f"--port {pair!r}: not a port with its protocol; expected PORT=NAME, such as 12345=pravega"
+            )
         ports[int(number)] = protocol_named(name).name
     return ports
 
@@ -178,7 +189,7 @@ def sources_from(captures: Sequence[Path] | None, *, tells_empty: bool = True) -
     """
     paths = list(captures or ())
     if not paths:
-        raise UsageError("nothing to read: give a capture, or - for stdin")
+        raise UsageError("no input; expected a capture, or - for stdin")
     if sum(str(path) == "-" for path in paths) > 1:
         raise UsageError("stdin can be read only once")
     for path in paths:
@@ -200,7 +211,7 @@ def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
 
 
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
-    """Raise Unmet where captures have no packets, NothingReadError where none of their packets was read."""
+    """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
     from wiretool.capture.packet_counts import READABLE
 
     names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
@@ -209,6 +220,10 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise Unmet(f"{names}: nothing was read: no packets; expected captures with packets")
     if captures and counts.is_nothing_read:
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
+    total, count = book.total, len(book.connections)
+    if captures and not total.payload_bytes and not total.gap_bytes:
+        connections = f"{count:,} TCP connection{'s' * (count != 1)}"
+        raise Unmet(f"{names}: nothing was read: no payload in {connections}; expected captures with payload")
 
 
 def share_from(text: str, option: str) -> float:

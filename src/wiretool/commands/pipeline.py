@@ -7,7 +7,11 @@ from wiretool.commands.pipeline_run import run
 from wiretool.commands.pipeline_sql import sql
 from wiretool.commands.pipeline_stream import stream
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Captures to tables and reports, here or on Spark.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Turn captures into tables and reports, on this machine or on Spark.",
+)
 app.command()(run)
 app.command()(stream)
 app.command()(report)

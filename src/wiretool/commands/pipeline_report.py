@@ -18,34 +18,43 @@ def report(
     tables: TablesArgument,
     html: Annotated[
         Path | None,
-        typer.Option("-o", "--html", metavar="FILE", show_default=False, parser=path_from, help="also as one page"),
+        typer.Option(
+            "-o",
+            "--html",
+            metavar="FILE",
+            show_default=False,
+            parser=path_from,
+            help="also write the report as one HTML page",
+        ),
     ] = None,
     json: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", show_default=False, parser=path_from, help="also for programs"),
+        typer.Option(
+            "--json", metavar="FILE", show_default=False, parser=path_from, help="also write the report as JSON"
+        ),
     ] = None,
-    top: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="rows of each figure")] = 10,
+    top: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="rows per figure")] = 10,
     since: Annotated[
-        str, typer.Option(metavar="TIME", show_default="the beginning", help="from then on, as 2024-05-01T12:00, UTC")
+        str, typer.Option(metavar="TIME", show_default="the beginning", help="start time, as 2024-05-01T12:00, UTC")
     ] = "",
-    until: Annotated[str, typer.Option(metavar="TIME", show_default="the end", help="up to then")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", show_default="the end", help="end time")] = "",
 ) -> None:
-    """Tell what was captured, how long answers took, what was slow, large, wrong, idle or missing, and since when.
+    """Report messages, latencies, errors, gaps, and slow, large or idle connections.
 
-    Each figure leads back to its packets by a wiretool slice command.
+    Each figure has a wiretool slice command that extracts its packets.
     """
     from wiretool.pipeline.report import report_on
     from wiretool.pipeline.views import Times
 
     times = Times(moment_from("--since", since), moment_from("--until", until))
     if times.since_ns is not None and times.until_ns is not None and times.since_ns >= times.until_ns:
-        raise UsageError(f"--since {since} is not before --until {until}: there is nothing between them")
+        raise UsageError(f"--since {since} is not before --until {until}; expected an earlier time")
     found = report_on(tables, times, top)
     is_asked = str(html) != "-" != str(json)
     for form, path in (("html", html), ("json", json), ("text", Path("-") if is_asked else None)):
         write(found, form, path)
     if found.first_ns is None:
-        tell(f"{tables}: nothing to report: the tables have no rows{' in that time' if since or until else ''}")
+        tell(f"{tables}: nothing to report; the tables have no rows{' in that time' if since or until else ''}")
         raise typer.Exit(NOTHING)
 
 
@@ -69,5 +78,5 @@ def moment_from(option: str, text: str) -> int | None:
         return moment_ns(text)
     except ValueError as err:
         raise UsageError(
-            f"{option}: {text!r} is no time: write it as 2024-05-01T12:00 or 2024-05-01T12:00:00.5Z"
+            f"{option}: {text!r} is not a time; expected 2024-05-01T12:00 or 2024-05-01T12:00:00.5Z"
         ) from err

@@ -34,21 +34,21 @@ TablesFolder = Annotated[
         metavar="TABLES",
         show_default=False,
         parser=path_from,
-        help="the folder of the tables: new, empty or with those of an earlier run, which they replace",
+        help="folder for the tables: new, empty, or with tables of an earlier run, which are replaced",
     ),
 ]
 Engine = Annotated[
-    PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="who does the work")
+    PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="engine that runs the work")
 ]
 Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")]
-Events = Annotated[bool, typer.Option("--events", help="also a table of every event in appends")]
+Events = Annotated[bool, typer.Option("--events", help="also write a table of the events in appends")]
 
 
 def engine_from(engine: PipelineEngine | None, master: str) -> str:
     """The name of the engine that was asked for; UsageError where it has no master, and one was given."""
     chosen = engine or (PipelineEngine.SPARK if master else PipelineEngine.LOCAL)
     if master and chosen is not PipelineEngine.SPARK:
-        raise UsageError("--master is Spark's: give --engine spark with it")
+        raise UsageError("--master: requires --engine spark")
     return chosen.value
 
 
@@ -58,16 +58,16 @@ def run(
     engine: Engine = None,
     master: Master = "",
     splits: Annotated[
-        int | None, typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by size", help="parts of the work")
+        int | None, typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by size", help="number of tasks")
     ] = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     events: Events = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="exit code 3 where a capture is damaged or there is a problem")
+        bool, typer.Option("--strict", help="exit with 3 if a capture is damaged or has a problem")
     ] = False,
 ) -> None:
-    """Make Parquet tables of captures: frames, messages, exchanges, gaps, problems, and what became of every byte."""
+    """Write Parquet tables of captures: frames, messages, exchanges, gaps, problems, and a ledger of all bytes."""
     from wiretool.commands.pipelining import Wishes, run_pipeline
 
     wishes = Wishes(protocol, ports_from(port), events, strict, splits or 0)

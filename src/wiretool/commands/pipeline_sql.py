@@ -36,24 +36,24 @@ class SqlEngine(StrEnum):
 TablesArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLES", show_default=False, parser=path_from, help="a folder that pipeline run or stream has made"
+        metavar="TABLES", show_default=False, parser=path_from, help="folder of tables from pipeline run or stream"
     ),
 ]
 
 
 def sql(
     tables: TablesArgument,
-    select: Annotated[str, typer.Argument(metavar="SELECT", show_default=False, help="a question in SQL")],
-    engine: Annotated[SqlEngine, typer.Option(help="whose SQL it is")] = SqlEngine.DUCKDB,
+    select: Annotated[str, typer.Argument(metavar="SELECT", show_default=False, help="SQL statement")],
+    engine: Annotated[SqlEngine, typer.Option(help="engine that runs the statement")] = SqlEngine.DUCKDB,
     master: Annotated[str, typer.Option(metavar="URL", help="Spark's master")] = "",
-    format_: Annotated[SqlFormat, typer.Option("--format", help="form of the output")] = SqlFormat.TEXT,
+    format_: Annotated[SqlFormat, typer.Option("--format", help="output format")] = SqlFormat.TEXT,
     output: OutputFile = None,
 ) -> None:
-    """Ask about the tables in SQL: frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and the others.
+    """Query the tables with SQL: frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and others.
 
-    SHOW ALL TABLES says what there is, DESCRIBE frames what is in one. Nothing is written but the answer. Spark has no
-    gold, calls the tables of messages `pravega.AppendBlockEnd`, in backticks, and lists them with SHOW TABLES. Names
-    that differ only in capitals have a number each: sbp.UNKNOWN_1, sbp.Unknown_2.
+    SHOW ALL TABLES lists the tables, DESCRIBE frames the columns of one. Only the result is written. Spark has no
+    gold, requires backticks for tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names
+    that differ only in case get a number: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
     from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet
@@ -61,7 +61,7 @@ def sql(
 
     path = parquet_from(output) if format_ is SqlFormat.PARQUET else None
     if master and engine is not SqlEngine.SPARK:
-        raise UsageError("--master is Spark's: give --engine spark with it")
+        raise UsageError("--master: requires --engine spark")
     if engine is SqlEngine.SPARK:
         from wiretool.pipeline.spark.sql import asked as asked_spark
 
@@ -92,5 +92,5 @@ def _told_of_waiting(asking: "AbstractContextManager[T]") -> Iterator[T]:
 def parquet_from(output: Path | None) -> Path:
     """Where a Parquet file goes; UsageError for a terminal or a pipe."""
     if output is None or str(output) == "-":
-        raise UsageError("--format parquet writes a file: give -o FILE")
+        raise UsageError("--format parquet: missing file; expected -o FILE")
     return output

@@ -12,7 +12,7 @@ from wiretool.commands.pipeline_run import PARTS_MAX, Engine, Events, Master, en
 def stream(
     folder: Annotated[
         Path,
-        typer.Argument(metavar="DIR", show_default=False, parser=path_from, help="the folder that captures come into"),
+        typer.Argument(metavar="DIR", show_default=False, parser=path_from, help="folder in which captures arrive"),
     ],
     output: Annotated[
         Path,
@@ -22,7 +22,7 @@ def stream(
             metavar="TABLES",
             show_default=False,
             parser=path_from,
-            help="the folder of the tables: new, empty or that of this stream",
+            help="folder for the tables: new, empty, or of this stream",
         ),
     ],
     checkpoint: Annotated[
@@ -31,37 +31,43 @@ def stream(
             metavar="CHECKPOINT",
             show_default=False,
             parser=path_from,
-            help="a folder for how far it is: with it the same command goes on, whatever ended it",
+            help="folder for the state; the same command continues from it after any interruption",
         ),
     ],
-    once: Annotated[bool, typer.Option("--once", help="take what is there now, and end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="process the packets that are available now, and stop")] = False,
     finish: Annotated[
-        bool, typer.Option("--finish", help="with --once: nothing more comes, so end what is still open")
+        bool, typer.Option("--finish", help="with --once: also close open connections, as no more captures will arrive")
     ] = False,
-    interval: Annotated[str, typer.Option(metavar="TIME", help="how often there is a batch of what is new")] = "5s",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="time between batches")] = "5s",
     idle: Annotated[
-        str, typer.Option(metavar="TIME", help="a connection that says nothing for so long, as captured, is over")
+        str, typer.Option(metavar="TIME", help="close a connection after this long without packets (capture time)")
     ] = "10m",
     delay: Annotated[
         str,
-        typer.Option(metavar="TIME", help="where several programs capture: how long a silent one is waited for"),
+        typer.Option(metavar="TIME", help="with several capture programs: time to wait for a silent one"),
     ] = "5s",
     engine: Engine = None,
     master: Master = "",
     splits: Annotated[
         int | None,
-        typer.Option(min=1, max=PARTS_MAX, metavar="N", show_default="by engine", help="parts of the work, for good"),
+        typer.Option(
+            min=1,
+            max=PARTS_MAX,
+            metavar="N",
+            show_default="by engine",
+            help="number of tasks; fixed for the checkpoint",
+        ),
     ] = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     events: Events = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="with --once: exit code 3 where a capture is damaged or there is a problem")
+        bool, typer.Option("--strict", help="with --once: exit with 3 if a capture is damaged or has a problem")
     ] = False,
 ) -> None:
-    """Make Parquet tables of captures while they are written, batch by batch, each exactly once.
+    """Write Parquet tables of captures while they grow, in batches, each exactly once.
 
-    It reads files that grow and are rotated, and carries connections on from batch to batch.
+    Reads growing and rotating files, and continues connections in the next batch.
     """
     from wiretool.commands.streaming import Wishes, run_stream_command
 

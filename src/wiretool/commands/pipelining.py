@@ -89,9 +89,9 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
 
     for each in manifest.inputs:
         if each.damage.startswith(UNREADABLE):
-            tell(f"{each.path} {each.damage}; nothing of it is in the tables")
+            tell(f"{each.path} {each.damage}; the tables have none of it")
         elif each.damage:
-            tell(f"{each.path} is damaged, what is sound before is in the tables: {each.damage}")
+            tell(f"{each.path} is damaged; the tables have the part before the damage: {each.damage}")
     tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
     return (unsound(manifest) if is_strict else 0) or read_nothing(manifest)
 
@@ -101,8 +101,12 @@ def read_nothing(manifest: "Manifest") -> int:
     from wiretool.capture.packet_counts import READABLE
     from wiretool.pipeline.inputs import packet_counts
 
-    if manifest.connections or manifest.open:
+    if manifest.open or manifest.total["payload_bytes"] or manifest.total["gap_bytes"]:
         return 0
+    if manifest.connections:
+        connections = f"{manifest.connections:,} TCP connection{'s' * (manifest.connections != 1)}"
+        tell(f"nothing was read: no payload in {connections}; expected captures with payload")
+        return NOTHING
     if not sum(each.packets for each in manifest.inputs):
         tell("nothing was read: no packets; expected captures with packets")
         return NOTHING

@@ -17,6 +17,7 @@ from wiretool.commands.options import (
     ReportFormat,
     Seed,
     duration_parser,
+    report_format_from,
 )
 
 
@@ -25,26 +26,26 @@ def replay(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[DOOR=]ADDRESS", show_default=False, help="the server; without one a mock of ours is started"
+            metavar="[DOOR=]ADDRESS", show_default=False, help="server to replay to; default: a mock that replay starts"
         ),
     ] = None,
     controller: Annotated[
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Pravega: the controller, which is called as it was; left out where --target is alone",
+            help="Pravega: controller to repeat the calls to; without it, --target omits them",
         ),
     ] = "",
     against: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[DOOR=]ADDRESS", show_default=False, help="another server: tell what the two answer differently"
+            metavar="[DOOR=]ADDRESS", show_default=False, help="second server; report the differences between the two"
         ),
     ] = None,
     allow_remote: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="HOST", show_default=False, help="let this host be a target, though it is another machine"
+            metavar="HOST", show_default=False, help="allow this host as target, although it is another machine"
         ),
     ] = None,
     prepare: Annotated[
@@ -52,54 +53,64 @@ def replay(
         typer.Option(
             "--prepare/--no-prepare",
             show_default="on for the mock",
-            help="first make what the recording takes for granted: streams that calls name, else segments and tables",
+            help="first create the streams, segments and tables that the recording presupposes",
         ),
     ] = None,
     speed: Annotated[
-        str, typer.Option(metavar="1|N|max", help="times as fast as recorded; max waits for answers only")
+        str, typer.Option(metavar="1|N|max", help="speed relative to the recording; max only waits for replies")
     ] = "1",
     causal: Annotated[
-        bool, typer.Option("--causal", help="go on when what was waited for has come, whatever the clock: --speed max")
+        bool,
+        typer.Option("--causal", help="send a request as soon as the replies before it arrived; implies --speed max"),
     ] = False,
     timeout: Annotated[
         float,
         typer.Option(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
-            help="how much longer than recorded an answer may take",
+            help="time that a reply may take longer than recorded",
         ),
     ] = 5.0,
     connections: Annotated[
-        int, typer.Option(min=1, max=10_000, metavar="N", help="play so many copies at once, each with other names")
+        int, typer.Option(min=1, max=10_000, metavar="N", help="number of simultaneous copies, each with its own names")
     ] = 1,
-    repeat: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="play it so often, with other names")] = 1,
+    repeat: Annotated[
+        int, typer.Option(min=1, max=10_000, metavar="N", help="number of repetitions, each with its own names")
+    ] = 1,
     copy: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="play it under other names, which no other N has: a server keeps things"),
+        typer.Option(
+            min=0, metavar="N", help="use the names of copy N, so that an earlier run on the server does not interfere"
+        ),
     ] = 0,
     token: Annotated[
         str | None,
-        typer.Option(metavar="TOKEN", show_default=False, help="Pravega: the token to give, to a controller as Bearer"),
+        typer.Option(
+            metavar="TOKEN", show_default=False, help="Pravega: delegation token to send, to a controller as Bearer"
+        ),
     ] = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME: VALUE",
             show_default=False,
-            help="Offramp: a header of the handshake; Pravega: of calls; repeatable",
+            help="header to send, NAME: VALUE, in handshakes (Offramp) or calls (Pravega); repeatable",
         ),
     ] = None,
     user: Annotated[
-        str, typer.Option(metavar="USER:PASSWORD", help="Offramp, Pravega's controller: who asks, as Authorization")
+        str,
+        typer.Option(
+            metavar="USER:PASSWORD", help="credentials to send as Authorization (Offramp, Pravega's controller)"
+        ),
     ] = "",
-    where: Annotated[str, typer.Option(metavar="EXPR", help="say only requests for which this is true")] = "",
+    where: Annotated[str, typer.Option(metavar="EXPR", help="send only requests that match")] = "",
     from_: Annotated[
         float,
         typer.Option(
             "--from",
             parser=duration_parser("--from", least=0, most=1e9),
             metavar="TIME",
-            help="begin so long after the first packet",
+            help="start this long after the first packet",
         ),
     ] = 0,
     to: Annotated[
@@ -108,34 +119,35 @@ def replay(
             parser=duration_parser("--to", least=0, most=1e9),
             metavar="TIME",
             show_default=False,
-            help="end so long after the first packet",
+            help="end this long after the first packet",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="only tell what would be said, prepared, exchanged and left out")
+        bool,
+        typer.Option(
+            "--dry-run", help="only list the planned requests, preparation, exchanged values and skipped parts"
+        ),
     ] = False,
-    expect: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="accept the differences listed there, TOML")
-    ] = None,
+    expect: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file of accepted differences")] = None,
     learn_noise: Annotated[
-        bool, typer.Option("--learn-noise", help="play it twice: what is another in each run is no difference")
+        bool, typer.Option("--learn-noise", help="replay twice; values that differ between the runs are noise")
     ] = False,
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat, typer.Option("--format", help="form of the report")] = ReportFormat.TEXT,
+    format_: Annotated[ReportFormat | None, typer.Option("--format", help="format of the report")] = None,
     output: OutputFile = None,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="write a JUnit report too")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="write a page for the browser too")] = None,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="also write a JUnit report")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="also write the report as an HTML page")] = None,
     record: RecordFile = None,
     fault: FaultRules = None,
     faults: FaultFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Speak the clients of a recording to a server again, and judge what it answers.
+    """Send the requests of a recording to a server again, and judge its replies.
 
-    Exit code 1 when an answer differs, is missing or is unsolicited, or when too little could be judged; 3 when a
-    capture is damaged; 4 when the server cannot be reached.
+    Exits with 1 if a reply differs, is missing or is unsolicited, or if too little could be judged; with 3 if a
+    capture is damaged; with 4 if the server cannot be reached.
     """
     from wiretool.commands.options import share_from
     from wiretool.commands.replay_wishes import (
@@ -170,6 +182,7 @@ def replay(
         headers_from(header, user),
     )
     share = share_from(min_judged, "--min-judged")
-    judging = Judging(format_, output, junit, html, expect, share)
+    form = format_ or (ReportFormat.TEXT if against else report_format_from(output))
+    judging = Judging(form, output, junit, html, expect, share)
     with told_unapplied(playing.applied):
         replayed(reading, playing, judging, is_dry=dry_run)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wiretool.replay.script import Script
     from wiretool.sessions.dialogues import Recording
 
-CUT_SHORT = "stopped before its end: what was not sent by then is missing here"
+CUT_SHORT = "stopped before its end: the report lacks the requests not sent by then"
 
 
 class Played(NamedTuple):
@@ -69,7 +69,7 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
     coverage = coverage_of_both(one.outcomes, other.outcomes, judging.min_judged)
     first, second = (", ".join(map(str, each.values())) or "mock" for each in (playing.targets, playing.against))
     if other.is_whole and coverage.total and is_mute([*one.outcomes, *other.outcomes]):
-        raise PeerError(f"neither {first} nor {second} answers anything: there is nothing to compare")
+        raise PeerError(f"neither {first} nor {second} sends a reply: nothing to compare")
     remarks = [*damage_remarks([recording]), *dict.fromkeys((*one.remarks, *other.remarks))]
     with open_output(judging.output) as out:
         for line in grid_lines(rows, first, second, coverage):
@@ -82,7 +82,7 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
 
 def check_whole(played: Played) -> None:
     """Raise Stopped where the replay was stopped, UsageError or OutputError where its recording ends early."""
-    why = f"{played.unrecorded}: the recording ends there, the report does not"
+    why = f"{played.unrecorded}: the recording ends there; the report is complete"
     if played.stopped_by is not None:
         if played.unrecorded is not None:
             tell(why)
@@ -93,7 +93,7 @@ def check_whole(played: Played) -> None:
 
 def damage_remarks(recordings: "Iterable[Recording]") -> list[str]:
     """Return what is wrong with damaged captures, for the report."""
-    return [f"{each.damage}; only what comes before that is used" for each in recordings if each.damage]
+    return [f"{each.damage}; only the part before that is used" for each in recordings if each.damage]
 
 
 def check_success(recordings: "Iterable[Recording]", *, is_success: bool) -> None:

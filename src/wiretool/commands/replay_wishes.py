@@ -116,13 +116,13 @@ def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]
     for text in texts or ():
         name, colon, value = text.partition(":")
         if not (colon and name and name.isascii() and all(each.isalnum() or each in "-_" for each in name)):
-            raise UsageError(f"--header {text!r}: wants NAME: VALUE")
+            raise UsageError(f"--header {text!r}: not a header; expected NAME: VALUE")
         if not value.isprintable() or not value.isascii():
-            raise UsageError(f"--header {text!r}: the value wants printable ASCII")
+            raise UsageError(f"--header {text!r}: not printable ASCII; expected a value in printable ASCII")
         found.append((name, value.strip()))
     if user:
         if ":" not in user or not is_utf8(user):
-            raise UsageError("--user wants USER:PASSWORD, in UTF-8")
+            raise UsageError("--user: not credentials; expected USER:PASSWORD in UTF-8")
         found.append(("Authorization", "Basic " + base64.b64encode(user.encode()).decode()))
     return found
 
@@ -130,7 +130,7 @@ def headers_from(texts: Sequence[str] | None, user: str) -> list[tuple[str, str]
 def token_from(text: str | None) -> str | None:
     """A token as it goes into a header; UsageError for what cannot stand there."""
     if text is not None and not (text.isprintable() and text.isascii()):
-        raise UsageError("--token wants printable ASCII")
+        raise UsageError("--token: not printable ASCII; expected printable ASCII")
     return text
 
 
@@ -142,21 +142,21 @@ def is_utf8(text: str) -> bool:
 def check_span(reading: Reading) -> None:
     """UsageError where the wished part of a recording is none."""
     if not isfinite(reading.from_s) or not isfinite(reading.to_s or 0):
-        raise UsageError("--from and --to want seconds")
+        raise UsageError("--from and --to: not a duration; expected seconds")
     if reading.to_s is not None and reading.to_s <= reading.from_s:
-        raise UsageError(f"--to {reading.to_s:g} is not behind --from {reading.from_s:g}: nothing is in between")
+        raise UsageError(f"--to {reading.to_s:g} is not after --from {reading.from_s:g}; expected a later time")
 
 
 def check_servers(playing: Playing, judging: Judging) -> None:
     """UsageError where an option means nothing with the servers that it is said to."""
     if (playing.targets or playing.against) and (playing.rules or playing.rules_file is not None):
-        raise UsageError("--fault and --faults are for the mock; with --target, stand a tap before the server")
+        raise UsageError("--fault and --faults: not allowed with --target; use wiretool tap in front of the server")
     if playing.against:
         files = {"--junit": judging.junit, "--html": judging.html, "--expect": judging.expect}
         unused = [name for name, path in files.items() if path is not None]
         unused += ["--format"] if judging.form is not ReportFormat.TEXT else []
         if unused:
-            raise UsageError(f"{unused[0]} means nothing with --against, which shows a grid of two servers as text")
+            raise UsageError(f"{unused[0]} is not allowed with --against, which writes text only")
 
 
 def check_files(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
@@ -165,7 +165,7 @@ def check_files(reading: Reading, playing: Playing, judging: Judging, *, is_dry:
 
     written = dict(_written(playing, judging))
     if is_dry and (unused := [name for name in written if name not in ("-o", "the report")]):
-        raise UsageError(f"{unused[0]} has nothing to write with --dry-run, which says nothing to anybody")
+        raise UsageError(f"{unused[0]} is not allowed with --dry-run, which sends nothing")
     read = [path for path in (*(reading.captures or ()), judging.expect, playing.rules_file) if path is not None]
     for path in written.values():
         check_not_read(path, read)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wiretool.commands.options import lines_of, ports_from, protocols_like, sources_from, tell
+from wiretool.commands.options import lines_of, ports_from, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.replay_result import Played, report_comparison, report_replay
 from wiretool.commands.replay_wishes import (
     CONTROLLER,
@@ -73,16 +73,21 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
 def recorded(reading: Reading) -> "Recording":
     """What the captures recorded; CaptureError where that is nothing of our protocols."""
     from wiretool.capture.files import read_packets
+    from wiretool.ledger import Ledger
     from wiretool.replay.recording import recording_of
 
     sources = sources_from(reading.captures, tells_empty=len(reading.captures or ()) > 1)
     packets = with_progress(read_packets(sources), "reading", "packets")
-    recording = recording_of(packets, protocol=reading.protocol, ports=ports_from(reading.ports), notes=tell)
+    book, ports = Ledger(), ports_from(reading.ports)
+    recording = recording_of(packets, protocol=reading.protocol, ports=ports, ledger=book, notes=tell)
+    report_unread(book, list(reading.captures or ()))
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)
         raise CaptureError(
-            name, f"nothing of our protocols in it: {count:,} TCP connection{'s' * (count != 1)} of others", offset=0
+            name,
+            f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols",
+            offset=0,
         )
     return part_of(recording, reading) if reading.from_s or reading.to_s is not None else recording
 
@@ -94,7 +99,7 @@ def part_of(recording: "Recording", reading: Reading) -> "Recording":
     part = recording.between(first_ns + round(reading.from_s * NS_PER_S), end_ns)
     if not any(dialogue.protocol for dialogue in part.dialogues):
         length_s = (last_ns - first_ns) / NS_PER_S
-        raise UsageError(f"nothing to replay between --from and --to: the recording lasts {length_s:.6f} s")
+        raise UsageError(f"nothing to replay between --from and --to; the recording lasts {length_s:.6f} s")
     return part
 
 
@@ -103,18 +108,14 @@ def spoken(recording: "Recording", known: "Mapping[str, Manner]", playing: Playi
     names = [name for name in known if recording.of(name)]
     if not names:
         others = sorted({dialogue.protocol for dialogue in recording.dialogues if dialogue.protocol})
-        raise UsageError(
-            f"nothing to replay: only {', '.join(others)}, of which the store's or no side is spoken again"
-        )
+        raise UsageError(f"nothing to replay: only {', '.join(others)}, which replay does not send")
     main = [name for name in names if known[name].server == name]
     if len(main) > 1 and "" in playing.targets:
-        raise UsageError(
-            f"--target: {' and '.join(main)} are recorded; say which is where, as --target {main[0]}=HOST:PORT"
-        )
+        raise UsageError(f"--target: {' and '.join(main)} are recorded; expected --target {main[0]}=HOST:PORT")
     found = {name: known[name] for name in names if has_target(recording, known[name], playing)}
     if not found:
         doors = ", ".join(dict.fromkeys(door for name in names for door in doors_of(recording, known[name])))
-        raise UsageError(f"nothing to replay: none of the addresses is for what there is, {doors}{hint_for(names)}")
+        raise UsageError(f"nothing to replay: no address was given for {doors}{hint_for(names)}")
     return found
 
 
@@ -126,7 +127,7 @@ def has_target(recording: "Recording", manner: "Manner", playing: Playing) -> bo
 
 def hint_for(names: Collection[str]) -> str:
     """How the address of a controller is given, where that is left out."""
-    return "; --controller HOST:PORT says where that is" if CONTROLLER in names else ""
+    return "; give its address with --controller HOST:PORT" if CONTROLLER in names else ""
 
 
 def doors_of(recording: "Recording", manner: "Manner") -> list[str]:
@@ -165,7 +166,7 @@ def check_said(script: "Script", reading: Reading) -> None:
     from wiretool.replay.script import Say
 
     if reading.where and not any(isinstance(step, Say) for step in script.steps):
-        raise UsageError(f"nothing to replay: no request of a client is as --where {reading.where!r} wants it")
+        raise UsageError(f"nothing to replay: no request matches --where {reading.where!r}")
 
 
 def wanted_records(recording: "Recording", reading: Reading) -> set[int]:

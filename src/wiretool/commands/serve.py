@@ -22,23 +22,39 @@ from wiretool.commands.options import (
 
 
 def serve(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="whose server to be")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
     listen: ListenAddress = "",
-    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: where the controller listens")] = "",
-    admin: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: listen for the admin gateway too")] = "",
-    advertise: Annotated[str, typer.Option(metavar="HOST[:PORT]", help="Pravega: where getURI says the store is")] = "",
-    wire_version: Annotated[int | None, typer.Option(metavar="N", help="Pravega: 16 as released, 17 as newest")] = None,
+    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: HOST:PORT of the controller")] = "",
+    admin: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Pravega: also serve the admin port at this address")
+    ] = "",
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address of the store that getURI returns")
+    ] = "",
+    wire_version: Annotated[
+        int | None, typer.Option(metavar="N", help="Pravega: wire version, 16 (released) or 17 (newest)")
+    ] = None,
     tls_cert: TlsCertificate = None,
     tls_key: TlsKey = None,
-    auth: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="whom Pravega lets in, and Offramp knows")] = "",
-    road: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Offramp: a road there is; else any")] = None,
-    feed: Annotated[Path | None, typer.Option(metavar="FILE", help="Offramp: messages, a JSON object a line")] = None,
+    auth: Annotated[
+        str, typer.Option(metavar="USER:PASSWORD", help="Pravega, Offramp: required credentials of clients")
+    ] = "",
+    road: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Offramp: name of a road; default: any name; repeatable")
+    ] = None,
+    feed: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Offramp: file of messages, one JSON object per line")
+    ] = None,
     rate: Annotated[str, typer.Option(metavar="RATE", help="Offramp: messages per road, as 200/s or 1.5k")] = "0",
-    retain: Annotated[str, typer.Option(metavar="SIZE", help="data to keep, as 512M; the oldest goes first")] = "2G",
-    like_real: Annotated[bool, typer.Option("--like-real", help="hang and close where the real server does")] = False,
-    leases: Annotated[bool, typer.Option(help="Pravega: abort transactions whose lease is over")] = True,
+    retain: Annotated[
+        str, typer.Option(metavar="SIZE", help="maximum size of the data, such as 512M; the oldest is deleted first")
+    ] = "2G",
+    like_real: Annotated[
+        bool, typer.Option("--like-real", help="stall and close connections where the real server does")
+    ] = False,
+    leases: Annotated[bool, typer.Option(help="Pravega: abort transactions when their lease expires")] = True,
     mutant: Annotated[
-        str, typer.Option(metavar="NAME", help="put a defect into the mock; conform PROTOCOL --mutants lists them")
+        str, typer.Option(metavar="NAME", help="serve a mutant; conform PROTOCOL --mutants lists them")
     ] = "",
     seed: Seed = 0,
     fault: FaultRules = None,
@@ -49,17 +65,8 @@ def serve(
     max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
     duration: ServingSeconds = None,
 ) -> None:
-    """Be a server of PROTOCOL until Ctrl-C: pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp."""
-    from wiretool.commands.serving import (
-        Wishes,
-        advertised,
-        credentials,
-        feed_from,
-        listens_for,
-        mutated,
-        serving,
-        size_from,
-    )
+    """Run a mock server until Ctrl-C: pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp."""
+    from wiretool.commands.serving import Wishes, advertised, credentials, feed_from, listens_for, serving, size_from
     from wiretool.net.serving import run
     from wiretool.servers.choose import mock_for
     from wiretool.servers.options import RATE_MAX, MockOptions

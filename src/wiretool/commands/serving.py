@@ -144,7 +144,7 @@ def plan_for(
     alpn = tuple(name for protocol in subject.protocols for name in alpn_of(protocol))
     context = None if wishes.certificate is None else server_context(wishes.certificate, wishes.key, alpn=alpn)
     if wishes.certificate is None and wishes.key is not None:
-        raise UsageError("--tls-key goes with --tls-cert")
+        raise UsageError("--tls-key: requires --tls-cert")
     return Plan(
         listens,
         context,
@@ -175,9 +175,9 @@ def check_files(wishes: Wishes, output: Path | None = None) -> None:
 def check_ready_file(path: Path) -> None:
     """UsageError where it cannot be written, or something else has its place."""
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--ready-file {path}: nothing can be written in {path.parent}")
+        raise UsageError(f"--ready-file {path}: not writable:  {path.parent}")
     if os.path.lexists(path) and not is_ready_file(path):
-        raise UsageError(f"--ready-file {path}: something else is there; it would be lost")
+        raise UsageError(f"--ready-file {path}: exists and is not a ready file; expected a new file")
 
 
 def is_ready_file(path: Path) -> bool:
@@ -249,7 +249,7 @@ def credentials(text: str) -> tuple[str, str] | None:
         return None
     user, colon, password = text.partition(":")
     if not (user and colon):
-        raise UsageError("--auth wants USER:PASSWORD")
+        raise UsageError("--auth: not credentials; expected USER:PASSWORD")
     return user, password
 
 

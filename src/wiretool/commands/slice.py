@@ -18,7 +18,7 @@ def slice_(
             metavar="CAPTURE...",
             show_default=False,
             parser=path_from,
-            help="pcap or pcapng files, also gzip or zstd; they are read twice, so not stdin",
+            help="pcap or pcapng files, also compressed with gzip or zstd; not stdin, as they are read twice",
         ),
     ] = None,
     output: Annotated[
@@ -29,21 +29,24 @@ def slice_(
             metavar="FILE",
             show_default=False,
             parser=path_from,
-            help="write there, as pcapng; - is stdout",
+            help="write this pcapng file; - is stdout",
         ),
     ] = None,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="take the packets of records for which this is true")] = "",
-    connection: Annotated[int | None, typer.Option(min=0, help="only of this connection")] = None,
+    where: Annotated[str, typer.Option(metavar="EXPR", help="extract the packets of records that match")] = "",
+    connection: Annotated[int | None, typer.Option(min=0, help="extract packets of this connection only")] = None,
     conversation: Annotated[
-        bool, typer.Option("--conversation", help="take whole connections: handshake, acks, both sides, all messages")
+        bool,
+        typer.Option("--conversation", help="extract whole connections: both sides, with handshakes and all messages"),
     ] = False,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    engine: Annotated[Engine, typer.Option(help="how captures are read; the result is the same")] = Engine.AUTO,
+    engine: Annotated[
+        Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the result is the same")
+    ] = Engine.AUTO,
 ) -> None:
-    """Cut the packets of matching messages out of captures, unchanged, into a pcapng file.
+    """Extract the packets of matching messages from captures, unchanged, into a pcapng file.
 
-    When nothing matches, that file is a sound capture of no packets, stderr says so, and the exit code is 0.
+    If nothing matches, the file is a valid capture without packets, stderr reports it, and the exit code is 0.
     """
     from wiretool.commands.slicing import Slicing, slice_into
 
@@ -55,9 +58,9 @@ def slice_(
 def place_from(output: Path | None, where: str, connection: int | None) -> Path:
     """Where to write to; UsageError unless that is said, and what is wanted."""
     if not where and connection is None:
-        raise UsageError("nothing to look for: give --where EXPR, or --connection N")
+        raise UsageError("no condition; expected --where EXPR or --connection N")
     if output is None:
-        raise UsageError("nowhere to write to: give -o FILE, or -o - for stdout")
+        raise UsageError("no output; expected -o FILE, or -o - for stdout")
     return output
 
 
@@ -73,4 +76,4 @@ def files_from(captures: Sequence[Path] | None) -> list[Path]:
 
 def _check_twice(name: str, *, is_so: bool) -> None:
     if not is_so:
-        raise UsageError(f"{name} cannot be read twice, as slice must: give a file")
+        raise UsageError(f"{name} cannot be read twice; expected a file")

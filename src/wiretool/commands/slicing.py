@@ -138,4 +138,4 @@ def tell_found(wanted: Slicing, records: int, packets: int) -> None:
     if records:
         tell(f"{records:,} matching record{'s' * (records != 1)}, {packets:,} packet{'s' * (packets != 1)} written")
     else:
-        tell("nothing matches; a capture of no packets written")
+        tell("nothing matches; wrote a capture without packets")

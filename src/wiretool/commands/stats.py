@@ -41,14 +41,14 @@ def stats(
     captures: CaptureFiles = None,
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[StatsFormat, typer.Option("--format", help="form of the output")] = StatsFormat.TEXT,
+    format_: Annotated[StatsFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
     engine: Annotated[
-        Engine, typer.Option(help="read messages one by one, or many as columns; the numbers are the same")
+        Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the numbers are the same")
     ] = Engine.AUTO,
     workers: Workers = 1,
 ) -> None:
-    """Count messages and bytes, and how long replies took: per message, connection, segment, stream and road."""
+    """Count messages and bytes and measure latencies: per message, connection, segment, stream and road."""
     from wiretool.ledger import Ledger
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
@@ -64,13 +64,18 @@ def stats(
         stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
-        written_at_last(numbers, out, format_),
+        written_at_last(numbers, out, format_ or _format_from(output)),
     ):
         if is_bulk:
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
         report_unread(ledger, captures or ())
+
+
+def _format_from(output: Path | None) -> StatsFormat:
+    """Return the format of a file by the ending of its name; text by default."""
+    return StatsFormat.JSON if output is not None and output.suffix.lower() == ".json" else StatsFormat.TEXT
 
 
 @contextmanager
@@ -91,7 +96,7 @@ def written_at_last(numbers: "Stats", out: "Output", form: StatsFormat) -> Itera
 
 def so_far(numbers: "Stats") -> str:
     """What was counted, for who has stopped it."""
-    return f"the numbers are those of {numbers.total.frames:,} frame{'s' * (numbers.total.frames != 1)} so far"
+    return f"the numbers cover {numbers.total.frames:,} frame{'s' * (numbers.total.frames != 1)} so far"
 
 
 def count_rows(numbers: "Stats", sources: Sequence[Path | BinaryIO], how: dict[str, Any]) -> None:

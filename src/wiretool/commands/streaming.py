@@ -56,7 +56,7 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     ):
         manifest = run_stream(job, make, Ears(tell, teller.notes, teller))
     if manifest.open:
-        over = f"{manifest.connections:,} connections are over, and more may come of {manifest.open:,}"
+        over = f"{manifest.connections:,} connections are closed, and more may follow of {manifest.open:,}"
         tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}: {over}")
         return unsound(manifest) if wishes.is_strict else 0
     code = told_of(manifest, wishes.output, is_strict=wishes.is_strict)
@@ -71,9 +71,9 @@ def _job(wishes: Wishes, engine: str) -> "StreamJob":
     from wiretool.pipeline.stream.run import StreamJob
 
     if wishes.is_strict and not wishes.is_once:
-        raise UsageError("--strict is for --once: it says what the exit code is when it has ended")
+        raise UsageError("--strict: requires --once")
     if wishes.is_finished and not wishes.is_once:
-        raise UsageError("--finish is for --once: a stream that goes on leaves open what is open")
+        raise UsageError("--finish: requires --once")
     protocols_like(wishes.protocol)
     job = Job([wishes.folder], wishes.output, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     return StreamJob(
@@ -115,7 +115,7 @@ class _Teller:
         self._batches += 1
         self.notes.end()
         behind_s = time.time() - made.newest_ns / 1e9
-        behind = f", {behind_s:.1f} s behind its last packet" if 0 <= behind_s < LIVE_S else ""
+        behind = f", {behind_s:.1f}s after its last packet" if 0 <= behind_s < LIVE_S else ""
         tell(
             f"batch {made.batch}: {made.packets:,} packets ({made.bytes / 1e6:,.1f} MB), {made.records:,} records, "
             f"{made.open:,} open; in {made.seconds:.1f} s{behind}"
@@ -124,4 +124,4 @@ class _Teller:
     def so_far(self) -> str:
         """What there is when it is stopped."""
         made = "1 batch was" if self._batches == 1 else f"{self._batches:,} batches were"
-        return f"{made} made since it was started, the tables are whole; the same command goes on"
+        return f"{made} written since the start, the tables are complete; the same command continues"

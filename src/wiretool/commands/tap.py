@@ -24,21 +24,33 @@ from wiretool.commands.options import (
 
 
 def tap(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="what is spoken")],
-    upstream: Annotated[str, typer.Option(metavar="ADDRESS", show_default=False, help="the server to stand before")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol of the server")],
+    upstream: Annotated[str, typer.Option(metavar="ADDRESS", show_default=False, help="address of the real server")],
     listen: ListenAddress = "",
-    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: listen for its controller too")] = "",
-    upstream_controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller behind it")] = "",
-    advertise: Annotated[str, typer.Option(metavar="HOST[:PORT]", help="Pravega: where getURI says the tap is")] = "",
-    upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="speak TLS with the server")] = False,
-    upstream_ca: Annotated[Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates")] = None,
+    controller: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Pravega: listen for clients of the controller at this address")
+    ] = "",
+    upstream_controller: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")
+    ] = "",
+    advertise: Annotated[
+        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address of the tap that getURI returns")
+    ] = "",
+    upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="use TLS to the server")] = False,
+    upstream_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="trust these PEM certificates of the server")
+    ] = None,
     tls_cert: TlsCertificate = None,
     tls_key: TlsKey = None,
-    format_: Annotated[Format, typer.Option("--format", help="form of the output")] = Format.TEXT,
-    tree: Annotated[bool, typer.Option("-v", "--verbose", help="every field: offset, length, meaning")] = False,
-    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="the bytes, coloured by field")] = False,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records for which this is true")] = "",
-    fields: Annotated[str, typer.Option(metavar="A,B,C", help="show only these: n,message,fields.offset")] = "",
+    format_: Annotated[Format, typer.Option("--format", help="output format")] = Format.TEXT,
+    tree: Annotated[
+        bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
+    ] = False,
+    dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="show the bytes, coloured by field")] = False,
+    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records that match")] = "",
+    fields: Annotated[
+        str, typer.Option(metavar="A,B,C", help="show only these fields, such as n,message,fields.offset")
+    ] = "",
     output: OutputFile = None,
     fault: FaultRules = None,
     faults: FaultFile = None,
@@ -49,7 +61,7 @@ def tap(
     max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
     duration: ServingSeconds = None,
 ) -> None:
-    """Pass bytes between clients and the server at --upstream, decode them live, apply faults, record."""
+    """Proxy the server at --upstream: decode the traffic live, apply fault rules, record."""
     from wiretool.commands.serving import Wishes
     from wiretool.commands.tapping import Shown, Side, tapping
     from wiretool.net.serving import run

@@ -62,13 +62,13 @@ def tapping(
     from wiretool.net.tap import Tap
 
     if authority is not None and not is_tls:
-        raise UsageError("--upstream-ca goes with --upstream-tls")
+        raise UsageError("--upstream-ca: requires --upstream-tls")
     check_files(wishes, shown.output)
     told = advertised(advertise)
     with ExitStack() as stack:
         ways, listens = ways_for(sides, is_tls=is_tls, authority=authority)
         if told is not None and CONTROLLER not in ways:
-            raise UsageError("--advertise goes with --upstream-controller, whose answers it is for")
+            raise UsageError("--advertise: requires --upstream-controller")
         protocols = [way.protocol.name for way in ways.values()]
         on_record = stack.enter_context(written(shown, protocols))
         tap = Tap(
@@ -95,11 +95,11 @@ def ways_for(
     for side in sides:
         if not side.upstream:
             if side.listen:
-                raise UsageError(f"{side.listen_option} goes with {side.upstream_option}")
+                raise UsageError(f"{side.listen_option}: requires {side.upstream_option}")
             continue
         way, listen = way_of(side, is_tls=is_tls, authority=authority)
         if ways and "pravega" not in ways:
-            raise UsageError(f"{side.upstream_option} goes with pravega")
+            raise UsageError(f"{side.upstream_option}: requires the protocol pravega")
         ways[way.protocol.name], listens[way.protocol.name] = way, listen
     return ways, listens
 
@@ -118,7 +118,7 @@ def way_of(side: Side, *, is_tls: bool, authority: Path | None) -> "tuple[Way, A
     if side.listen:
         listen = address_from(side.listen, option=side.listen_option, port=usual)
     if listen == upstream and listen.port:
-        raise UsageError(f"{side.upstream_option} {upstream}: the tap itself listens there; see {side.listen_option}")
+        raise UsageError(f"{side.upstream_option} {upstream}: is the tap's own address; see {side.listen_option}")
     context = client_context(authority, alpn=alpn_of(protocol.name)) if is_tls else None
     return Way(protocol, upstream, context), listen
 

@@ -87,13 +87,13 @@ class What:
 def check_input(given: Given, protocol: str) -> None:
     """UsageError unless there is one kind of input at most, and no option of another."""
     if sum(map(bool, (given.captures, given.hex_, given.interface))) > 1:
-        raise UsageError("captures, --hex and --live exclude each other")
+        raise UsageError("captures, --hex and --live: mutually exclusive; expected one of them")
     if (given.bpf or given.duration_s) and not given.interface:
-        raise UsageError("--filter and --duration go with --live")
+        raise UsageError("--filter and --duration: require --live")
     if given.hex_ and (given.side is None or protocol == "auto"):
-        raise UsageError("--hex wants --protocol and --side: bytes alone do not say who sent them")
+        raise UsageError("--hex: requires --protocol and --side")
     if given.side is not None and not given.hex_:
-        raise UsageError("--side goes with --hex: a capture says who sent what")
+        raise UsageError("--side: requires --hex")
 
 
 def check_files(output: Path | None, ledger: Path | None) -> None:
@@ -109,16 +109,16 @@ def check_tables(what: What, output: Path | None, ledger: Path | None) -> None:
     """UsageError for an option that tables do not go with, or that goes with tables only."""
     if not what.form.is_tables:
         if what.events:
-            raise UsageError("--events goes with --format parquet or arrow: lines have the events of each append")
+            raise UsageError("--events: requires --format parquet or arrow")
         return
     if is_stdout(output):
-        raise UsageError(f"--format {what.form} wants -o FOLDER: it writes many files")
+        raise UsageError(f"--format {what.form}: missing folder; expected -o FOLDER")
     if ledger is not None and output is not None and is_inside(ledger, output):
         raise UsageError(f"--ledger {ledger} lies in {output}, where tables have their own: ledger.json")
     if what.fields:
-        raise UsageError(f"--fields goes with lines; --format {what.form} has every field in a column of its own")
+        raise UsageError(f"--fields: not allowed with --format {what.form}, which has a column for every field")
     if what.is_annotated:
-        raise UsageError(f"-v and -x are for people; --format {what.form} has every field anyway")
+        raise UsageError(f"-v and -x: not allowed with --format {what.form}, which has every field")
 
 
 def is_inside(path: Path, folder: Path) -> bool:

@@ -214,7 +214,7 @@ def how_from(text: str) -> How:
     for how in HOWS:
         if text == how:
             return how
-    raise UsageError(f"keep {text}{nearest(text, HOWS)}: what can be kept is {', '.join(HOWS)}")
+    raise UsageError(f"keep {text}{nearest(text, HOWS)}; expected {', '.join(HOWS)}")
 
 
 def duration_text(duration_ns: int) -> str:

@@ -24,6 +24,7 @@ from wiretool.faults.line import SIDES, Line
 from wiretool.faults.live import LiveWatch
 from wiretool.faults.rule import Rule
 from wiretool.faults.standing import Standing
+from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Protocol
 from wiretool.records import Record
 from wiretool.where.history import History
@@ -57,6 +58,8 @@ class Interceptor:
         self._is_relay = is_relay
         self._history = History()
         self._lines: dict[int, Line] = {}
+        #: What these hold of unfinished frames, in bytes.
+        self._unfinished: MemoryBudget[int] = MemoryBudget(limits.UNFINISHED_BYTES_MAX)
         #: When something is due in those in which anything waits for its time.
         self._wakes: dict[int, int] = {}
         self._standings: dict[int, Standing] = {}
@@ -87,7 +90,9 @@ class Interceptor:
     def add(self, rule: Rule) -> int:
         """Put a rule in force, behind all others, from the next frame on; its id. UsageError where nobody can obey."""
         if self._is_relay and isinstance(rule.action, Keep):
-            raise UsageError(f"{rule.origin} {rule.text!r}: only a mock (wiretool serve) can be told what to keep")
+            raise UsageError(
+                f"{rule.origin} {rule.text!r}: not allowed with a real server; `keep` requires a mock (wiretool serve)"
+            )
         number = next(self._ids)
         self._standings[number] = Standing(number, rule, self._history, self._seed)
         self._tell_rules()
@@ -135,7 +140,22 @@ class Interceptor:
         if connection in self._lines:
             line.feed(side, data, now_ns)
             effects += self._due(line, now_ns)
+            effects += self._discard_unfinished(line, now_ns)
         return effects
+
+    def _discard_unfinished(self, line: Line, now_ns: int) -> list[Effect]:
+        """Count what a connection holds, and return the effects where the largest holders pass theirs on."""
+        self._note_unfinished(line)
+        effects: list[Effect] = []
+        for number in self._unfinished.excess():
+            largest = self._lines[number]
+            largest.discard_unfinished(now_ns)
+            effects += self._due(largest, now_ns)
+            self._note_unfinished(largest)
+        return effects
+
+    def _note_unfinished(self, line: Line) -> None:
+        self._unfinished.note(line.number, line.unfinished_cost() if line.number in self._lines else 0)
 
     def end(self, connection: int, side: Side, now_ns: int) -> list[Effect]:
         """A side has sent its last byte (FIN)."""
@@ -146,11 +166,13 @@ class Interceptor:
         if connection in self._lines:
             line.end(side, now_ns)
             effects += self._due(line, now_ns)
+            self._note_unfinished(line)
         return effects
 
     def lost(self, connection: int) -> None:
         """A connection is gone: whatever waits of it is dropped."""
         self._lines.pop(connection, None)
+        self._unfinished.note(connection, 0)
         self._wakes.pop(connection, None)
 
     @property
@@ -186,7 +208,7 @@ class Interceptor:
                         return self._cut(line, effects, is_abort=item == "reset")
         lanes = [direction.lane for direction in line.directions.values()]
         if any(lane.held > limits.FAULT_HELD_BYTES_MAX for lane in lanes):
-            self._noter(line.number)(f"more than {limits.FAULT_HELD_BYTES_MAX} bytes wait: cut")
+            self._noter(line.number)(f"more than {limits.FAULT_HELD_BYTES_MAX} bytes are pending: connection closed")
             return self._cut(line, effects, is_abort=True)
         self._note_wake(line)
         return effects

@@ -15,6 +15,7 @@ from wiretool.faults.remnants import Remnants
 from wiretool.faults.standing import Standing
 from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.records import Record
+from wiretool.watch import NOT_HELD
 
 SIDES: tuple[Side, Side] = ("client", "server")
 #: What a frame takes that waits for others of its message, beside its bytes.
@@ -150,6 +151,27 @@ class Line:
             side: [each for each in standings if (self.protocol, side) in each.rule.sides] for side in SIDES
         }
 
+    # -- what is held --------------------------------------------------------------------------------------------------
+
+    def unfinished_cost(self) -> int:
+        """Return the memory that unfinished frames and messages take, in bytes."""
+        if self.watch is None:
+            return 0
+        return self.watch.unfinished_cost() + sum(
+            direction.held.size + direction.part_bytes for direction in self.directions.values()
+        )
+
+    def discard_unfinished(self, now_ns: int) -> None:
+        """Pass what is held on, undecoded, to free its memory."""
+        if self.watch is None:
+            return
+        for record in self.watch.discard_unfinished():
+            self._tell(self.directions[record.side], record, now_ns)
+        for direction in self.directions.values():
+            if direction.held.size or direction.parts:
+                direction.pass_parts(now_ns)
+                direction.pass_to(direction.taken + direction.held.size, now_ns)
+
     # -- what is said --------------------------------------------------------------------------------------------------
 
     def feed(self, side: Side, data: bytes, now_ns: int) -> None:
@@ -219,8 +241,10 @@ class Line:
         direction.pass_parts(now_ns)
         direction.insert_waiting(now_ns)
         if record.error != "incomplete":
-            why = f"what the {direction.side} sends is not understood from byte {record.offset} on"
-            self._note(f"{why}: it passes{', and no rule sees it' if self._standings[direction.side] else ''}")
+            why = f"the {direction.side}'s bytes are not understood from byte {record.offset} on"
+            if record.error == NOT_HELD:
+                why = f"bytes of the {direction.side} from {record.offset} on: {record.why}"
+            self._note(f"{why}: passed on{', and no rule sees it' if self._standings[direction.side] else ''}")
 
     # -- whole messages ------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ def action_of(text: str, at: int) -> Action:
     if any(known.startswith(f"{name} ") for known in KEYS):
         name = f"{name} {words.word(' or '.join(known for known in KEYS if known.startswith(name)))}"
     if name not in _READERS:
-        raise wrong(start, f"no action is called {name!r}{nearest(name, KEYS)}; there are {', '.join(KEYS)}")
+        raise wrong(start, f"unknown action {name!r}{nearest(name, KEYS)}; there are {', '.join(KEYS)}")
     try:
         action = _READERS[name](words)
     except UsageError as err:

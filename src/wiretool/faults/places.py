@@ -50,7 +50,7 @@ def _check_in(wire: WireType, steps: Sequence[Step], value: Any, path: str) -> N
             wire.from_json({str(steps[0]): value}, path)
     elif (cls := _structure(wire)) is not None:
         if isinstance(steps[0], int):
-            raise EncodeError("is no list", path=path)
+            raise EncodeError("is not a list", path=path)
         _check(cls, steps, value, path)
     elif (element := _element(wire)) is not None:
         if not isinstance(steps[0], int):
@@ -148,7 +148,7 @@ def with_value(form: Any, steps: Sequence[Step], value: Any, done: Sequence[Step
     if form is None:
         form = {}
     if not isinstance(form, Mapping):
-        raise EncodeError("is no structure", path=spelt(done))
+        raise EncodeError("is not a structure", path=spelt(done))
     return {**form, step: with_value(form.get(step), rest, value, (*done, step))}
 
 

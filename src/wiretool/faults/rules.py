@@ -43,11 +43,11 @@ def _when(parts: Parts) -> When:
     if not parts.count:
         return When()
     if len(parts.number) > 40 or not _DECIMAL.fullmatch(parts.number):
-        raise wrong(parts.number_at, f"{parts.count}={parts.number} is no number")
+        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a number")
     if parts.count == "probability":
         return When("probability", float(parts.number))
     if not parts.number.isdecimal():
-        raise wrong(parts.number_at, f"{parts.count}={parts.number} is no whole number")
+        raise wrong(parts.number_at, f"{parts.count}={parts.number} is not a whole number")
     return When("nth" if parts.count == "nth" else "every", int(parts.number))
 
 
@@ -67,10 +67,10 @@ def rules_from(text: str, path: str, *, protocols: Sequence[str]) -> list[Rule]:
         raise UsageError(f"{path}: no TOML: {err}") from err
     for key in content:
         if key != "rule":
-            raise UsageError(f"{path}: {key}: a file of rules has only [[rule]]")
+            raise UsageError(f"{path}: {key}: unknown table; expected only [[rule]]")
     tables = content.get("rule", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path}: a rule begins with [[rule]]")
+        raise UsageError(f"{path}: no rules; expected entries as [[rule]]")
     if len(tables) > limits.FAULT_RULES_MAX:
         raise UsageError(f"{path}: {len(tables)} rules, {limits.FAULT_RULES_MAX} at most")
     places = _Places(text)

@@ -81,7 +81,7 @@ def _expression(table: Mapping[str, Any]) -> str:
 def _quotable(table: Mapping[str, Any], key: str) -> str:
     text = _text(table, key)
     if not text or any(char in '"\\' or not char.isprintable() for char in text):
-        raise KeyedError(key, f"{text!r} is no name")
+        raise KeyedError(key, f"{text!r} is not a name")
     return text
 
 
@@ -108,7 +108,11 @@ def _when(table: Mapping[str, Any]) -> When:
 def _action(table: Mapping[str, Any]) -> Action:
     given = [key for key in ACTIONS if key in table]
     if len(given) != 1:
-        what = f"{' and '.join(given)}: one action a rule" if given else f"no action: one of {', '.join(ACTIONS)}"
+        what = (
+            f"{' and '.join(given)}: more than one action; expected one action per rule"
+            if given
+            else f"no action: one of {', '.join(ACTIONS)}"
+        )
         raise UsageError(what) if not given else KeyedError(given[1], what)
     key = given[0]
     if "fields" in table and key != "answer":
@@ -161,7 +165,7 @@ def _steps(name: str, key: str) -> tuple[str | int, ...]:
         steps = words.path()
         words.expect_end()
     except UsageError as err:
-        raise KeyedError(key, f"{name!r} is no field") from err
+        raise KeyedError(key, f"{name!r} is not a field") from err
     return steps
 
 
@@ -179,7 +183,7 @@ def _json(value: Any, name: str, key: str) -> Any:
     if isinstance(value, Mapping):
         return {inner: _json(each, name, key) for inner, each in value.items()}
     if not isinstance(value, str | int | float | bool) or (isinstance(value, float) and not math.isfinite(value)):
-        raise KeyedError(key, f"{name} = {value} is no JSON value")
+        raise KeyedError(key, f"{name} = {value} is not a JSON value")
     return value
 
 

@@ -44,19 +44,19 @@ def parts_of(text: str) -> Parts:
     while at < len(text):
         found = _PART.match(text, at)
         if found is None:
-            raise wrong(at, "a text that does not end")
+            raise wrong(at, "a text without its closing quote")
         at = found.end()
         if found.lastgroup == "colon":
             return Parts(text[:end], count, number, number_at, at)
         if found["space"]:
             continue
         if count:
-            raise wrong(found.start(), f"{found.group()!r} behind {count}=, which stands right before the colon")
+            raise wrong(found.start(), f"{found.group()!r} after {count}=, which must be right before the colon")
         if found["count"]:
             count, number, number_at = found["count"], found["number"], found.start("number")
         else:
             end = at
-    raise wrong(at, "no colon: a condition, a colon, an action")
+    raise wrong(at, "no colon; expected CONDITION: ACTION")
 
 
 class Words:
@@ -75,13 +75,13 @@ class Words:
     def expect_end(self) -> None:
         """UsageError where something is left."""
         if not self.is_over:
-            raise wrong(self.at, f"{self._shown()} is too much: the action ends before it")
+            raise wrong(self.at, f"{self._shown()} after the end of the action")
 
     def word(self, wanted: str) -> str:
         """The next word; `wanted` says what it is, should it be missing."""
         found = _WORD.match(self._text, self.at)
         if found is None:
-            raise wrong(self.at, f"{self._shown()}, where {wanted} is wanted")
+            raise wrong(self.at, f"{self._shown()}; expected {wanted}")
         self._advance(found.end())
         return found.group()
 
@@ -104,7 +104,7 @@ class Words:
         """A whole number, with or without a sign."""
         found = _INTEGER.match(self._text, self.at)
         if found is None or len(found.group()) > NUMBER_CHARACTERS_MAX:
-            raise wrong(self.at, f"{self._shown()}, where a whole number is wanted")
+            raise wrong(self.at, f"{self._shown()}; expected a whole number")
         self._advance(found.end())
         return int(found.group())
 
@@ -112,7 +112,7 @@ class Words:
         """A number and its unit, as nanoseconds."""
         found = _DURATION.match(self._text, self.at)
         if found is None or len(found.group()) > NUMBER_CHARACTERS_MAX:
-            raise wrong(self.at, f"{self._shown()}, where a duration like 200ms is wanted")
+            raise wrong(self.at, f"{self._shown()}; expected a duration like 200ms")
         try:
             duration = duration_ns(found.group())
         except UsageError as err:
@@ -124,7 +124,7 @@ class Words:
         """The steps to a field: `entries[0].key.data`."""
         found = _PATH.match(self._text, self.at)
         if found is None:
-            raise wrong(self.at, f"{self._shown()}, where a field is wanted")
+            raise wrong(self.at, f"{self._shown()}; expected a field")
         self._advance(found.end())
         return steps_of(found.group())
 
@@ -139,7 +139,7 @@ class Words:
         try:
             value, end = _JSON.raw_decode(self._text, self.at)
         except (ValueError, RecursionError) as err:
-            why = f"{self._shown()}, where a JSON value is wanted (text in quotes)"
+            why = f"{self._shown()}; expected a JSON value (text in quotes)"
             raise wrong(self.at, why) from err
         self._advance(end)
         return value
@@ -158,7 +158,7 @@ class Words:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _JSON = json.JSONDecoder(parse_constant=_no_number)

@@ -56,7 +56,7 @@ def undrained_texts(written: Written, drained: Drained | None, fetchers: int) ->
     Of a worker's share, which has not all of so many fetchers, nobody knows there who else reads it.
     """
     if drained is None:
-        return ["nobody began to read the backlog"]
+        return ["no fetcher started to read the backlog"]
     told = []
     if drained.left:
         had = "had" if drained.left > 1 else "has"

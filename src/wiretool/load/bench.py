@@ -72,7 +72,7 @@ class Bench:
         if not self.ended and self.stopped_by:
             raise Stopped(self.stopped_by)
         if not self.ended:
-            raise PeerError("the load process ended without a word; what it said on standard error is above")
+            raise PeerError("the load process ended without a report; its standard error is above")
 
     def hear(self, said: Ready | Interval | Written | Slow | Ended) -> None:
         """Take what a load process says of its run."""
@@ -178,7 +178,7 @@ class Bench:
         if self.failure:
             remarks.append(f"it ended early: {self.failure}")
         if self.unread is not None:
-            remarks.append(f"what was written could not be read back: {self.unread}")
+            remarks.append(f"the appended events could not be read back: {self.unread}")
         if self.absent_s:
             remarks.append(f"{self._absence}, which are in no rate")
         is_short = self.whole_s < self.plan.duration_s - SHORT_S

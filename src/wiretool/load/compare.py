@@ -340,7 +340,7 @@ def _remarks(a: Result, b: Result) -> Iterator[str]:
         names = [name for name in {**one, **other} if name not in _ASIDE and one.get(name) != other.get(name)]
         told = ", ".join(f"{name} {one.get(name)} and {other.get(name)}" for name in names)
         if told:
-            yield f"A and B had other {what}: {told}"
+            yield f"A and B differ in {what}: {told}"
     yield from _new(a, b)
     for name in a.operations:
         shares = [share_text(error_rate(each.operations[name])) for each in (a, b) if name in each.operations]

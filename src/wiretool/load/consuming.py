@@ -61,7 +61,11 @@ class Offsets:
     def take(self, partition: int, offset: int) -> None:
         """A message of that partition has come."""
         if partition not in self._assigned:
-            self._add("unassigned", partition, f"offset {offset:,} came, though others have that partition, or nobody")
+            self._add(
+                "unassigned",
+                partition,
+                f"offset {offset:,} arrived, but the partition is not assigned to this consumer",
+            )
             return
         expected = self.next.get(partition, offset)
         if offset != expected and not self._is_repeat(partition, offset, expected):
@@ -79,9 +83,9 @@ class Offsets:
     def _miss(self, partition: int, offset: int, expected: int) -> None:
         if offset > expected:
             some = f"offset {expected:,}" if offset == expected + 1 else f"offsets {expected:,} to {offset - 1:,}"
-            self._add("lost", partition, f"{some} did not come; {offset:,} comes behind {expected - 1:,}")
+            self._add("lost", partition, f"{some} did not arrive; {offset:,} follows {expected - 1:,}")
         elif offset != self._again.get(partition):
-            self._add("doubled", partition, f"offset {offset:,} comes once more, behind {expected - 1:,}")
+            self._add("doubled", partition, f"offset {offset:,} arrives again, after {expected - 1:,}")
         self._again[partition] = offset + 1
 
     def _add(self, kind: str, partition: int, words: str) -> None:
@@ -272,7 +276,7 @@ class Consuming:
     def _answered(self, answer: Answer, now: float) -> None:
         commit = self._commits.pop(answer.name, None) if answer.name is not None else None
         if commit is None:
-            self._commit.errors["an answer to no commit"] += 1
+            self._commit.errors["a reply without a commit"] += 1
         elif not answer.is_success:
             self._commit.errors["a commit was refused"] += 1
         else:

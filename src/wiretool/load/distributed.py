@@ -134,7 +134,7 @@ class Master:
         for name, heard_s in self._heard_s.items():
             if len(self._ready) >= self._workers and name not in self._ended and now - heard_s > SILENT_S:
                 self._ended.add(name)
-                self._fail(f"nothing was heard of it for {SILENT_S:g} s", self._numbers[name])
+                self._fail(f"no heartbeat for {SILENT_S:g} s", self._numbers[name])
         return len(self._ended) >= self._workers
 
     def _fail(self, why: str, number: int | None = None) -> None:

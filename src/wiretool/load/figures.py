@@ -93,7 +93,7 @@ def verification_text(result: Result) -> str:
     """What came of reading back, and of checking what was fetched meanwhile, in one line."""
     verification = result.verification
     if not verification.is_on:
-        return "not verified: nobody checked that acknowledged events are there"
+        return "not verified: acknowledged events were not read back"
     checked, acknowledged = verification.checked_events, verification.acknowledged_events
     fetched = verification.fetched_events
     if not acknowledged and fetched:

@@ -66,9 +66,9 @@ def _protocol(load: Load, recorded: Recorded, name: str) -> str:
         return load.protocol
     if load.protocol is not None:
         why = f"no {_noun(load.protocol)} of {load.protocol} is in it"
-        raise CaptureError(name, f"{why}, only {counts}: leave out --protocol" if found else why, offset=0)
+        raise CaptureError(name, f"{why}, only {counts}; omit --protocol" if found else why, offset=0)
     if not found:
-        raise CaptureError(name, f"no append is in it of what can be loaded ({', '.join(PROTOCOLS)})", offset=0)
+        raise CaptureError(name, f"no appends of a supported protocol ({', '.join(PROTOCOLS)})", offset=0)
     if len(found) > 1:
         raise UsageError(f"{OPTION} {name}: {counts} are in it; pick one with --protocol")
     return next(iter(found))
@@ -171,9 +171,7 @@ class _Fit:
         if self.load.event_size is None and self._seen.sizes:
             least, most = min(self._seen.sizes), max(self._seen.sizes)
             if least < self._smallest:
-                small = (
-                    f"events below {self._smallest} bytes have so many here, for marks that --no-verify goes without"
-                )
+                small = f"events below {self._smallest} bytes are enlarged to this size for the marks of --verify"
                 self.remarks.append(small if self._smallest > 1 else "empty events have a byte here")
             if most > limits.BENCH_EVENT_BYTES_MAX:
                 self.remarks.append(f"events of up to {most:,} bytes are made 8M, the most")
@@ -232,7 +230,7 @@ class _Fit:
 
     def _tell_gaps(self) -> None:
         if gaps := self._seen.gaps:
-            self.remarks.append(f"what was lost in {gaps:,} hole{'s' * (gaps != 1)} is not counted")
+            self.remarks.append(f"the bytes lost in {gaps:,} gap{'s' * (gaps != 1)} are not counted")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

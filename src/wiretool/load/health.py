@@ -112,7 +112,7 @@ def reasons_from(seconds: Iterable[Second], plan: Plan) -> list[str]:
     """
     measured, drained = phases_of(seconds, plan)
     if not measured:
-        return ["nothing was measured: it ended within its warm-up; see what ended it, or give a shorter --warmup"]
+        return ["nothing was measured: the run ended within its warm-up; use a shorter --warmup, or remove the cause"]
     reasons = [*missing(measured), *starved(measured), *lagging(measured)]
     if plan.rate_per_s is not None:
         reasons += late(measured)
@@ -166,7 +166,7 @@ def busy(seconds: Sequence[Second]) -> list[str]:
         return []
     return [
         f"{named(list(most))} used {min(most.values()):.0%} of a processor: the generator may be the limit, not the "
-        "server; more --processes on free processors would tell"
+        "server; more --processes on free processors would show which"
     ]
 
 
@@ -178,8 +178,8 @@ def missing(seconds: Sequence[Second]) -> list[str]:
         return []
     least = min(told[name] for name in silent)
     return [
-        f"{named(silent)} told of {least} of {len(seconds)} seconds only: see why it ended or hung; "
-        "what it did in the others is not counted"
+        f"{named(silent)} reported only {least} of {len(seconds)} seconds; look for the reason; "
+        "its work in the others is not counted"
     ]
 
 
@@ -192,9 +192,9 @@ def starved(seconds: Sequence[Second]) -> list[str]:
     worst = max(hungry, key=lambda name: (len(hungry[name]), median(hungry[name])))
     bad = hungry[worst]
     return [
-        f"{named(list(hungry))} waited for a processor for {median(bad):.0%} of the time it wanted one, "
+        f"{named(list(hungry))} waited for a processor for {median(bad):.0%} of its run time, "
         f"in {len(bad)} of {len(seconds)} seconds (at most {WAITED_SHARE_MAX:.0%}): "
-        "end what else runs on this machine, use fewer --processes, or load from another machine"
+        "stop other programs on this machine, use fewer --processes, or load from another machine"
     ]
 
 
@@ -205,7 +205,7 @@ def lagging(seconds: Sequence[Second]) -> list[str]:
         return []
     return [
         f"replies lay unread for as long as {median(bad) / 1000:.0f} ms in {len(bad)} of {len(seconds)} seconds, "
-        f"as a load process did not come to them (at most {LAG_US_MAX // 1000} ms): "
+        f"as a load process was busy (at most {LAG_US_MAX // 1000} ms): "
         "use fewer users in each of more --processes, a shorter --pipeline, or a machine that is less busy"
     ]
 

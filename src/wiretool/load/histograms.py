@@ -154,7 +154,9 @@ def inner_from(text: str) -> Any:
         head = read.payload
         bounds = head.lowest_trackable_value, head.highest_trackable_value, head.significant_figures
         if bounds != (LOWEST_US, HIGHEST_US, DIGITS):
-            raise DecodeError("histogram", f"lowest, highest and digits are {bounds}, not ours", path="histogram")
+            raise DecodeError(
+                "histogram", f"unexpected lowest value, highest value and digits: {bounds}", path="histogram"
+            )
         return HdrHistogram(*bounds, hdr_payload=read)
     except (*BROKEN, HdrLengthException) as err:
         raise DecodeError("histogram", f"not HdrHistogram's text: {err}", path="histogram") from err

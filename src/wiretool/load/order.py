@@ -133,7 +133,7 @@ class Order:
             line.run.last = number
             return
         words = "there once more" if at < 0 else "late"
-        words = f"{{events}}: {words}, behind {events_named(writer, line.next - 1, line.next - 1)}"
+        words = f"{{events}}: {words}, after {events_named(writer, line.next - 1, line.next - 1)}"
         line.run = Finding(kind, offset, words, writer, number, number)
         self._findings.add(line.run)
 

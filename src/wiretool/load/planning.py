@@ -99,7 +99,7 @@ def check_name(name: str) -> None:
     """UsageError for a protocol that cannot be loaded."""
     if name not in PROTOCOLS:
         raise UsageError(
-            f"--protocol {name!r} cannot be loaded{nearest(name, PROTOCOLS)}; what can: {', '.join(PROTOCOLS)}"
+            f"--protocol {name!r} is not supported{nearest(name, PROTOCOLS)}; expected {', '.join(PROTOCOLS)}"
         )
 
 
@@ -174,7 +174,7 @@ def _check_users(plan: Plan) -> None:
     """UsageError for users who have nothing to do, or are too many."""
     if plan.appenders and plan.segments > plan.appenders:
         raise UsageError(
-            f"--segments {plan.segments}: only {plan.appenders} appenders write; give so many --appenders or more"
+            f"--segments {plan.segments}: only {plan.appenders} appenders write; expected at most one per appender"
         )
     if plan.appenders + plan.fetchers > limits.BENCH_USERS_MAX:
         most = f"{limits.BENCH_USERS_MAX:,} users are the most"
@@ -186,14 +186,14 @@ def _check_backlog(plan: Plan) -> None:
     if not plan.has_backlog:
         return
     if plan.protocol in READ_ONLY:
-        raise UsageError(f"--backlog: roads of {plan.protocol} fill by themselves, nobody builds one up; leave it out")
+        raise UsageError(f"--backlog: roads of {plan.protocol} fill by themselves; omit it")
     if not plan.fetchers:
-        raise UsageError("--backlog: nobody reads what is built up; give --fetchers M for how many do")
+        raise UsageError("--backlog: no fetchers; expected --fetchers M")
     places = plan.appenders if plan.protocol in UNSHARED else plan.segments
     if plan.fetchers < places:
         raise UsageError(
-            f"--backlog: all of it is read, and --fetchers {plan.fetchers} read only so many of {places} segments; "
-            f"give --fetchers {places} or more"
+            f"--backlog: --fetchers {plan.fetchers} cannot read all {places} segments; "
+            f"expected --fetchers {places} or more"
         )
 
 
@@ -201,7 +201,7 @@ def check_workers(plan: Plan, workers: int, *, option: str) -> None:
     """UsageError where so many load processes, as `option` says, have fetchers with nobody to follow among them."""
     if plan.fetchers and plan.protocol in UNSHARED and plan.appenders < workers:
         why = f"with {plan.protocol} a fetcher follows an appender of its own load process"
-        raise UsageError(f"{option} {workers}: {why}; give so many --appenders or more, there are {plan.appenders}")
+        raise UsageError(f"{option} {workers}: {why}; expected at most {plan.appenders}, or more --appenders")
 
 
 def _check_time(plan: Plan) -> None:

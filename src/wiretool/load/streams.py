@@ -141,4 +141,4 @@ class RunStream:
         return Place(segment=name, host=host, port=port)
 
     def _wrong(self, what: str) -> PeerError:
-        return PeerError(f"the controller at {self._address} tells of {what}")
+        return PeerError(f"the controller at {self._address} returned {what}")

@@ -78,11 +78,11 @@ def threshold_from(text: str) -> Threshold:
     """The threshold that a text says; UsageError points at what is wrong and shows what is right."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise _wrong(text, "wants OPERATION.FIGURE, one of < <= > >= ==, and a value")
+        raise _wrong(text, "not a threshold; expected OPERATION.FIGURE, one of < <= > >= ==, and a value")
     operation, source, figure, sign, limit = found.groups()
     figure = figure.replace(".", "_")
     if figure not in _FIGURES:
-        raise _wrong(text, f"{figure!r} is no figure{nearest(figure, _FIGURES)}; there are {', '.join(_FIGURES)}")
+        raise _wrong(text, f"{figure!r} is not a figure{nearest(figure, _FIGURES)}; expected {', '.join(_FIGURES)}")
     _check_source(text, source, figure)
     if sign not in _SIGNS:
         raise _wrong(text, f"{sign!r}: equal is ==")
@@ -100,7 +100,7 @@ def _check_source(text: str, source: str | None, figure: str) -> None:
     if source not in _SOURCES:
         raise _wrong(text, f"{source!r}: times are of service or response{nearest(source, _SOURCES)}")
     if figure not in _TIMES:
-        raise _wrong(text, f"{figure} is no time: it has no {source}")
+        raise _wrong(text, f"{figure} is not a time and has no {source}")
 
 
 def _wrong(text: str, why: str) -> UsageError:

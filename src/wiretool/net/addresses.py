@@ -27,14 +27,14 @@ def address_from(text: str, *, option: str, host: str = LOOPBACK, port: int | No
     UsageError, with the option's name, for anything else.
     """
     if "://" in text:
-        raise UsageError(f"{option} {text!r}: wants HOST:PORT, not a URL")
+        raise UsageError(f"{option} {text!r}: expected HOST:PORT, got a URL")
     name, number = _parted(text)
     if ":" in name and not text.startswith("["):
-        raise UsageError(f"{option} {text!r}: an IPv6 address wants brackets, as in [::1]:12345")
+        raise UsageError(f"{option} {text!r}: an IPv6 address without brackets; expected brackets, as in [::1]:12345")
     if number is None and name and port is not None:
         return Address(name, port)
     if number is None or not (number.isascii() and number.isdigit() and int(number) <= PORT_MAX):
-        raise UsageError(f"{option} {text!r}: wants HOST:PORT with a port of 0 to {PORT_MAX}")
+        raise UsageError(f"{option} {text!r}: not an address; expected HOST:PORT with a port of 0 to {PORT_MAX}")
     return Address(name or host, int(number))
 
 

@@ -82,7 +82,7 @@ def control_app(subject: Subject) -> FastAPI:
     async def no_pages(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         """Browsers name the page that asks; nobody else does."""
         if "origin" in request.headers or is_of_other_site(request.headers):
-            return PlainTextResponse("the control API is not for web pages", status_code=403)
+            return PlainTextResponse("the control API refuses requests from web pages", status_code=403)
         return await go_on(request)
 
     @app.exception_handler(UsageError)
@@ -169,7 +169,7 @@ def _add_rules(app: FastAPI, subject: Subject) -> None:
 def _add_deeds(app: FastAPI, subject: Subject) -> None:
     @app.post("/operations/{name}")
     async def operate(
-        name: Annotated[str, Path(description="scale, seal, publish: what the server's protocol has")],
+        name: Annotated[str, Path(description="operation of the server's protocol, such as scale, seal, publish")],
         arguments: Annotated[dict[str, Any], Body()],
     ) -> dict[str, Any]:
         """Do something to the server's state from outside its protocol."""
@@ -200,7 +200,7 @@ def controlled(
 ) -> AbstractAsyncContextManager[Address]:
     """The API served at an address while the context lasts; `say` is told where. UsageError unless it is loopback."""
     if address.host not in LOOPBACK:
-        raise UsageError(f"--control {address}: the control API is for this machine only: 127.0.0.1 or ::1")
+        raise UsageError(f"--control {address}: not a loopback address; expected 127.0.0.1 or ::1")
     return _controlled(subject, address, say)
 
 

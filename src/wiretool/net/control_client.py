@@ -53,7 +53,7 @@ class ControlClient:
         try:
             return json.loads(content)
         except ValueError as err:
-            raise PeerError(f"{self._address}: answers with something that is no JSON") from err
+            raise PeerError(f"{self._address}: the reply is not JSON; expected a control API") from err
 
 
 def _reason(content: bytes) -> str:

@@ -319,11 +319,11 @@ class Tap(Station):
 
     def operate(self, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """UsageError: the server's state is its own."""
-        raise UsageError(f"{what}: a tap passes bytes on, the state is the server's")
+        raise UsageError(f"{what}: not available in a tap; the server holds the state")
 
     def restart(self) -> None:
         """UsageError, likewise."""
-        raise UsageError("restart: a tap has no state, the server is another program")
+        raise UsageError("restart: not available in a tap; the server holds the state")
 
     def cut(self, connection: int, *, is_abort: bool) -> bool:
         """Close a connection; whether there was one of that number."""

@@ -20,8 +20,8 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
     try:
         context.load_cert_chain(certificate, key, _no_password)
     except ssl.SSLError as err:
-        hint = ": is the key in another file? see --tls-key" if key is None else ""
-        raise UsageError(f"{named}: no PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
+        hint = "; give a key in another file with --tls-key" if key is None else ""
+        raise UsageError(f"{named}: not a PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
     except OSError as err:
         raise UsageError(f"{named}: cannot be read: {err.strerror}") from err
     if alpn:
@@ -31,7 +31,9 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
 
 def _no_password() -> str:
     """Nobody can be asked for a password: not even an empty one opens an encrypted key."""
-    raise UsageError("--tls-key: the key is encrypted; give one that is not (openssl pkey -in KEY -out PLAIN)")
+    raise UsageError(
+        "--tls-key: the key is encrypted; expected a plain key; decrypt it with openssl pkey -in KEY -out PLAIN"
+    )
 
 
 def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol
 import msgspec
 
 import wiretool
+from wiretool import limits
 from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.read import BulkDissector
@@ -57,6 +58,7 @@ from wiretool.codec.states import Schema, StateClass, attributes, value
 from wiretool.dissect import Connections
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
+from wiretool.memory_budget import MemoryBudget
 from wiretool.pipeline.flows import Flow, Namer, Over
 from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
@@ -68,10 +70,10 @@ from wiretool.sessions.exchanges import Open, Requests
 from wiretool.sessions.subjects import Subject
 from wiretool.sinks.arrow.events import Block
 from wiretool.stretches import Stretches
-from wiretool.watch import Stranger
+from wiretool.watch import Stranger, connection_number
 
 #: Counts the forms that states have had; within one, the fingerprint of the schema tells the fields apart.
-FORM = 2
+FORM = 3
 #: Bytes of the checksum after that line.
 DIGEST_BYTES = 16
 
@@ -134,8 +136,8 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
     if not data.startswith(head):
         by = data[: len(head) + 16].partition(b"\n")[0].decode("ascii", "replace")
         raise UsageError(
-            f"the state of an open flow is of {by!r}, not of {head.decode().strip()!r}: "
-            "go on with the version that began, or begin anew in another folder"
+            f"the state of an open flow is of {by!r}; expected {head.decode().strip()!r}; "
+            "continue with the version that wrote it, or start again in another folder"
         )
     digest, body = data[len(head) : len(head) + DIGEST_BYTES], data[len(head) + DIGEST_BYTES :]
     try:
@@ -143,7 +145,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
             raise StateError("its checksum is wrong")
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
-        why = f"damaged state: {err}; begin anew, with another checkpoint and other tables"
+        why = f"damaged state: {err}; start again with another checkpoint and other tables"
         raise CaptureError("state of an open flow", why, offset=0) from None
     return flow, kept
 
@@ -305,6 +307,7 @@ _DISSECTOR = (
         _last_packet=INT,
         _behind=fresh(dict),
         _later=fresh(type(None)),
+        _is_near_limit=BOOL,
     ),
     attributes(
         "connections",
@@ -318,6 +321,15 @@ _DISSECTOR = (
         _opened=method(Flow, "note_opened"),
         _count=INT,
         _watches=pairs(ref(Connection), ref(BulkWatch)),
+        unfinished=ref(MemoryBudget),
+    ),
+    attributes(
+        "unfinished",
+        MemoryBudget,
+        bytes_max=fresh(lambda: limits.UNFINISHED_BYTES_MAX),
+        size=INT,
+        _sizes=pairs(ref(BulkWatch), INT),
+        _number_of=fresh(lambda: connection_number),
     ),
     attributes(
         "numbers",
@@ -367,6 +379,8 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _held_bytes=INT,
             _look_at=INT,
             _waiting=many(_ITEM),
+            _waiting_bytes=INT,
+            _unfinished=optional(ref(MemoryBudget)),
             _in_doubt=BOOL,
             _protocol=TEXT,
             _foreign=TEXT,
@@ -397,6 +411,8 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _held=INT,
             _need=INT,
             _skip=INT,
+            _skip_error=TEXT,
+            _skip_why=TEXT,
             _marks=many(ref(Mark)),
             _lost_error=TEXT,
             _lost_why=TEXT,

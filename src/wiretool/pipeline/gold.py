@@ -40,7 +40,7 @@ def counts_per(step_ns: int) -> str:
     A request is in the step in which it was asked.
     """
     step = _step(step_ns)
-    return f"""WITH said AS (
+    return f"""WITH sent AS (
         SELECT {step} AS minute, protocol, message, side, count(*) AS frames, sum(length) AS bytes
         FROM frames WHERE kind = 'frame' GROUP BY ALL
     ), asked AS (
@@ -51,7 +51,7 @@ def counts_per(step_ns: int) -> str:
     SELECT minute, protocol, message, side, coalesce(frames, 0) AS frames, coalesce(bytes, 0)::BIGINT AS bytes,
         coalesce(exchanges, 0) AS exchanges, coalesce(unanswered, 0) AS unanswered, coalesce(errors, 0) AS errors,
         coalesce(events, 0)::BIGINT AS events
-    FROM said FULL JOIN asked USING (minute, protocol, message, side)"""
+    FROM sent FULL JOIN asked USING (minute, protocol, message, side)"""
 
 
 def latency_per(step_ns: int) -> str:

@@ -69,7 +69,7 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 
 def _file(path: Path) -> Path:
     if not is_there(path):
-        raise UsageError(f"{path} is not there: give capture files, or folders that hold some")
+        raise UsageError(f"{path} does not exist; expected capture files, or folders of them")
     check_to_seek(path)
     return path
 
@@ -90,7 +90,7 @@ def files_in(folder: Path, tell: Callable[[str], None]) -> Iterator[Path]:
     closed: list[OSError] = []
     for where, folders, names in os.walk(folder, onerror=closed.append):
         if MANIFEST in names and is_ours(Path(where)):
-            tell(f"{where} holds tables of wiretool pipeline, left out")
+            tell(f"{where} holds tables of wiretool pipeline, skipped")
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -106,9 +106,9 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
     except OSError as err:  # who opens it tells why; links that lead to themselves were never captures
         return err.errno != errno.ELOOP
     if not S_ISREG(stat.st_mode):
-        tell(f"{path} is no file, left out")
+        tell(f"{path} is not a file, skipped")
     elif not stat.st_size:
-        tell(f"{path} is empty, left out")
+        tell(f"{path} is empty, skipped")
     return S_ISREG(stat.st_mode) and stat.st_size > 0
 
 
@@ -138,9 +138,9 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
             yield _capture(path, index)
     if others:
         more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""
-        tell(f"{others[0]}{more} left out: no capture" + "s" * bool(more))
+        tell(f"{others[0]}{more} skipped: not a capture" + "s" * bool(more))
     if len(others) + len(unread) == len(files):
-        raise unread[0] if unread else UsageError("none of the files is a capture: nothing to make tables of")
+        raise unread[0] if unread else UsageError("none of the files is a capture; expected pcap or pcapng files")
 
 
 def _capture(path: Path, index: FileIndex) -> Capture:
@@ -170,7 +170,7 @@ def unpack(path: Path, copy: Path) -> str:
     """
     with ExitStack() as stack:
         name, stream = opened(path, stack)
-        left = most = max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * os.fstat(stream.fileno()).st_size)
+        left = most = _unpacked_bytes_max(os.fstat(stream.fileno()))
         source = open_source(name, stream)
         stack.enter_context(refused(copy))
         out = stack.enter_context(copy.open("wb"))
@@ -185,11 +185,20 @@ def unpack(path: Path, copy: Path) -> str:
     return ""
 
 
+def _unpacked_bytes_max(status: os.stat_result) -> int:
+    """Return how many bytes of a packed file are read."""
+    return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * status.st_size)
+
+
 def packet_counts(paths: Sequence[Path]) -> PacketCounts:
-    """Count the packets of captures by kind, as far as they can be read again."""
+    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them."""
     counts, fragments = PacketCounts(), Fragments()
     for path in paths:
         with suppress(CaptureError):
+            left = _unpacked_bytes_max(path.stat())
             for packets in read_packet_tables([path]):
                 segments_of(packets, fragments, counts)
+                left -= len(packets.data)
+                if left < 0:
+                    break
     return counts

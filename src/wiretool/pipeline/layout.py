@@ -242,7 +242,7 @@ def read_head(root: Path) -> Head:
     try:
         head = msgspec.json.decode(data, type=Head)
     except (msgspec.DecodeError, RecursionError) as err:
-        raise CaptureError(str(path), f"is no manifest of ours: {err}; make the tables again", offset=0) from err
+        raise CaptureError(str(path), f"is not a manifest of wiretool: {err}; make the tables again", offset=0) from err
     if head.format not in (FORMAT, FORMAT_SEALED):
         raise CaptureError(
             str(path), f"has the format {head.format}, this is for {FORMAT} and {FORMAT_SEALED}", offset=0
@@ -267,7 +267,7 @@ def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
         except OSError as err:
             raise UsageError(
                 f"{path} cannot be read, and {MANIFEST} has a part there: {reason(err)}; "
-                "copy tables with what is hidden in them, or make them again"
+                "copy tables with their hidden files, or make them again"
             ) from err
         except (msgspec.DecodeError, RecursionError) as err:
             raise _no_part(path, f"is damaged: {err}") from err

@@ -25,13 +25,13 @@ def check_private(folder: Path) -> None:
     found = folder.stat()
     if found.st_uid not in (os.geteuid(), 0):
         raise UsageError(
-            f"{folder}: belongs to another user (uid {found.st_uid}); expected a folder of your own; "
-            "give a new folder, as its owner can change what is in it"
+            f"{folder}: belongs to another user (uid {found.st_uid}); expected a folder that you own; "
+            "use a new folder, as its owner can change the files"
         )
     if found.st_mode & _OTHERS_MAY_WRITE:
         raise UsageError(
             f"{folder}: other users may write to it (mode {stat.S_IMODE(found.st_mode):04o}); expected {_PRIVATE:04o}; "
-            f"give a new folder, or look at what is in it and `chmod 700 {folder}`"
+            f"use a new folder, or check its files and `chmod 700 {folder}`"
         )
 
 

@@ -65,9 +65,7 @@ def _check(question: str) -> None:
     except duckdb.Error as err:
         raise UsageError(line_of(err)) from err
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise UsageError(
-            "only one SELECT (or DESCRIBE, SHOW ALL TABLES, SUMMARIZE) can be asked: the tables stay as they are"
-        )
+        raise UsageError("only a single read-only statement is allowed (SELECT, DESCRIBE, SHOW ALL TABLES, SUMMARIZE)")
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def _clear_up(place: Path, tell: Callable[[str], None]) -> None:
     for left in sorted(place.parent.iterdir()) if place.parent.is_dir() else ():
         if left.name.startswith(_beginning(place)) and not left.is_symlink() and is_left(left):
             _clear(left, place)
-            tell(f"{left} removed: a run that was killed had left it")
+            tell(f"{left} removed: left by a killed run")
 
 
 def _clear(staging: Path, place: Path) -> None:
@@ -89,24 +89,28 @@ def check_root(root: Path, inputs: Sequence[Path]) -> None:
             return
         is_folder = root.is_dir()
     if not is_folder:
-        raise UsageError(f"cannot write {root}: it is no folder, and tables are many files")
+        raise UsageError(f"cannot write {root}: not a folder; expected a folder for tables")
     place = root.resolve()
     if why := _why_it_stays(place):
         raise UsageError(f"cannot write {root}: it is {why}, and cannot be replaced: give a folder in it")
     for path in inputs:
         if path.resolve().is_relative_to(place):
-            raise UsageError(f"{path} is read, and lies in {root}, which is to be replaced: give another folder")
+            raise UsageError(f"{path} is readand is in {root}, which would be replaced; expected another folder")
     with refused(root):
         is_empty = not any(root.iterdir())
     if not is_empty and not is_ours(root):
         is_there = os.path.lexists(root / MANIFEST)
-        has = f"its {MANIFEST} is none of ours, damaged or closed" if is_there else f"it has no {MANIFEST} of ours"
+        has = (
+            f"its {MANIFEST} is not of wiretool, damaged or unreadable"
+            if is_there
+            else f"it has no {MANIFEST} of wiretool"
+        )
         raise UsageError(
-            f"{root} holds what no run of wiretool pipeline has written ({has}): "
-            "tables go into a new or empty folder, or replace those of an earlier run"
+            f"{root} holds files that wiretool pipeline has not written ({has}); "
+            "expected a new or empty folder, or tables of an earlier run"
         )
     if not is_empty and read_head(root).stream:
-        raise UsageError(f"{root} holds the tables of a stream, which goes on with them: give another folder")
+        raise UsageError(f"{root} holds the tables of a stream; expected another folder")
 
 
 def _why_it_stays(place: Path) -> str:

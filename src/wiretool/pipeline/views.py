@@ -97,7 +97,7 @@ def check_text(what: str, value: str) -> None:
         value.encode()
     except UnicodeEncodeError as err:
         shown = os.fsencode(value).decode("utf-8", "backslashreplace")
-        raise UsageError(f"{what} {shown} is no UTF-8, which SQL and Parquet want: give another one") from err
+        raise UsageError(f"{what} {shown} is not UTF-8; expected UTF-8, as SQL and Parquet require") from err
 
 
 def _check(files: Mapping[str, Sequence[Path]]) -> None:

@@ -52,6 +52,14 @@ class Conversation(ABC):
     #: Whether readings list the events of appends: who does not look at them need not wait for that.
     lists_events = True
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of frames that are kept until the message is complete to which they belong.
+
+        A gap on both sides discards them.
+        """
+        return 0
+
     @abstractmethod
     def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
         """Bytes of the frame that begins at `data[at]`, more than `end - at` when some are still to come.

@@ -106,7 +106,7 @@ def expectations_from(text: str, protocols: Sequence[Protocol], *, name: str = "
             raise UsageError(f"{name}: {key}: no such table; entries are [[accept]]")
     tables = table.get("accept", [])
     if not isinstance(tables, list) or not all(isinstance(each, Mapping) for each in tables):
-        raise UsageError(f"{name}: accept: wants entries as [[accept]]")
+        raise UsageError(f"{name}: accept: not entries; expected [[accept]]")
     return Expectations([_entry(each, number, protocols, name) for number, each in enumerate(tables, 1)])
 
 
@@ -123,7 +123,7 @@ def _read(table: Mapping[str, Any], number: int, protocols: Sequence[Protocol]) 
             raise UsageError(f"{key}: no key of an entry{nearest(key, _KEYS)}; there are {', '.join(_KEYS)}")
         kind, words = _KEYS[key]
         if not isinstance(value, kind) or (kind is int and type(value) is not int):
-            raise UsageError(f"{key}: wants {words}, not {value!r}")
+            raise UsageError(f"{key}: expected {words}, got {value!r}")
     for key in ("message", "reason"):
         if not table.get(key):
             raise UsageError(f"{key} is missing")

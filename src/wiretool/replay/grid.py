@@ -1,9 +1,14 @@
 """Two servers side by side: what they answer differently to one recording."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from wiretool.codec.message import Message, Named
+from wiretool.records import Record
 from wiretool.replay.coverage import Coverage
+from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.outcomes import Outcome
 from wiretool.where.names import spelt
@@ -23,16 +28,26 @@ class Row(NamedTuple):
 
 
 def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
-    """The exchanges in which the two are not alike, in the order of the recording."""
-    theirs = {key_of(outcome): outcome for outcome in other}
-    for outcome in one:
-        counterpart = theirs.pop(key_of(outcome), None)
-        row = Row(outcome, counterpart, said(outcome), said(counterpart))
-        if row.says_one != row.says_other and not _is_explained(outcome, counterpart):
-            yield row
+    """Yield the exchanges that two servers answer differently, in the order of the recording.
+
+    All fields are compared, however many of them a row shows.
+    """
+    plain = _PlainFields()
+    theirs = dict(keyed(other))
+    for key, outcome in keyed(one):
+        counterpart = theirs.pop(key, None)
+        first, second = _answer_of(outcome, plain), _answer_of(counterpart, plain)
+        is_alike = first == second and _is_finding(outcome) == _is_finding(counterpart)
+        if not is_alike and not _is_explained(outcome, counterpart):
+            yield Row(outcome, counterpart, first.text_beside(second), second.text_beside(first))
     for outcome in theirs.values():
         if outcome.live:
-            yield Row(None, outcome, said(None), said(outcome))
+            nothing, answer = _answer_of(None, plain), _answer_of(outcome, plain)
+            yield Row(None, outcome, nothing.messages, answer.text_beside(nothing))
+
+
+def _is_finding(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.verdict.is_finding
 
 
 def _is_explained(one: Outcome, other: Outcome | None) -> bool:
@@ -44,9 +59,9 @@ def _is_explained(one: Outcome, other: Outcome | None) -> bool:
 
 def coverage_of_both(one: Iterable[Outcome], other: Iterable[Outcome], required: float) -> Coverage:
     """Return how many exchanges could be judged with both servers."""
-    judged = {key_of(outcome): outcome.is_judged for outcome in one}
+    judged = {key: outcome.is_judged for key, outcome in keyed(one)}
     total = len(judged)
-    theirs = {key_of(outcome): outcome.is_judged for outcome in other}
+    theirs = {key: outcome.is_judged for key, outcome in keyed(other)}
     alone = [key for key in theirs if key not in judged]
     both = sum(is_judged and theirs.get(key, True) for key, is_judged in judged.items())
     return Coverage(total + len(alone), both + sum(theirs[key] for key in alone), required)
@@ -55,6 +70,15 @@ def coverage_of_both(one: Iterable[Outcome], other: Iterable[Outcome], required:
 def is_mute(outcomes: Iterable[Outcome]) -> bool:
     """Whether no request was answered, and nothing else said that was recorded."""
     return not any(outcome.live and (outcome.request or outcome.recorded) for outcome in outcomes)
+
+
+def keyed(outcomes: Iterable[Outcome]) -> Iterator[tuple[Hashable, Outcome]]:
+    """Yield outcomes with what is the same in several replays; several of one key on a connection are numbered."""
+    seen: Counter[Hashable] = Counter()
+    for outcome in outcomes:
+        key = key_of(outcome)
+        yield (key, seen[key]), outcome
+        seen[key] += 1
 
 
 def key_of(outcome: Outcome) -> Hashable:
@@ -67,22 +91,49 @@ def key_of(outcome: Outcome) -> Hashable:
     return number, "unasked", outcome.live[0].message if outcome.live else "end"
 
 
-def said(outcome: Outcome | None) -> str:
-    """What a server answered, as far as it is not what was recorded."""
+class _Answer(NamedTuple):
+    """What a server answered, as far as it is not what was recorded: its messages, and fields with their values."""
+
+    messages: str
+    fields: Mapping[str, str] = MappingProxyType({})
+
+    def text_beside(self, other: "_Answer") -> str:
+        """Return the answer in words: of two alike in messages, the fields that differ come first."""
+        names = sorted(self.fields, key=lambda name: (self.fields[name] == other.fields.get(name), name))
+        texts = [f"{name} {self.fields[name]}" for name in names[:FIELDS_MAX]]
+        more = f", {len(names) - FIELDS_MAX} more" if len(names) > FIELDS_MAX else ""
+        return f"{self.messages}: {', '.join(texts)}{more}" if texts else self.messages
+
+
+def _answer_of(outcome: Outcome | None, plain: "_PlainFields") -> _Answer:
     if outcome is None:
-        return "not there"
+        return _Answer("not there")
     if outcome.verdict in (Verdict.SAME, Verdict.MAPPED, Verdict.NOISE):
-        return "as recorded"
+        return _Answer("as recorded")
     messages = ", ".join(record.message or record.error for record in outcome.live) or "nothing"
     if outcome.verdict is Verdict.EXTRA:  # another server may be allowed to send such a message
-        return f"{messages} (extra)"
-    fields = [
-        f"{spelt(each.steps)} {each.live!r}" for each in sorted(outcome.differences, key=lambda each: str(each.steps))
-    ]
-    more = f", {len(fields) - FIELDS_MAX} more" if len(fields) > FIELDS_MAX else ""
-    return (
-        f"{messages}: {', '.join(fields[:FIELDS_MAX])}{more}" if fields and outcome.differences[0].steps else messages
-    )
+        messages = f"{messages} (extra)"
+    fields = {spelt(each.steps): repr(each.live) for each in outcome.differences if each.steps}
+    for at, record in enumerate(outcome.live):
+        if at >= len(outcome.recorded) or outcome.recorded[at].message != record.message:
+            fields |= plain.fields_of(record)
+    return _Answer(messages, fields)
+
+
+class _PlainFields:
+    """Reads fields of replies that have no recorded counterpart: those that servers do not make up."""
+
+    def __init__(self) -> None:
+        self._adapters = manners()
+
+    def fields_of(self, record: Record) -> Mapping[str, str]:
+        """Return the values by field; none where the frame is of no known message."""
+        adapter = self._adapters.get(record.protocol)
+        if adapter is None or record.kind != "frame" or not isinstance(record.fields, Message):
+            return {}
+        form = adapter.form(record)
+        made_up = {place.steps[0] for place in adapter.places(record, form) if not isinstance(place.role, Named)}
+        return {spelt((name,)): repr(value) for name, value in form.items() if name not in made_up}
 
 
 def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) -> Iterator[str]:

@@ -14,7 +14,7 @@ from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach
 from wiretool.replay.later import Later
 from wiretool.replay.manners.carrier import Said
 from wiretool.replay.manners.manner import Excuse, Manner, Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import End, Outcome
 from wiretool.replay.strays import take_in, without_double
 from wiretool.replay.surplus import Surplus
 from wiretool.replay.values import Values
@@ -22,7 +22,7 @@ from wiretool.sessions.dialogues import Dialogue, exchanges_of, pushed
 
 _UNHEARD = "nothing that the server sent on the connection is in the recording"
 _STOPPED = "the run was stopped before it came"
-_UNSAID = "not all that the client had said before is said again"
+_UNSAID = "not all earlier requests of the client are replayed"
 _NO_ANSWER = "no answer in time"
 
 
@@ -136,7 +136,7 @@ class Line:
             data = self.manner.renewed(record, self._values, self._watch.conversation, self._rng)
             carried = None if self._carrier is None else self._carrier.say(record, data)
         except EncodeError as err:
-            outcome.note(Verdict.UNKNOWN, f"not said: {err}")
+            outcome.note(Verdict.UNKNOWN, f"not sent: {err}")
             self._settled.update(reply.n for reply in outcome.recorded)
             return
         if self.manner.wants_answer(record):
@@ -218,6 +218,18 @@ class Line:
             self._carry(self._carrier.hear(data), now_ns)
         return records
 
+    @property
+    def unfinished_cost(self) -> int:
+        """Return the memory that unfinished frames of the server take, in bytes."""
+        return 0 if self.is_cut else self._watch.unfinished_cost()
+
+    def cut(self, why: str) -> None:
+        """Close the connection to a server that sends too much."""
+        self.is_cut = True
+        self.part(why)
+        self._ends.append(Outcome(self.dialogue, None, end=End("open", "closed")))
+        self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
+
     def _weigh(self, size: int, records: Sequence[Record]) -> None:
         """Hear no more of a server that says too much."""
         self._surplus.hear(size)
@@ -227,10 +239,7 @@ class Line:
                 self._surplus.take(record, is_asked=is_asked)
         self._surplus.weigh(is_lost=self._watch.is_lost("server"))
         if self._surplus.why and not self.is_over:
-            self.is_cut = True
-            self.part(self._surplus.why)
-            self._ends.append(Outcome(self.dialogue, None))
-            self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
+            self.cut(self._surplus.why)
 
     def _hear(self, live: Record) -> None:
         if self._carrier is not None and self.manner.is_carriage(live):
@@ -303,7 +312,7 @@ class Line:
         """The server was recorded to end the connection and has not, or has and was not."""
         if self.is_cut:
             return
-        outcome = Outcome(self.dialogue, None)
+        outcome = Outcome(self.dialogue, None, end=End("closed", "open") if was_ended else End("open", "closed"))
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, f"{why}; {_UNHEARD}")

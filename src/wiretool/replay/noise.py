@@ -7,7 +7,7 @@ place or that the connection ended is a finding: a server that breaks in one of 
 from collections.abc import Iterable
 
 from wiretool.records import Record
-from wiretool.replay.grid import key_of
+from wiretool.replay.grid import keyed
 from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
 
@@ -17,10 +17,10 @@ ONCE = "in the first of the two runs only"
 
 def without_noise(first: Iterable[Outcome], second: Iterable[Outcome]) -> list[Outcome]:
     """Return the outcomes of the second run without values that varied, and what only the first did wrong."""
-    before = {key_of(outcome): outcome for outcome in first}
+    before = dict(keyed(first))
     found = list(second)
-    for outcome in found:
-        other = before.pop(key_of(outcome), None)
+    for key, outcome in keyed(found):
+        other = before.pop(key, None)
         if other is None:
             continue
         if outcome.verdict.is_finding:

@@ -8,6 +8,16 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.sessions.dialogues import Dialogue
 
+#: How the end of a connection is named, in place of a message.
+END_NAME = "end"
+
+
+class End(NamedTuple):
+    """How a connection ended, where the two sides differ in it: `closed` by the server, or `open`."""
+
+    recorded: str
+    live: str
+
 
 class Accounted(NamedTuple):
     """A difference that is not a finding, and why."""
@@ -37,6 +47,8 @@ class Outcome:
     is_covered: bool = False
     #: The recorded connection that this one stands for, where it is of the other side only.
     counterpart: Dialogue | None = None
+    #: Of an outcome that is about the end of the connection.
+    end: End | None = None
 
     @property
     def is_judged(self) -> bool:

@@ -92,13 +92,13 @@ def plan_lines(
             yield from (f"  {line}" for line in _message_lines(said, manner))
     values = exchanged_in(script, manners)
     if values:
-        yield "values that the server makes up, exchanged for its own:"
+        yield "server-generated values, replaced by those of the live server:"
         yield from (f"  {_exchange_line(each)}" for each in values)
     reasons = Counter(
         f"{each.dialogue.name}: {each.why}" if each.record is None else each.why for each in script.left_out
     )
     if reasons:
-        yield "left out:"
+        yield "skipped:"
         yield from (f"  {count:,} times: {why}" if count > 1 else f"  {why}" for why, count in reasons.items())
 
 
@@ -106,7 +106,7 @@ def _connection_lines(script: Script, manners: Mapping[str, Manner]) -> Iterator
     said: dict[int, Counter[str]] = defaultdict(Counter)
     for step in script.steps:
         if isinstance(step, Say):
-            said[step.dialogue.number][step.record.message or "bytes that are no frame"] += 1
+            said[step.dialogue.number][step.record.message or "bytes outside frames"] += 1
     start_ns = script.steps[0].time_ns if script.steps else 0
     for step in script.steps:
         if isinstance(step, Open):
@@ -132,11 +132,11 @@ def _exchange_line(each: Exchanged) -> str:
     what = f"{each.role.kind} positions" if each.value is None else f"{each.role.kind} {_shortened(each.value)}"
     within = f" of {_shortened(each.within)}" if each.within is not None else ""
     if isinstance(each.role, Position):
-        return f"{what}{within}: counted from where it begins on the server; said in {used}{more}"
+        return f"{what}{within}: relative to its start on the server; used in {used}{more}"
     if each.issued is None:
-        return f"{what}{within}: known before the recording; said in {used}{more}"
+        return f"{what}{within}: known before the recording; used in {used}{more}"
     teller, told = each.issued
-    return f"{what}{within}: told by {teller.message}.{spelt(told)} (record {teller.n}); said in {used}{more}"
+    return f"{what}{within}: returned by {teller.message}.{spelt(told)} (record {teller.n}); used in {used}{more}"
 
 
 def _shortened(value: object, length: int = 160) -> str:

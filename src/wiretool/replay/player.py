@@ -9,8 +9,10 @@ import random
 from collections.abc import Iterator, Mapping
 from math import inf
 
+from wiretool import limits
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
+from wiretool.memory_budget import MemoryBudget
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.later import Later
@@ -57,6 +59,8 @@ class Player(Caller):
         self._later = Later()
         self._acts: list[Act] = []
         self._lines: dict[int, Line] = {}
+        #: What these hold of unfinished frames of servers, in bytes.
+        self._held: MemoryBudget[int] = MemoryBudget(limits.UNFINISHED_BYTES_MAX)
         self._number_of: dict[Dialogue, int] = {}
         self._numbers = numbers or itertools.count(1)
         self._record_numbers = itertools.count(1)
@@ -119,7 +123,17 @@ class Player(Caller):
             line.feed(data, now_ns)
             if line.is_cut:
                 self._cut(connection, line)
+            self._bound_unfinished(connection, line)
         return self._go_on(now_ns)
+
+    def _bound_unfinished(self, connection: int, line: Line) -> None:
+        """Close the connections whose servers send the largest unfinished frames where all take too much memory."""
+        self._held.note(connection, line.unfinished_cost)
+        for number in self._held.excess():
+            most = f"unfinished frames of more than {limits.UNFINISHED_BYTES_MAX:,} bytes on all connections"
+            self._lines[number].cut(f"the server sends {most}: the connection was closed")
+            self._cut(number, self._lines[number])
+            self._held.note(number, 0)
 
     def ended(self, connection: int, now_ns: int) -> list[Act]:
         """The server has sent its last byte."""
@@ -315,7 +329,7 @@ class Player(Caller):
                 self.wake_ns = deadline_ns
                 return False
             if not line.heard:
-                self._remark(line, "the server leaves unanswered what it is asked to prepare it")
+                self._remark(line, "the server sends no reply to the preparing requests")
             line.fall_silent()
         try:
             if line.is_over:
@@ -330,7 +344,7 @@ class Player(Caller):
         try:
             line.talk(messages, now_ns)
         except EncodeError as err:
-            self._remark(line, f"the server cannot be asked to prepare it: {err}")
+            self._remark(line, f"the preparing requests cannot be sent: {err}")
         return True
 
     def _cut(self, connection: int, line: Line) -> None:

@@ -239,11 +239,11 @@ class _Scribe:
             if not self._manner.is_said_raw:
                 return f"no frame: {record.why or record.error}" if record.length else ""
             if record.length and record.offset + record.length in self._holes:
-                return f"in front of a hole of the recording: {record.why}"
+                return f"before a gap of the recording: {record.why}"
             if record.n in self._behind_holes:
-                return f"behind a hole of the recording: {record.why}"
+                return f"after a gap of the recording: {record.why}"
             is_cut = record.error == "incomplete" and not self._has_end  # neither side was seen to end within it
-            return "the recording ends in the midst of it" if is_cut else ""
+            return "the recording ends inside it" if is_cut else ""
         if not (self._is_wanted(record) or self._manner.is_basis(record)):
             return NOT_ASKED
         return "" if self._manner.is_said(record) else "none of the client's own"

@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Iterable
 
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
-from wiretool.replay.outcomes import Accounted, Outcome
+from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.report.data import message_of
 from wiretool.replay.spots import Spot
 from wiretool.where.names import spelt
 
-#: How the end of a connection is named, in place of a message.
-END = Spot("end", ())
+#: The end of a connection.
+END = Spot(END_NAME, ())
 #: Why a difference is no finding; None where it is one.
 Settles = Callable[[Outcome, Difference], str | None]
 

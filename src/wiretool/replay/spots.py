@@ -42,7 +42,7 @@ def spot_of(text: str, protocols: Iterable[Protocol]) -> Spot:
         steps = words.path()
         words.expect_end()
     except UsageError as err:
-        raise UsageError(f"{text!r}: wants MESSAGE.FIELD, as SegmentRead.at_tail") from err
+        raise UsageError(f"{text!r}: not a field; expected MESSAGE.FIELD, such as SegmentRead.at_tail") from err
     spot = Spot(str(steps[0]), tuple(steps[1:]))
     check_spot(spot, protocols)
     return spot
@@ -55,7 +55,7 @@ def field_of(text: str) -> Steps:
         steps = words.path()
         words.expect_end()
     except UsageError as err:
-        raise UsageError(f"{text!r} is no field") from err
+        raise UsageError(f"{text!r} is not a field") from err
     return tuple(steps)
 
 

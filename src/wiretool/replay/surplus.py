@@ -38,11 +38,11 @@ class Surplus:
     def weigh(self, *, is_lost: bool) -> None:
         """See whether it is too much; `is_lost`: where the next frame begins is not known."""
         if self._frames_left < 0:
-            self._end(f"{limits.REPLAY_SURPLUS_FRAMES_MAX:,} frames beyond what was recorded")
+            self._end(f"{limits.REPLAY_SURPLUS_FRAMES_MAX:,} more frames than recorded")
         elif self._bytes_left < 0:
-            self._end(f"{limits.REPLAY_SURPLUS_BYTES_MAX:,} bytes beyond what was recorded")
+            self._end(f"{limits.REPLAY_SURPLUS_BYTES_MAX:,} more bytes than recorded")
         elif self._strange_bytes_left < (self._untold_bytes if is_lost else 0):
-            self._end(f"{limits.REPLAY_STRANGE_BYTES_MAX:,} bytes that are no {self._protocol}")
+            self._end(f"{limits.REPLAY_STRANGE_BYTES_MAX:,} bytes that are not {self._protocol}")
 
     def _end(self, what: str) -> None:
-        self.why = self.why or f"the server says more than {what}: the connection was closed"
+        self.why = self.why or f"the server sent {what}: replay closed the connection"

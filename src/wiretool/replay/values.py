@@ -96,7 +96,7 @@ def form_conflict(role: Issued, recorded: Any, live: Any, *, is_name: bool = Fal
     if wanted != form:
         return f"{role.kind}: {form} where the recording has {wanted}"
     if is_name and _MADE_UP.sub("#", recorded) != _MADE_UP.sub("#", live):
-        return f"{role.kind}: another name, not only another number or id in it"
+        return f"{role.kind}: another name, not just another number or id in it"
     return ""
 
 

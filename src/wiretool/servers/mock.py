@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import UsageError
+from wiretool.memory_budget import MemoryBudget
 from wiretool.servers.timers import Timers
 
 
@@ -80,6 +82,11 @@ class Link(ABC):
         Where the replies to one `feed` pass limits.MOCK_REPLY_BYTES_MAX, the frames behind them wait for `drained`.
         """
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of frames and messages that are not whole yet."""
+        return 0
+
     def full(self, now_ns: int) -> None:  # noqa: B027  (most send only what was just asked for)
         """What was sent leaves slowly: of what nobody waits for, make no more before `drained`."""
 
@@ -88,7 +95,7 @@ class Link(ABC):
 
     def keep(self, how: str) -> None:
         """Acknowledge the next append, and keep it so (faults/actions.py)."""
-        raise AssertionError(f"{type(self).__name__} keeps what it acknowledges")
+        raise AssertionError(f"{type(self).__name__} stores all acknowledged appends")
 
     @abstractmethod
     def end(self, now_ns: int) -> None:
@@ -113,6 +120,8 @@ class Mock(ABC):
         self.outbox = Outbox()
         self.timers = Timers()
         self.links: dict[int, Link] = {}
+        #: What these hold of unfinished frames, in bytes.
+        self._unfinished: MemoryBudget[int] = MemoryBudget(limits.MOCK_UNFINISHED_BYTES_MAX)
 
     @abstractmethod
     def greet(self, connection: int, door: str, now_ns: int) -> Link:
@@ -125,6 +134,7 @@ class Mock(ABC):
         """As after a crash with all state lost: every connection is reset, nothing is remembered."""
         links, self.links = self.links, {}
         for number, link in links.items():
+            self._unfinished.note(number, 0)
             link.lost(now_ns)
             self.outbox.close(number, "the server was restarted", is_abort=True)
         self.timers.clear()
@@ -156,7 +166,19 @@ class Mock(ABC):
         if link is None:
             return []
         link.feed(data, now_ns)
+        self._unfinished.note(connection, link.held_bytes)
+        if self._unfinished.is_exceeded:
+            self._close_largest()
         return self._done(now_ns)
+
+    def _close_largest(self) -> None:
+        """Close the connections that hold the most of unfinished frames; what has been served since holds nothing."""
+        for number, link in self.links.items():
+            self._unfinished.note(number, link.held_bytes)
+        for number in self._unfinished.excess():
+            why = f"unfinished frames of all clients take more than {limits.MOCK_UNFINISHED_BYTES_MAX:,} bytes"
+            self.outbox.close(number, f"{why}, {self.links[number].held_bytes:,} of them here", is_abort=True)
+            self._unfinished.note(number, 0)
 
     def keep(self, connection: int, how: str) -> None:
         """What a client appends next is acknowledged, and kept otherwise: `nothing`, `twice` or `late` of it."""
@@ -191,6 +213,7 @@ class Mock(ABC):
     def lost(self, connection: int, now_ns: int) -> list[Action]:
         """A connection is gone, by no doing of the mock's."""
         link = self.links.pop(connection, None)
+        self._unfinished.note(connection, 0)
         if link is not None:
             link.lost(now_ns)
         return self._done(now_ns)
@@ -216,6 +239,7 @@ class Mock(ABC):
         actions = self.outbox.take()
         for action in actions:
             if isinstance(action, Close) and (link := self.links.pop(action.connection, None)) is not None:
+                self._unfinished.note(action.connection, 0)
                 link.lost(now_ns)
                 actions += self.outbox.take()
         return actions

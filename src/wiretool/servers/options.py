@@ -80,4 +80,4 @@ def check_options(protocol: str, options: MockOptions) -> None:
         homes = BELONG.get(field.name, (protocol,))
         if protocol not in homes and getattr(options, field.name) != getattr(plain, field.name):
             spelled = SPELLED.get(field.name, field.name).replace("_", "-")
-            raise UsageError(f"--{spelled} goes with {' and '.join(homes)}, not with {protocol}")
+            raise UsageError(f"--{spelled}: not allowed with {protocol}; only with {' and '.join(homes)}")

@@ -75,7 +75,7 @@ def _object(line: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as err:
         raise EncodeError(f"no JSON: {err}") from err
     if not isinstance(said, dict):
-        raise EncodeError('wants an object, {"message": ..., "fields": {...}}')
+        raise EncodeError('expected an object, {"message": ..., "fields": {...}}')
     return said
 
 
@@ -149,7 +149,7 @@ class _Script:
         name = _text(said, "message") or _missing("message")
         fields = said.get("fields", {})
         if not isinstance(fields, dict):
-            raise EncodeError(f"fields wants an object, not {fields!r}")
+            raise EncodeError(f"fields: expected an object, got {fields!r}")
         number = _whole(said, "connection") or 0
         connection = self._connection(number, protocol, is_record=RECORD_MARK in said)
         connection.note(name)
@@ -227,16 +227,16 @@ def _side(said: Mapping[str, Any], default: Side | None) -> Side | None:
 def _text(said: Mapping[str, Any], name: str) -> str:
     value = said.get(name, "")
     if not isinstance(value, str):
-        raise EncodeError(f"{name} wants text, not {value!r}")
+        raise EncodeError(f"{name}: expected text, got {value!r}")
     return value
 
 
 def _whole(said: Mapping[str, Any], name: str) -> int | None:
     value = said.get(name)
     if value is not None and (type(value) is not int or not 0 <= value < 2**63):
-        raise EncodeError(f"{name} wants a whole number from 0 on, not {value!r}")
+        raise EncodeError(f"{name}: expected a whole number from 0 on, got {value!r}")
     return value
 
 
 def _missing(name: str) -> str:
-    raise EncodeError(f"says no {name}")
+    raise EncodeError(f"has no {name}")

@@ -33,7 +33,7 @@ def sink_for(
             dump=dump,
         )
     if tree or dump:
-        raise UsageError(f"-v and -x are for people; --format {form} has every field anyway")
+        raise UsageError(f"-v and -x: not allowed with --format {form}, which has every field")
     sinks: dict[str, Callable[..., Sink]] = {"ndjson": NdjsonSink, "json": JsonSink, "csv": CsvSink}
     return sinks[form](output, chosen)
 

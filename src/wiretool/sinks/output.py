@@ -125,7 +125,7 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
 def check_not_read(path: Path, inputs: Iterable[Path]) -> None:
     """UsageError where a file to be written is one of the `inputs`."""
     if any(is_same(given, path) for given in inputs):
-        raise UsageError(f"{path} is read, it cannot be written at the same time")
+        raise UsageError(f"{path} is an input; expected another output")
 
 
 def is_same(one: Path, other: Path) -> bool:

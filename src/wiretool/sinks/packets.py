@@ -23,7 +23,7 @@ class Packets:
 
     def __init__(self, output: Output) -> None:
         if output.is_terminal:
-            raise UsageError("a capture is nothing for a terminal: give a file, or pipe it on")
+            raise UsageError("refusing to write pcapng to a terminal; use -o FILE or a pipe")
         self._output = output
         #: The index of each interface: one for every link type and sign of the times.
         self._interfaces: dict[int, int] = {}

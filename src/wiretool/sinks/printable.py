@@ -38,6 +38,38 @@ def cut_to(text: str, columns: int) -> str:
     return text[:at] + "…"
 
 
+def wrap_text(text: str, columns: int, *, first: int = 0) -> list[str]:
+    """Return `text` in lines of at most `columns`, the first of at most `first`; longer words are cut in two.
+
+    The first line is empty where its first word has no room there.
+    """
+    lines: list[str] = []
+    line, room = "", first or columns
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if width_of(joined) <= room:
+            line = joined
+            continue
+        if line or (not lines and room < columns):
+            lines.append(line)
+            room = columns
+        while width_of(word) > room:
+            taken = _fitting(word, room)
+            lines.append(word[:taken])
+            word = word[taken:]
+        line = word
+    return [*lines, line]
+
+
+def _fitting(word: str, columns: int) -> int:
+    """Return how many characters of `word` fit, at least one."""
+    taken = at = 0
+    while at < len(word) and taken + _columns(word[at]) <= columns:
+        taken += _columns(word[at])
+        at += 1
+    return max(at, 1)
+
+
 def _is_plain(text: str) -> bool:
     """Whether every character takes one column, as all of ASCII and our ellipsis do."""
     return text.isascii() or text.replace("…", "").isascii()

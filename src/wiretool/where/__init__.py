@@ -53,7 +53,7 @@ def _getter(text: str, names: Names, history: History) -> Getter:
     try:
         node = parse(text)
         if not isinstance(node, Truth) or not isinstance(node.operand, Path):
-            raise UsageError("that is no field")
+            raise UsageError("not a field")
         known(names, node.operand.steps, node.operand.at)
     except UsageError as err:
         raise UsageError(f"field {text!r}: {err}") from err

@@ -119,13 +119,13 @@ def _holds(whole: Any, part: Any) -> bool:
 
 def _pattern(node: Comparison) -> re.Pattern[str]:
     if not isinstance(node.right, Constant) or not isinstance(node.right.value, str):
-        raise wrong(node.right.at, "~ wants a regular expression in quotes")
+        raise wrong(node.right.at, "~ without a regular expression; expected one in quotes")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return re.compile(node.right.value)
     except (re.error, OverflowError, RecursionError) as err:
-        raise wrong(node.right.at, f"no regular expression: {err}") from err
+        raise wrong(node.right.at, f"not a regular expression: {err}") from err
 
 
 def _value_getter(operand: Operand, history: History) -> Getter:
@@ -234,7 +234,9 @@ def _ns_of(text: str, at: int) -> int:
     try:
         return moment_ns(text)
     except ValueError as err:
-        raise wrong(at, f'{text!r} is no time; seconds since the first record, or "2024-05-01T12:00:00Z"') from err
+        raise wrong(
+            at, f'{text!r} is not a time; expected seconds since the first record, or "2024-05-01T12:00:00Z"'
+        ) from err
 
 
 def moment_ns(text: str) -> int:

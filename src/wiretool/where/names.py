@@ -107,6 +107,8 @@ def _texts_of(wire: WireType) -> Iterable[str] | None:
     """Return the only texts that a value of this wire type may be; None where it may be any."""
     if isinstance(wire, NamedByte):
         return wire.names.values()
+    if isinstance(wire, JsonText):
+        return wire.choices
     return [wire.text] if isinstance(wire, JsonName) else None
 
 
@@ -181,7 +183,7 @@ def _unknown(names: Names, here: Names, steps: tuple[str | int, ...]) -> str:
     text, before = spelt(steps), spelt(steps[:-1])
     last = steps[-1]
     if isinstance(last, int):
-        return f"{before} is no list"
+        return f"{before} is not a list"
     if not here.members:
         return f"{before} is {here.kind.words}, it has no {last!r} in it"
     hint = nearest(text, {spelt((*steps[:-1], name)) for name in here.members})

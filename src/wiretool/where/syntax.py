@@ -108,7 +108,7 @@ class _Parser:
             return
         if token.text in OPERATORS:
             raise wrong(token.at, f"a second {token.text!r}: comparisons are joined with and, or")
-        raise wrong(token.at, f"{token.text!r} here: and, or, or the end is wanted")
+        raise wrong(token.at, f"{token.text!r}; expected and, or, or the end")
 
     def _both(self) -> Node:
         parts = [self._negation()]
@@ -153,7 +153,7 @@ class _Parser:
         if token.kind in ("number", "text", "duration"):
             self._advance()
             return Constant(token.value, token.at, is_duration=token.kind == "duration")
-        raise wrong(token.at, f"{_named(token)}, where a field or a value is wanted")
+        raise wrong(token.at, f"{_named(token)}; expected a field or a value")
 
     def _list(self, at: int) -> Constant:
         self._deeper(at)
@@ -191,7 +191,7 @@ class _Parser:
 
     def _expect(self, sign: str, opened_at: int) -> None:
         if not self._takes(sign):
-            raise wrong(self._token.at, f"{_named(self._token)}, where {sign!r} is wanted (opened in {opened_at + 1})")
+            raise wrong(self._token.at, f"{_named(self._token)}; expected {sign!r} (opened in {opened_at + 1})")
 
 
 def _named(token: Token) -> str:

@@ -65,7 +65,7 @@ def _token(expression: str, at: int) -> Token:
             return Token(kind, found.group(), at, _value(kind, found.group(), at, expression[found.end() :]))
     char = expression[at]
     if char in "\"'":
-        raise wrong(at, "a text that does not end")
+        raise wrong(at, "a text without its closing quote")
     hint = f" (did you mean {_FOREIGN[char]}?)" if char in _FOREIGN else ""
     raise wrong(at, f"{char!r} means nothing here{hint}")
 
@@ -73,7 +73,7 @@ def _token(expression: str, at: int) -> Token:
 def _value(kind: TokenKind, text: str, at: int, behind: str) -> Any:
     if kind == "number":
         if behind[:1].isalnum() or behind[:1] in ("_", "."):
-            raise wrong(at, f"{text}{behind[:1]!s}… is no number")
+            raise wrong(at, f"{text}{behind[:1]!s}… is not a number")
         return _number(text, at)
     if kind == "duration":
         return round(DURATION.parse(text, f"column {at + 1}:") * NS_PER_S) / NS_PER_S

@@ -20,18 +20,19 @@ _NOT_SENT = ("opcode", "type", "header.table", "payload.hex", "payload.entries.l
 #: What enumerations may say, where no other message of the run shows it.
 _WORDS = ("SUCCESS", "FAILURE", "ABORTED", "COMMITTED", "OK", "OPEN", "UNKNOWN")
 _HEX = frozenset("0123456789abcdef")
-#: Lies that are drawn at most.
-_DRAWN_MAX = 10_000
+#: Draws in a row that make no lie, after which none of that kind is expected: messages may have too few fields.
+_FRUITLESS_MAX = 200
 
 
 def lies_for(played: Played, protocol: str, kind: str, rng: random.Random) -> Iterator[Lie]:
-    """Draw lies of a kind without end, each kind of message as often as the others."""
+    """Draw lies of a kind as long as there are any, each kind of message as often as the others."""
     by_message: dict[str, list[Reply]] = defaultdict(list)
     pairs = dict(_adjacent(played)) if kind == "reorder" else {}
     for reply in played.replies:
         if reply.protocol == protocol and (kind != "reorder" or reply.at in pairs):
             by_message[reply.record.message].append(reply)
-    for _ in range(_DRAWN_MAX if by_message else 0):
+    fruitless = 0
+    while by_message and fruitless < _FRUITLESS_MAX:
         reply = rng.choice(by_message[rng.choice(sorted(by_message))])
         lie = Lie(kind, reply)
         if kind == "reorder":
@@ -41,7 +42,9 @@ def lies_for(played: Played, protocol: str, kind: str, rng: random.Random) -> It
         elif kind.endswith("fields") or kind == "always":
             lie.changes = _changes(lie, played, int(kind[0]) if kind != "always" else 1, rng)
             if not lie.changes:
+                fruitless += 1
                 continue
+        fruitless = 0
         yield lie
 
 
@@ -164,6 +167,8 @@ def _choose_other(lie: Lie, played: Played, rng: random.Random) -> None:
     protocol, message = lie.reply.protocol, lie.reply.record.message
     failures = _FAILURES.get(protocol, ())
     others = [each for each in played.replies if each.protocol == protocol and each.form != lie.reply.form]
+    # what another run will make up later is not known before it does
+    others = [each for each in others if each.record.message != message or each.at < lie.reply.at]
     if protocol == "pravega-controller":  # a call has one type of answer
         others = [each for each in others if each.record.message == message]
     if failures and lie.reply.request is not None and (not others or rng.random() < 1 / 3):

@@ -14,15 +14,19 @@ from wiretool.protocols.conversation import Conversation
 def teller(lie: Lie) -> Rewrite:
     """Return what tells the lie when its message comes."""
     held: list[bytes] = []
+    #: What this run said in the place of another message of the honest one.
+    other: list[Reply] = []
 
     def rewrite(reply: Reply, dialect: Dialect, conversation: Conversation) -> bytes:
         raw = reply.record.raw
+        if lie.other is not None and reply.at == lie.other.at and reply.record.message == lie.other.record.message:
+            other.append(reply)
         if lie.kind == "reorder":
             return _reordered(lie, reply, held)
         is_due = reply.at == lie.reply.at or lie.kind == "always"
         if not is_due or reply.record.message != lie.reply.record.message or reply.protocol != lie.reply.protocol:
             return raw
-        made = _made(lie, reply, dialect, conversation)
+        made = _made(lie, reply, dialect, conversation, other[0] if other else lie.other)
         if made is None or made == raw:
             return raw
         lie.is_told = True
@@ -44,13 +48,13 @@ def _reordered(lie: Lie, reply: Reply, held: list[bytes]) -> bytes:
     return raw
 
 
-def _made(lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation) -> bytes | None:
+def _made(lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation, other: Reply | None) -> bytes | None:
     if lie.kind == "drop":
         return b""
     if lie.kind == "double":
         return reply.record.raw * 2
     if lie.kind == "replace":
-        return _replaced(lie, reply, dialect, conversation)
+        return _replaced(lie, reply, dialect, conversation, other)
     changes = lie.changes if lie.kind != "always" else _moved(lie, reply)
     try:
         form = dialect.changed(reply.form, [Change(steps, value) for steps, value in changes])
@@ -73,27 +77,30 @@ def _moved(lie: Lie, reply: Reply) -> list[tuple[Steps, Any]]:
     return found
 
 
-def _replaced(lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation) -> bytes | None:
+def _replaced(
+    lie: Lie, reply: Reply, dialect: Dialect, conversation: Conversation, other: Reply | None
+) -> bytes | None:
     if lie.failure:
         assert reply.request is not None
         try:
             return dialect.answer(Answer(lie.failure, ()), reply.request, conversation)
         except EncodeError:
             return None
-    if lie.other is None:
+    if lie.other is None or other is None:
         return None
-    made: Any = lie.other.form
+    lie.form = _tied(lie.other.form, reply)
+    if other.record.message == reply.record.message:
+        was = dict(values_in(reply.form))
+        lie.changes = [(steps, value) for steps, value in values_in(lie.form) if not same(value, was.get(steps))]
+    made = _tied(other.form, reply)
+    record = reply.record if reply.protocol == "pravega-controller" else other.record
+    sent = Reply(reply.at, reply.protocol, record, made, reply.request, reply.dialogue, 0, 0)
+    return encoded(sent, made, dialect, conversation)
+
+
+def _tied(form: Any, reply: Reply) -> Any:
+    """Return the fields of another message, with what ties it to the request of the reply that it replaces."""
     for name in TIES:
-        if name in made and name in reply.form:
-            made = with_value(made, (name,), reply.form[name])
-    lie.form = made
-    if lie.other.record.message == reply.record.message:
-        lie.changes = [
-            (steps, value)
-            for steps, value in values_in(made)
-            if not same(value, dict(values_in(reply.form)).get(steps))
-        ]
-    other = Reply(reply.at, reply.protocol, lie.other.record, made, reply.request, reply.dialogue, 0, 0)
-    if reply.protocol == "pravega-controller":
-        other = Reply(reply.at, reply.protocol, reply.record, made, reply.request, reply.dialogue, 0, 0)
-    return encoded(other, made, dialect, conversation)
+        if name in form and name in reply.form:
+            form = with_value(form, (name,), reply.form[name])
+    return form

@@ -354,7 +354,7 @@ def test_a_hole_takes_the_context_with_it() -> None:
         "fin": True,
         "length": len(data) - 2,
         "data": data[2:].hex(),
-        "why": "what it goes back to was not captured",
+        "why": "the messages that it refers to were not captured",
     }
 
 
@@ -468,7 +468,7 @@ def test_a_side_sends_only_what_is_its_own() -> None:
         PROTOCOL.encode(Ping(payload=bytes(126)), "client")
     with pytest.raises(EncodeError, match=r"Close\.reason: a reason needs a code"):
         PROTOCOL.encode(Close(reason="x"), "client")
-    with pytest.raises(EncodeError, match="1005 is no code that a client may send"):
+    with pytest.raises(EncodeError, match="1005 is not a code that a client may send"):
         PROTOCOL.encode(Close(code=1005), "client")
     with pytest.raises(EncodeError, match="too big"):
         PROTOCOL.encode(Close(code=70_000), "client")
@@ -487,7 +487,7 @@ def test_names_lead_to_messages() -> None:
         assert cls.declaration.spec
         with pytest.raises(EncodeError):
             PROTOCOL.from_json(cls.declaration.name, "client", {"nothing": 1})
-    with pytest.raises(EncodeError, match=r'REQUEST\.type: wants "REQUEST", not "CANCEL"'):
+    with pytest.raises(EncodeError, match=r'REQUEST\.type: expected "REQUEST", got "CANCEL"'):
         PROTOCOL.from_json("REQUEST", "client", {"type": "CANCEL", "count": 1})
 
 

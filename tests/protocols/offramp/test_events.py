@@ -142,7 +142,7 @@ def test_where_text_is_wrong_is_said_in_bytes() -> None:
     with pytest.raises(DecodeError, match=r"malformed_json at byte 16: Expecting") as caught:
         events.decode('{"é":"日",'.encode() + b'"x" 1}', "client")
     assert caught.value.offset == 16
-    with pytest.raises(DecodeError, match=r"trailing_data at byte 17: '!' behind the first value"):
+    with pytest.raises(DecodeError, match=r"trailing_data at byte 17: '!' after the first value"):
         events.decode(b'{"type":"CANCEL"}!', "client")
     with pytest.raises(DecodeError, match="malformed_utf8 at byte 9: byte 0xff: invalid start byte"):
         events.decode(b'{"type":"\xff"}', "client")
@@ -226,13 +226,13 @@ def test_texts_are_compact_with_type_first_as_the_servers_are() -> None:
 @pytest.mark.parametrize(
     ("event", "why"),
     [
-        (RequestEvent(count=2**63), r"REQUEST\.count: 9223372036854775808 is no int64"),
-        (RequestEvent(count="1"), r'REQUEST\.count: wants a whole number, not "1"'),  # type: ignore[arg-type]
-        (RebalanceEvent(assignment=(True,)), r"REBALANCE\.assignment\[0\]: wants a whole number, not true"),
+        (RequestEvent(count=2**63), r"REQUEST\.count: 9223372036854775808 is not an int64"),
+        (RequestEvent(count="1"), r'REQUEST\.count: expected a whole number, got "1"'),  # type: ignore[arg-type]
+        (RebalanceEvent(assignment=(True,)), r"REBALANCE\.assignment\[0\]: expected a whole number, got true"),
         (CommitEvent(offsets={"01": 1}), r'COMMIT\.offsets: "01" names no partition'),
-        (MessageEvent(partition=0, offset=1, schema=2, payload=float("nan")), "MESSAGE: is no JSON"),
-        (MessageEvent(partition=0, offset=1, schema=2, payload=b"x"), "MESSAGE: is no JSON"),
-        (Ping(), "Ping is no event"),
+        (MessageEvent(partition=0, offset=1, schema=2, payload=float("nan")), "MESSAGE: is not JSON"),
+        (MessageEvent(partition=0, offset=1, schema=2, payload=b"x"), "MESSAGE: is not JSON"),
+        (Ping(), "Ping is not an event"),
     ],
 )
 def test_events_without_a_text_are_refused(event: Message, why: str) -> None:

@@ -121,9 +121,9 @@ def test_handshakes_from_json_are_completed_and_held_to_what_they_say() -> None:
     assert PROTOCOL.from_json("HandshakeRequest", "client", form) == asked
     short = {name: form[name] for name in ("target", "headers")}
     assert PROTOCOL.from_json("HandshakeRequest", "client", short) == asked
-    with pytest.raises(EncodeError, match="road: is 'x', but what it is read from says 'bookings'"):
+    with pytest.raises(EncodeError, match="road: is 'x', but its source has 'bookings'"):
         PROTOCOL.from_json("HandshakeRequest", "client", {**form, "road": "x"})
-    with pytest.raises(EncodeError, match=r"headers\[0\]: wants a name and a value"):
+    with pytest.raises(EncodeError, match=r"headers\[0\]: expected a name and a value"):
         PROTOCOL.from_json("HandshakeRequest", "client", {**form, "headers": [["a"]]})
     with pytest.raises(EncodeError, match=r"no message is called 'HELLO'"):
         PROTOCOL.from_json("HELLO", "client", {})
@@ -131,7 +131,7 @@ def test_handshakes_from_json_are_completed_and_held_to_what_they_say() -> None:
 
 @pytest.mark.parametrize("body", [{"hex": "0x"}, {"hex": 1}, {"text": "a"}, 7])
 def test_bodies_that_are_none(body: Any) -> None:
-    with pytest.raises(EncodeError, match="wants text or hex"):
+    with pytest.raises(EncodeError, match="expected text or hex"):
         PROTOCOL.from_json("HandshakeRequest", "client", {"target": "/", "body": body})
 
 

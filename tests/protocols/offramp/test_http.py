@@ -82,14 +82,14 @@ def test_heads_as_they_are_met() -> None:
 @pytest.mark.parametrize(
     ("side", "data", "why"),
     [
-        ("client", b"GET /\r\n\r\n", "is no request line"),
+        ("client", b"GET /\r\n\r\n", "is not a request line"),
         ("client", b"GET / HTTP/2.0\r\n", "begins no HTTP message"),
-        ("client", b"PRI * HTTP/2.0\r\n\r\n", "is no request line"),
+        ("client", b"PRI * HTTP/2.0\r\n\r\n", "is not a request line"),
         ("client", b"Gibberishgibberishgibberish without end", "begins no HTTP message"),
         ("client", b"GE\x00", "begins no HTTP message"),
-        ("server", b"HTTP/2 200\r\n\r\n", "is no status line"),
+        ("server", b"HTTP/2 200\r\n\r\n", "is not a status line"),
         ("server", b"HTML", "begins no HTTP message"),
-        ("server", b"HTTP/1.1 99 x\r\n\r\n", "is no status line"),
+        ("server", b"HTTP/1.1 99 x\r\n\r\n", "is not a status line"),
         ("server", b"HTTP/1.1 200 x\r\nContent-Length: -1\r\n\r\n", "a Content-Length of '-1'"),
         ("server", b"HTTP/1.1 200 x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "a Content-Length of"),
     ],

@@ -29,7 +29,7 @@ def test_an_unknown_frame_keeps_its_bytes() -> None:
 
 
 def test_what_has_no_frame() -> None:
-    with pytest.raises(EncodeError, match="SetupAppend is no command of pravega"):
+    with pytest.raises(EncodeError, match="SetupAppend is not a command of pravega"):
         framing.encode(DraftSetupAppend(connection_id="", segment=""), "client")
 
 

@@ -114,7 +114,7 @@ def test_a_broken_command_keeps_what_can_be_read_of_it() -> None:
     reading = Talk().say_bytes("server", encode(SegmentCreated(request_id=7, segment="seg"), "server")[:-1])
     assert reading.message == "SegmentCreated"
     assert reading.fields == {"request_id": 7}
-    assert str(reading.defects[0]) == "truncated-field at byte 18 (SegmentCreated.segment): wants 3 bytes, 2 left"
+    assert str(reading.defects[0]) == "truncated-field at byte 18 (SegmentCreated.segment): expected 3 bytes, 2 left"
 
 
 def test_what_is_left_over_is_no_defect() -> None:

@@ -54,7 +54,7 @@ def test_the_payload_size_is_only_held_against_what_is_left() -> None:
 
 
 def test_a_data_length_must_fit() -> None:
-    with pytest.raises(DecodeError, match=r"bad-nested-length at byte 8 \(f\.data\): wants 2 bytes, 1 left"):
+    with pytest.raises(DecodeError, match=r"bad-nested-length at byte 8 \(f\.data\): expected 2 bytes, 1 left"):
         SizedValue().read(Cursor(bytes.fromhex("00000005" + "00000002" + "76")), "f")
     with pytest.raises(DecodeError, match=r"bad-nested-length at byte 8 \(f\.data\): a length of -1"):
         SizedKey().read(Cursor(bytes.fromhex("00000005" + "ffffffff" + "76")), "f")
@@ -66,20 +66,20 @@ def test_an_event_inside_a_command() -> None:
     assert written(EventFrame(), InnerEvent(data=b"ab")) == raw
     assert EventFrame().read(Cursor(bytes.fromhex(raw), spans=spans), "f") == InnerEvent(data=b"ab")
     assert [(span.path, span.length) for span in spans] == [("f.type", 4), ("f.data", 6)]
-    with pytest.raises(DecodeError, match=r"bad-nested-type at byte 0 \(f\): wants an EVENT \(0\), not type 3"):
+    with pytest.raises(DecodeError, match=r"bad-nested-type at byte 0 \(f\): expected an EVENT \(0\), got type 3"):
         EventFrame().read(Cursor(bytes.fromhex("00000003" + "00000000")), "f")
 
 
 @pytest.mark.parametrize("wire", [SizedKey(), SizedValue(), EventFrame()], ids=lambda wire: wire.name)
 def test_another_thing_is_refused(wire: SizedKey | SizedValue | EventFrame) -> None:
-    with pytest.raises(EncodeError, match=r"f: wants a \w+, not 5"):
+    with pytest.raises(EncodeError, match=r"f: expected a \w+, got 5"):
         written(wire, 5)
 
 
 def test_zeros_are_counted_and_not_looked_at() -> None:
     assert Zeros().read(Cursor(b"\0\1\2"), "f") == 3
     assert written(Zeros(), 2) == "0000"
-    with pytest.raises(EncodeError, match="wants a number of bytes that fits a frame, not -1"):
+    with pytest.raises(EncodeError, match="expected a number of bytes that fits a frame, got -1"):
         written(Zeros(), -1)
 
 

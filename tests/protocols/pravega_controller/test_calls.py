@@ -94,14 +94,14 @@ def test_every_message_comes_back(data: st.DataObject) -> None:
     ("method", "fields", "why"),
     [
         ("createScope", {"scpoe": "x"}, r"has no field 'scpoe' \(did you mean scope\?\)"),
-        ("createScope", {"scope": 1}, "wants a string, not 1"),
-        ("getURI", {"segmentId": 2**63}, "is no int64"),
-        ("getURI", {"streamInfo": {"accessOperation": "READE"}}, "wants a number, or one of UNSPECIFIED, NONE"),
-        ("truncateStream", {"cut": {"x": 1}}, "wants a whole number"),
-        ("truncateStream", {"cut": []}, "wants an object"),
-        ("scale", {"newKeyRanges": [{"start": "x"}]}, 'wants a number, not "x"'),
-        ("scale", {"newKeyRanges": [None]}, "wants an object, not None"),
-        ("createStream", {"tags": {"tag": "x"}}, "wants an array"),
+        ("createScope", {"scope": 1}, "expected a string, got 1"),
+        ("getURI", {"segmentId": 2**63}, "is not an int64"),
+        ("getURI", {"streamInfo": {"accessOperation": "READE"}}, "expected a number, or one of UNSPECIFIED, NONE"),
+        ("truncateStream", {"cut": {"x": 1}}, "expected a whole number"),
+        ("truncateStream", {"cut": []}, "expected an object"),
+        ("scale", {"newKeyRanges": [{"start": "x"}]}, 'expected a number, got "x"'),
+        ("scale", {"newKeyRanges": [None]}, "expected an object, got None"),
+        ("createStream", {"tags": {"tag": "x"}}, "expected an array"),
     ],
 )
 def test_other_fields_are_refused(method: str, fields: dict[str, Any], why: str) -> None:
@@ -110,7 +110,7 @@ def test_other_fields_are_refused(method: str, fields: dict[str, Any], why: str)
 
 
 def test_only_messages_of_calls_are_written() -> None:
-    with pytest.raises(EncodeError, match="Data is no message of a call"):
+    with pytest.raises(EncodeError, match="Data is not a message of a call"):
         write_body(Data(stream_id=1))
 
 

@@ -53,7 +53,7 @@ def test_a_message_by_any_of_its_names(name: str, message: Message) -> None:
 
 
 def test_what_is_not_of_the_draft() -> None:
-    with pytest.raises(EncodeError, match="KeepAlive is no message of pravega-draft"):
+    with pytest.raises(EncodeError, match="KeepAlive is not a message of pravega-draft"):
         PROTOCOL.encode(PravegaKeepAlive(), "client")
     with pytest.raises(EncodeError, match="pravega-draft has no message 'Hello'"):
         PROTOCOL.from_json("Hello", "client", {})

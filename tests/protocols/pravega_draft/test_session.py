@@ -287,7 +287,7 @@ def test_any_order_is_read(said: list[Message]) -> None:
 def test_what_is_behind_the_last_field_is_a_defect_here() -> None:
     reading = Talk().say_bytes("client", frame(1, encode(SETUP)[8:] + b"!", 100))
     assert (kinds(reading), reading.left_over, reading.fields) == (["trailing-bytes"], b"!", SETUP)
-    assert reading.defects[0].why == "1 bytes behind the last field"
+    assert reading.defects[0].why == "1 bytes after the last field"
 
 
 def test_a_broken_message_keeps_what_can_be_read_of_it() -> None:

@@ -206,10 +206,10 @@ def test_json_of_either_schema() -> None:
 @pytest.mark.parametrize(
     ("batches", "why"),
     [
-        ([7], r"batches\[0\]: wants an object with meta and records"),
-        ([{"meta": {}, "records": 7}], r"batches\[0\]\.records: wants a list"),
-        ([{"meta": {}, "records": [7]}], r"batches\[0\]\.records\[0\]: wants an object"),
-        ([{"meta": {}, "records": [{"body": 7}]}], r"records\[0\]\.body: wants text"),
+        ([7], r"batches\[0\]: expected an object with meta and records"),
+        ([{"meta": {}, "records": 7}], r"batches\[0\]\.records: expected a list"),
+        ([{"meta": {}, "records": [7]}], r"batches\[0\]\.records\[0\]: expected an object"),
+        ([{"meta": {}, "records": [{"body": 7}]}], r"records\[0\]\.body: expected text"),
     ],
 )
 def test_json_that_is_no_batch(batches: Any, why: str) -> None:

@@ -291,7 +291,7 @@ def test_a_rebalance_from_outside() -> None:
     client, _ = joined(net, 1)
     assert net.operate("rebalance", road="one", stream="s") == {"consumers": 1}
     assert client.take() == [{"type": "REBALANCE", "assignment": [0]}]
-    with pytest.raises(UsageError, match="a road and a stream that somebody reads"):
+    with pytest.raises(UsageError, match="expected a road and a stream with consumers"):
         net.operate("rebalance", road="one", stream="nobody")
 
 

@@ -29,7 +29,7 @@ def test_lines_to_messages() -> None:
         ('{"payload":1,"payload":2}', "line 3: duplicate_key"),
         ('{"payload":1e999}', "line 3: out_of_range"),
         ("[" * 300, "line 3: nesting_too_deep"),
-        ("[1]", "line 3: is no JSON object"),
+        ("[1]", "line 3: not a JSON object"),
         ("{}", "line 3: Object missing required field `payload`"),
         ('{"payload":1,"colour":2}', "line 3: Object contains unknown field `colour`"),
         ('{"payload":1,"partition":"0"}', r"line 3: Expected `int \| null`, got `str` - at `\$.partition`"),
@@ -50,7 +50,7 @@ def test_a_message_from_members() -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        (FeedMessage(payload=1, road="other"), "road 'other', which is none of the roads"),
+        (FeedMessage(payload=1, road="other"), "road 'other', which does not exist"),
         (FeedMessage(payload=1, partition=6), "partition 6 of 6"),
     ],
 )

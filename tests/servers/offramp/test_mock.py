@@ -106,7 +106,7 @@ def test_a_slow_consumer_costs_bounded_memory_and_is_given_up() -> None:
     client.say(ws.Ping())
     assert kinds(client.take())[-1] == "Pong"
     net.wait(limits.OFFRAMP_SEND_S + 1)
-    assert net.closed == {0: "it has not taken what was sent for 20 s"}
+    assert net.closed == {0: "the client received nothing for 20 s"}
     assert net.aborted == {0}
 
 
@@ -184,7 +184,7 @@ def test_a_silent_client_is_asked_and_then_given_up() -> None:
     net.wait(limits.OFFRAMP_SILENCE_S)
     assert client.take() == [ws.Ping(payload=b"")]
     net.wait(limits.OFFRAMP_SILENCE_S)
-    assert net.closed == {0: "nothing was heard of it for 30 s"}
+    assert net.closed == {0: "no bytes from the client for 30 s"}
 
 
 def test_the_original_waits_for_ever() -> None:
@@ -332,10 +332,10 @@ def test_any_bytes_are_answered_or_awaited(data: bytes, is_open: bool) -> None:
 @pytest.mark.parametrize(
     ("what", "arguments", "why"),
     [
-        ("publish", {"payload": 1}, "publish wants a road"),
+        ("publish", {"payload": 1}, "publish: missing road; expected a road"),
         ("publish", {"road": "one"}, "missing required field `payload`"),
         ("publish", {"road": "one", "payload": 1, "partition": 9}, "partition 9: road 'one' has 1"),
-        ("publish", {"road": "one", "payload": float("nan")}, "is no JSON"),
+        ("publish", {"road": "one", "payload": float("nan")}, "is not JSON"),
         ("publish", {"road": "one", "payload": 1, "colour": 1}, "unknown field `colour`"),
         ("explode", {}, "no operation 'explode': there are publish, rebalance, roads$"),
     ],

@@ -41,7 +41,7 @@ def test_its_doors() -> None:
 
 @pytest.mark.parametrize("version", [14, 18])
 def test_versions_that_no_server_has(version: int) -> None:
-    with pytest.raises(UsageError, match=f"wire version {version}: the mock speaks 15 to 17"):
+    with pytest.raises(UsageError, match=f"wire version {version}: not supported; expected 15 to 17"):
         PravegaMock(wire_version=version)
 
 
@@ -97,13 +97,17 @@ def test_a_table_is_sealed_from_outside_as_a_client_seals_one() -> None:
     ("what", "arguments", "why"),
     [
         ("seal", {"segment": "a/b/0"}, "segment 'a/b/0' is missing"),
-        ("seal", {"segment": 5}, "segment: wants str, not 5"),
-        ("seal", {}, "seal wants segment, not nothing"),
-        ("scale", {"scope": "a"}, "wants scope, stream, segments, not scope"),
-        ("scale", {"scope": "a", "stream": "b", "segments": True}, "segments: wants int, not True"),
+        ("seal", {"segment": 5}, "segment: expected str, got 5"),
+        ("seal", {}, "seal: expected segment, got nothing"),
+        ("scale", {"scope": "a"}, "expected scope, stream, segments, got scope"),
+        ("scale", {"scope": "a", "stream": "b", "segments": True}, "segments: expected int, got True"),
         ("scale", {"scope": "a", "stream": "b", "segments": 0}, "1 to 10000 segments, not 0"),
-        ("scale", {"scope": "a", "stream": "b", "segments": 2}, r"scale wants SCOPE/STREAM: there is no stream a/b$"),
-        ("scale", {"scope": "scopestream", "stream": "", "segments": 2}, "there is no stream scopestream/$"),
+        (
+            "scale",
+            {"scope": "a", "stream": "b", "segments": 2},
+            r"scale: there is no stream a/b; expected SCOPE/STREAM$",
+        ),
+        ("scale", {"scope": "scopestream", "stream": "", "segments": 2}, "there is no stream scopestream/; expected"),
         ("dance", {}, "no operation 'dance': there are seal, scale$"),
     ],
 )

@@ -34,8 +34,8 @@ def test_operations() -> None:
     [
         ("create", {"segment": "seg"}, "segment 'seg' is there already"),
         ("info", {"segment": "none"}, "segment 'none' is missing"),
-        ("seal", {}, "seal wants the name of a segment"),
-        ("seal", {"segment": "seg", "x": 1}, "seal wants the name of a segment"),
+        ("seal", {}, "seal: expected the name of a segment"),
+        ("seal", {"segment": "seg", "x": 1}, "seal: expected the name of a segment"),
         ("scale", {}, "no operation 'scale': there are create, seal, delete, info$"),
     ],
 )

@@ -70,5 +70,5 @@ def test_a_follower_names_the_nodes_and_refuses() -> None:
 
 
 def test_doors_of_servers_are_for_this_protocol() -> None:
-    with pytest.raises(UsageError, match="followers goes with sbp, not with pravega"):
+    with pytest.raises(UsageError, match="followers: not allowed with pravega; only with sbp"):
         mock_for("pravega", MockOptions(followers=1))

@@ -176,7 +176,7 @@ def test_what_names_no_range_is_wrong_usage(arguments: dict[str, object]) -> Non
 
 
 def test_a_seal_without_a_stream_is_told_what_it_wants() -> None:
-    with pytest.raises(UsageError, match="seal wants stream, a whole number"):
+    with pytest.raises(UsageError, match="seal: missing stream; expected a whole number"):
         SbpMock().operate("seal", {"index": 0}, 0)
 
 

@@ -364,7 +364,7 @@ def test_somebody_may_seal_a_range() -> None:
     for wrong in ({"stream": [0]}, {"stream": "0"}, {"stream": 0, "index": 1.5}):
         with pytest.raises(UsageError, match="is a whole number, not"):
             mock.operate("seal", wrong, 0)
-    with pytest.raises(UsageError, match="seal wants stream, a whole number"):
+    with pytest.raises(UsageError, match="seal: missing stream; expected a whole number"):
         mock.operate("seal", {}, 0)
     with pytest.raises(UsageError, match=r"no operation 'scale': there is seal$"):
         mock.operate("scale", {}, 0)

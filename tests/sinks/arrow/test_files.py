@@ -165,7 +165,7 @@ def test_what_is_not_ours_is_never_touched(name: str, tmp_path: Path) -> None:
     old = earlier(tmp_path)
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
-    with pytest.raises(UsageError, match=r"holds .*: tables go into a new or empty folder"):
+    with pytest.raises(UsageError, match=r"holds .*: expected a new or empty folder"):
         Folder(tmp_path)
     assert all(path.exists() for path in (*old, tmp_path / name))
 
@@ -184,7 +184,7 @@ def test_what_only_has_one_of_our_names_is_never_touched(tmp_path: Path) -> None
         out = tmp_path / name.replace("/", " ")
         (out / name).parent.mkdir(parents=True)
         (out / name).write_bytes(content)
-        with pytest.raises(UsageError, match=f"holds {name}, which wiretool has not written: tables go into a new or"):
+        with pytest.raises(UsageError, match=f"holds {name}, which wiretool has not written: expected a new or"):
             Folder(out)
         assert (out / name).read_bytes() == content
 
@@ -220,7 +220,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="it is no folder, and tables are many files"):
+    with pytest.raises(UsageError, match="not a folder; expected a folder for tables"):
         Folder(tmp_path / "file")
     with pytest.raises(UsageError, match=r"cannot write .*: No such file or directory"):
         Folder(tmp_path / "none/none")

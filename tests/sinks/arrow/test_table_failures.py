@@ -70,7 +70,7 @@ def test_where_a_file_may_not_grow_the_others_are_whole(form: str, most: int, tm
     told = ended.stderr.decode().splitlines()
     assert told[-1].startswith(f"wiretool: cannot write all tables in {out}: File too large; frames.{form}")
     assert told[-1].endswith(
-        "left out, the others have what was read until then: make room, or give a folder elsewhere, and run it again"
+        "skipped, the others have the records read before: free some space or use another folder, and run it again"
     )
     assert "Traceback" not in ended.stderr.decode()
     assert not (out / f"frames.{form}").exists()

@@ -27,17 +27,17 @@ class ControllerDialect(Dialect):
 
     def check_change(self, kind: Kind, change: Change) -> None:
         if kind[1] in ("Headers", "Continuation", "PushPromise"):
-            raise EncodeError("what it says is needed to read later headers", path=kind[1])
+            raise EncodeError("its content is required to read later headers", path=kind[1])
         super().check_change(kind, change)
 
     def check_length(self, kind: Kind) -> None:
         if kind[1] == "Preface":
-            raise EncodeError("is no frame and says nothing of its length", path=kind[1])
+            raise EncodeError("is not a frame and has no length", path=kind[1])
 
     def check_answer(self, action: Answer, kind: Kind) -> None:
         method = kind[1]
         if (method, kind[0]) not in CALLS:
-            raise EncodeError("is no message of a call", path=method)
+            raise EncodeError("is not a message of a call", path=method)
         if action.message != method:
             raise EncodeError(f"is answered by {method}, not by {action.message}", path=method)
         super().check_answer(action, kind)

@@ -84,14 +84,14 @@ class Dialect:
     def check_length(self, kind: Kind) -> None:
         """EncodeError where the frames of such a message do not say how long they are."""
         if self.length is None:
-            raise EncodeError(f"frames of {self.protocol.name} say nothing of their length")
+            raise EncodeError(f"frames of {self.protocol.name} have no length")
 
     def check_answer(self, action: Answer, kind: Kind) -> None:
         """EncodeError where the server never says that, or cannot to this."""
         names = [name for side, name in self.declared if side == "server"]
         if action.message not in names:
             raise EncodeError(
-                f"the server of {self.protocol.name} says no {action.message}{nearest(action.message, names)}"
+                f"the server of {self.protocol.name} sends no {action.message}{nearest(action.message, names)}"
             )
         for change in action.changes:
             self.check_change(("server", action.message), change)

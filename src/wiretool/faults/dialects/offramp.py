@@ -40,7 +40,7 @@ class OfframpDialect(Dialect):
 
     def check_length(self, kind: Kind) -> None:
         if kind[1] in _HANDSHAKE:
-            raise EncodeError("is no frame and says nothing of its length", path=kind[1])
+            raise EncodeError("is not a frame and has no length", path=kind[1])
 
     def carriage_in(self, record: Record, form: Form) -> Sequence[tuple[str | int, ...]]:
         """The server's address and the key of a request, which is drawn by lot (RFC 6455 §4.1)."""
@@ -103,5 +103,5 @@ class OfframpDialect(Dialect):
 
     def why_fixed(self, side: Side, frame: bytes) -> str:
         if frame[0] & framing.RSV1 and not framing.is_http(side, frame, 0, len(frame)):
-            return "it is compressed, and what follows is not readable without it"
+            return "it is compressed, and later messages are not readable without it"
         return ""

@@ -48,7 +48,7 @@ class SbpDialect(Dialect):
             self._check_header(kind, change)
         elif first == "checksum" and not rest:
             if not isinstance(change.value, str) or not _CHECKSUM.fullmatch(change.value):
-                raise EncodeError(f"wants 8 hex digits, not {change.value!r}", path=f"{kind[1]}.checksum")
+                raise EncodeError(f"expected 8 hex digits, got {change.value!r}", path=f"{kind[1]}.checksum")
         elif first in ("header", "payload"):
             self._try(kind, {str(first): change.value} if not rest else {})
         elif first not in _SETTABLE or rest:

@@ -43,7 +43,7 @@ def _parts(comparison: Comparison, paint: Colour, width: int) -> Iterator[str]:
 
 def _table(comparison: Comparison, paint: Colour, width: int) -> str:
     if not comparison.figures:
-        return "A and B have no operation in common\n"
+        return "A and B have no common operation\n"
     interval = f"{comparison.confidence:.0%} interval"
     heads = (
         Head("operation"),
@@ -93,7 +93,7 @@ def _end(comparison: Comparison, paint: Colour) -> str:
     if told:
         said = f"{told} {beyond}"
     elif all(figure.low is None for figure in comparison.figures):
-        said = "nothing can be judged; that takes two runs of 2 whole seconds or more with their histograms"
+        said = "nothing can be compared; expected two runs of 2 whole seconds or more with histograms"
     else:
         said = f"equal, as no figure is shown to differ {beyond}"
     but = paint.paint(_RED, " (but of INVALID runs)") if comparison.invalid else ""

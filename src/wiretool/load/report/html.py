@@ -53,7 +53,7 @@ def _verdict(result: Result) -> str:
     if result.valid:
         return f'<div class="verdict valid"><b>VALID</b>: {safe(valid_text(result))}</div>'
     reasons = "".join(f"<li>{safe(reason)}</li>" for reason in result.reasons or ["no reason is given"])
-    told = "<b>INVALID</b>: the generator could not measure, do not quote these figures"
+    told = "<b>INVALID</b>: the generator could not measure; do not quote these figures"
     return f'<div class="verdict invalid">{told}<ul>{reasons}</ul></div>'
 
 

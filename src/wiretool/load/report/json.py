@@ -28,15 +28,15 @@ def result_from(text: str | bytes, name: str) -> Result:
     try:
         form = msgspec.json.decode(text, type=_Head).wiretool_bench
         if form is not None and form != FORM:
-            why = f"a report of form {form}, this wiretool reads form {FORM}: make it again with this one"
+            why = f"a report of format {form}; expected format {FORM}; repeat the run with this version"
             raise CaptureError(name, why, offset=0)
         if form is not None:
             return msgspec.json.decode(text, type=Result)
     except msgspec.ValidationError as err:
-        raise CaptureError(name, f"no report of wiretool bench --json, or a damaged one: {err}", offset=0) from err
+        raise CaptureError(name, f"not a report of wiretool bench --json, or a damaged one: {err}", offset=0) from err
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise CaptureError(name, f"no JSON: {err}", offset=_offset(str(err), len(text))) from err
-    raise CaptureError(name, "no report of wiretool bench --json: it has no wiretool_bench", offset=0)
+    raise CaptureError(name, "not a report of wiretool bench --json: no key wiretool_bench", offset=0)
 
 
 def _offset(why: str, size: int) -> int:

@@ -48,7 +48,7 @@ def _add_verify(suite: ElementTree.Element, result: Result) -> None:
 def _add_threshold(suite: ElementTree.Element, outcome: Outcome) -> None:
     case = _case(suite, "threshold", outcome.threshold.text)
     if not outcome.is_kept:
-        _fail(case, "threshold", [outcome.told, f"wanted: {outcome.threshold.text}"])
+        _fail(case, "threshold", [outcome.told, f"expected: {outcome.threshold.text}"])
 
 
 def _case(suite: ElementTree.Element, group: str, name: str) -> ElementTree.Element:

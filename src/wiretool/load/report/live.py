@@ -1,41 +1,53 @@
 """What a running load is doing, as a table for Rich's live view."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from wiretool.load.figures import share_text
 from wiretool.load.result import Moment, Quantiles, Second
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
+from wiretool.sinks.text.tables import Head, table_text
 
 _TIMES = ("p50", "p99", "max")
+#: Where not all have room, these are left out first: never the errors.
+_SPARE = ("events/s", "bytes/s", "p50", "max")
 HEADS = ("", "per s", "events/s", "bytes/s", "", *_TIMES, "errors")
 
 
 def live_table(
-    second: Second | None, *, elapsed_s: float, duration_s: float, users: int, errors: Mapping[str, int] | None = None
+    second: Second | None,
+    *,
+    elapsed_s: float,
+    duration_s: float,
+    users: int,
+    errors: Mapping[str, int] | None = None,
+    width: int = 0,
 ) -> RenderableType:
-    """The last second of each operation, its errors so far, and how far the load is.
+    """Return the last second of each operation, its errors so far, and how far the load is.
 
-    `elapsed_s` is negative while it warms up; `second` is None before the first has passed.
+    `width` is that of the terminal. `elapsed_s` is negative while it warms up; `second` is None before the first has
+    passed.
     """
     is_drain = second is not None and second.is_drain
     progress = _reading(elapsed_s - duration_s, users) if is_drain else _progress(elapsed_s, duration_s, users)
-    head = Text(progress, no_wrap=True, overflow="ellipsis")
+    head = Text(progress)
     if second is None:
         return head
     errors = errors or {}
     names = dict.fromkeys([*second.operations, *errors])
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in HEADS:
-        table.add_column(column, justify="right" if column else "left", no_wrap=True)
-    for name in names:
-        for row in _rows(name, second.operations.get(name), errors.get(name, 0)):
-            table.add_row(*row)
-    return Group(head, table, Text(_processors(second), no_wrap=True, overflow="ellipsis"))
+    rows = [row for name in names for row in _rows(name, second.operations.get(name), errors.get(name, 0))]
+    alarm = "bold red" if _has_errors(rows) else ""
+    heads = [Head(name, bool(name), is_spare=name in _SPARE, style=alarm if name == "errors" else "") for name in HEADS]
+    table = Text.from_ansi(table_text("", heads, rows, colour=True, width=width).rstrip("\n"))
+    return Group(head, table, Text(_processors(second)))
+
+
+def _has_errors(rows: Iterable[Sequence[str]]) -> bool:
+    """Return whether a row has errors."""
+    return any(row[-1] not in ("", "0") for row in rows)
 
 
 def _progress(elapsed_s: float, duration_s: float, users: int) -> str:
@@ -50,18 +62,17 @@ def _reading(elapsed_s: float, users: int) -> str:
     return f"reading the backlog, {elapsed_s:.0f} s so far, {people}"
 
 
-def _rows(name: str, moment: Moment | None, errors: int) -> Iterator[list[Text]]:
-    """What an operation did in the second; times from when it was due stand below those from the sending."""
-    told = Text(f"{errors:,}", style="bold red" if errors else "")
+def _rows(name: str, moment: Moment | None, errors: int) -> Iterator[tuple[str, ...]]:
+    """Yield what an operation did in the second; times from when it was due stand below those from the sending."""
     if moment is None:
-        yield [*map(Text, (printable(name), "0", "0", "0 B", "", *("" for _ in _TIMES))), told]
+        yield (printable(name), "0", "0", "0 B", "", *("" for _ in _TIMES), f"{errors:,}")
         return
     cells = (printable(name), rate_text(moment.count), rate_text(moment.events), bytes_text(moment.bytes))
     if moment.service_us == moment.response_us:
-        yield [*map(Text, (*cells, "", *_times(moment, moment.response_us))), told]
+        yield (*cells, "", *_times(moment, moment.response_us), f"{errors:,}")
         return
-    yield [*map(Text, (*cells, "service", *_times(moment, moment.service_us))), told]
-    yield [*map(Text, ("", "", "", "", "response", *_times(moment, moment.response_us), ""))]
+    yield (*cells, "service", *_times(moment, moment.service_us), f"{errors:,}")
+    yield ("", "", "", "", "response", *_times(moment, moment.response_us), "")
 
 
 def _times(moment: Moment, quantiles: Quantiles) -> list[str]:

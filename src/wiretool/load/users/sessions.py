@@ -25,7 +25,7 @@ def share(environment: Environment, session: Session) -> None:
 
 def _fail(session: Session, exception: BaseException) -> None:
     session.has_defect = True
-    session.fail(f"a defect of wiretool, {type(exception).__name__}: {exception}; please report it, with what is above")
+    session.fail(f"a bug in wiretool, {type(exception).__name__}: {exception}; please report it with the lines above")
 
 
 def session_of(environment: Environment) -> Session:

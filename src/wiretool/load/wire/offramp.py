@@ -184,7 +184,7 @@ def _refused(asked: str, said: Message) -> Failed:
 
 
 def _unreadable(err: DecodeError) -> Failed:
-    return Failed(f"the server said what is no Offramp: {err}", kind=f"no Offramp: {err.kind}")
+    return Failed(f"the reply is not Offramp: {err}", kind=f"not Offramp: {err.kind}")
 
 
 class Stream:

@@ -89,7 +89,7 @@ class Store(Talk):
         info = self.ask(asked, StreamSegmentInfo)
         offset, length = info.start_offset, info.write_offset
         if offset:
-            raise Unmet(f"{segment} begins at byte {offset} by now: what the server let go of cannot be checked")
+            raise Unmet(f"{segment} starts at byte {offset} now; earlier events are deleted and cannot be checked")
         while offset < length:
             wanted = min(READ_BYTES, length - offset)
             request = ReadSegment(

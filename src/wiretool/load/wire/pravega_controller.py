@@ -66,7 +66,7 @@ class Controller:
                 if data := self._receive(left_s):
                     self._take(data, answer)
         except (DecodeError, EncodeError) as err:
-            self._fail(f"what came for {method} is no gRPC: {err}")
+            self._fail(f"the reply to {method} is not gRPC: {err}")
         if answer.failure:
             self._fail(answer.failure, Undone if answer.is_undone else Failed)
         return answer.fields
@@ -152,7 +152,7 @@ class Controller:
                 raise
             # What a controller says first is there before any call is done; a reset may have overtaken it.
             error = Undone if err.kind == self.link.closed().kind else Failed
-            raise error(f"{err} before it spoke HTTP/2: is that a controller?", kind=err.kind) from err
+            raise error(f"{err} before any HTTP/2; expected a controller", kind=err.kind) from err
 
     def _check_first(self, data: bytes) -> None:
         """Failed where a server of HTTP/2 never begins so."""
@@ -161,7 +161,7 @@ class Controller:
         self._first += data
         if len(self._first) >= HEADER_BYTES:
             if not begins("server", self._first):
-                self._fail(f"it is no controller, it does not speak HTTP/2: {_said(self._first)}", Undone)
+                self._fail(f"not a controller: not HTTP/2: {_said(self._first)}", Undone)
             self._first = None
 
     def _read(self, side: Any, frame: bytes) -> Reading:
@@ -199,7 +199,7 @@ class _Answer:
         if ends:
             self._end(f"{self._method} has ended without a status")
         for defect in reading.defects:
-            self._end(f"what came for {self._method} is no gRPC: {defect}")
+            self._end(f"the reply to {self._method} is not gRPC: {defect}")
 
     def _take_headers(self, headers: Headers | Continuation) -> None:
         status = dict(headers.headers or ()).get(":status", "200")

@@ -75,8 +75,8 @@ class Store(Talk):
         offset = 0
         while reply is not None:
             if reply.offset > 0 == offset:
-                why = f"{segment} begins at byte {reply.offset} by now"
-                raise Unmet(f"{why}: what the server let go of cannot be checked")
+                why = f"{segment} starts at byte {reply.offset} now"
+                raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             if reply.offset != offset or not (reply.data or reply.at_tail):
                 raise refused("ReadSegment", reply)
             yield reply.data

@@ -139,8 +139,8 @@ class RangeTalk(Talk):
         while entries := self._fetch(place, offset):
             base = entries[0].meta.base_offset
             if not offset and base > 0:
-                why = f"stream {place.stream_id} begins at offset {base} by now"
-                raise Unmet(f"{why}: what the server let go of cannot be checked")
+                why = f"stream {place.stream_id} starts at offset {base} now"
+                raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             yield b"".join(entry.payload for entry in entries)
             offset = behind(entries[-1], offset)
 

@@ -101,8 +101,8 @@ class StreamTalk(Talk):
         stream_id, offset, step, wanted = int(segment), 0, 1, 1
         while batches := self._fetch(stream_id, [offset + index * step for index in range(wanted)]):
             if not offset and batches[0].base_offset > 0:
-                why = f"stream {segment} begins at offset {batches[0].base_offset} by now"
-                raise Unmet(f"{why}: what the server let go of cannot be checked")
+                why = f"stream {segment} starts at offset {batches[0].base_offset} now"
+                raise Unmet(f"{why}; earlier events are deleted and cannot be checked")
             for batch in batches:
                 behind(batch, offset)
                 yield (rows := body_rows(batch))

@@ -29,7 +29,7 @@ def refused(asked: str, said: str, why: str = "") -> Failed:
 
 def unreadable(asked: str, err: DecodeError) -> Failed:
     """The server said something that is none of its frames."""
-    return Failed(f"{asked} was answered with what is no SBP: {err}", kind=f"no SBP: {err.kind}")
+    return Failed(f"{asked} got a reply that is not SBP: {err}", kind=f"not SBP: {err.kind}")
 
 
 def reading_of(schema: Schema, data: bytes, asked: str) -> FrameReading:
@@ -191,7 +191,7 @@ class Acks:
                 self._next_id += 1
                 self._last += self._events
         elif stream_id in self._early or not self._next_id < stream_id <= self._next_id + limits.BENCH_EARLY_MAX:
-            raise refused("an append", "what no append waits for", f"identifier {stream_id}")
+            raise refused("an append", "a reply that matches no append", f"identifier {stream_id}")
         else:
             self._early.add(stream_id)
 

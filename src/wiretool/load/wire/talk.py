@@ -19,7 +19,7 @@ def refused(asked: str, reply: Message) -> Failed:
 
 def unreadable(asked: str, stranger: str, err: DecodeError) -> Failed:
     """The server answered with what is a `stranger` to the protocol: `no Pravega`, say."""
-    return Failed(f"{asked} was answered with what is {stranger}: {err}", kind=f"{stranger}: {err.kind}")
+    return Failed(f"{asked} got a reply that is {stranger}: {err}", kind=f"{stranger}: {err.kind}")
 
 
 class Talk(ABC):
@@ -49,7 +49,7 @@ class Talk(ABC):
                 self._inbox.feed(self.link.receive())
             return self.parsed(frame)
         except DecodeError as err:
-            raise unreadable(f"what was asked of {self.link.name}", self.stranger, err) from err
+            raise unreadable(f"a request to {self.link.name}", self.stranger, err) from err
 
     @staticmethod
     @abstractmethod

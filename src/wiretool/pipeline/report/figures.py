@@ -67,9 +67,9 @@ _OF_GROUPS = (
 QUESTIONS: tuple[Question, ...] = (
     Question(
         "protocols",
-        "Protocols, and what became of every byte",
-        "Connections count as a whole. Missing bytes are of holes in streams, wrong ones of no frame, others of no "
-        "protocol of ours.",
+        "Protocols and their bytes",
+        "A connection counts for one protocol. Missing bytes are in gaps, wrong ones in problems, others in no "
+        "known protocol.",
         "SELECT * FROM gold.totals ORDER BY payload_bytes DESC, protocol",
         (
             _PROTOCOL,
@@ -111,8 +111,8 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "times",
-        "How long answers took",
-        "From the request to its first answer, as captured; quantiles are true to three digits.",
+        "Latency of replies",
+        "From the request to its first reply, as captured; quantiles have three correct digits.",
         """SELECT times.*, slowest.* EXCLUDE (protocol, request) FROM gold.times JOIN (
             SELECT protocol, request, arg_max(client, (latency_ns, connection, n)) AS client,
                 arg_max(server, (latency_ns, connection, n)) AS server,
@@ -158,7 +158,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "subjects",
         "Segments, streams and roads",
-        "Bytes of requests and answers; what leads back is the connection with most of it.",
+        "Bytes of requests and replies; the command extracts the connection with most bytes.",
         "SELECT * FROM gold.subjects ORDER BY bytes DESC, protocol, subject_kind, subject",
         (Column("subject_kind", "", "text"), Column("subject", "about", "text"), _PROTOCOL, *_OF_GROUPS),
         "stretch",
@@ -174,12 +174,12 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "errors",
         "Errors",
-        "What answers said went wrong, in the protocol's own words; what leads back is the first.",
+        "Errors in replies, in the protocol's words; the command extracts the first one.",
         "SELECT * FROM gold.errors ORDER BY count DESC, protocol, request, error",
         (
             Column("count", ""),
             Column("error", "error", "text"),
-            Column("request", "in answer to", "text"),
+            Column("request", "request", "text"),
             _PROTOCOL,
             Column("connections", "connections"),
             Column("first_ns", "first at", "moment"),
@@ -192,7 +192,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "storms",
         "Reconnect storms",
-        f"{STORM_CONNECTIONS} connections of one host to one server, or more, begun within {STORM_NS // 10**9} s.",
+        f"{STORM_CONNECTIONS} connections or more from one host to one server, opened within {STORM_NS // 10**9} s.",
         "SELECT * FROM gold.storms ORDER BY connections DESC, first_ns, host, server",
         (
             Column("connections", "connections"),
@@ -209,7 +209,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "silences",
         "Idle connections",
-        f"Open, and neither side said a frame for {SILENCE_NS // 10**9} s or more: the longest such time of each.",
+        f"Open connections without a frame for {SILENCE_NS // 10**9} s or more; the longest time of each.",
         "SELECT * FROM gold.silences ORDER BY silence_ns DESC, connection",
         (
             Column("silence_ns", "silent for", "time"),
@@ -226,7 +226,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         "losses",
-        "What is missing or wrong",
+        "Missing and wrong bytes",
         "",
         "SELECT * FROM gold.losses ORDER BY gap_bytes DESC, problem_bytes DESC, problems DESC, connection",
         (

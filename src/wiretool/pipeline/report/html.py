@@ -23,7 +23,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"<header><h1>wiretool pipeline report</h1><p>{safe(subtitle_of(report))}</p></header>"
     damaged = [f'<td class="bad">{safe(path)}<td>{safe(why)}' for path, why in damage_of(report)]
     if damaged:
-        yield card("Damaged captures", table(["capture", "what is wrong with it"], damaged))
+        yield card("Damaged captures", table(["capture", "damage"], damaged))
     first, *others = report.figures
     yield _card(first)
     yield from side_by_side(*(card(title, plot) for title, plot in plots_of(report.course)))

@@ -21,8 +21,8 @@ def plots_of(course: Course) -> Iterator[tuple[str, str]]:
     yield _title(course, "Bytes of frames"), _rates(course, "bytes", "bytes/s", lambda value: f"{bytes_text(value)}")
     yield _title(course, "Exchanges"), _rates(course, "exchanges", "exchanges/s", rate_text)
     if any(row["errors"] or row["unanswered"] for row in course.counts):
-        yield _title(course, "Errors, and requests without an answer"), _troubles(course)
-    for name, title in (("p50_ns", "Time of an answer, p50"), ("p99_ns", "Time of an answer, p99")):
+        yield _title(course, "Errors, and requests without a reply"), _troubles(course)
+    for name, title in (("p50_ns", "Latency, p50"), ("p99_ns", "Latency, p99")):
         if course.times:
             yield _title(course, title), _times(course, name)
 
@@ -44,7 +44,7 @@ def _rates(course: Course, key: str, unit: str, text: Callable[[float], str]) ->
 def _troubles(course: Course) -> str:
     lines = [
         _line(course, name, style, course.counts, key)
-        for key, name, style in (("errors", "errors", "bad-line"), ("unanswered", "without an answer", "s1"))
+        for key, name, style in (("errors", "errors", "bad-line"), ("unanswered", "without a reply", "s1"))
     ]
     return _plot(course, "a second", lines, linear_axis, rate_text)
 

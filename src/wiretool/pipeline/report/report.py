@@ -108,4 +108,4 @@ def step_of(span_ns: int) -> int:
     return next((step for step in STEPS_NS if span_ns // step < STEPS_MAX), STEPS_NS[-1])
 
 
-assert MINUTE_NS in STEPS_NS, "what is drawn of hours is what the gold tables hold"
+assert MINUTE_NS in STEPS_NS, "hours are drawn from the gold tables"

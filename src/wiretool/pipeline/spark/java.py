@@ -21,7 +21,7 @@ VERSION_WAIT_S = 60
 MODULE = "--add-modules=jdk.incubator.vector"
 #: Stands before such a runtime; Spark's own scripts need bash, too.
 WRAPPER = """#!/bin/bash
-# Written by wiretool: this Java has not the module that Spark asks for, and Spark does without it.
+# Written by wiretool: this Java lacks a module that Spark requests and can do without.
 args=()
 for each in "$@"; do [ "$each" = "{module}" ] || args+=("$each"); done
 exec {java} "${{args[@]}}"

@@ -94,8 +94,7 @@ def take_in(staging: Path, folder: Path) -> None:
     """The files of a task that has ended well take their places among those of the others."""
     if not folder.exists():
         raise UsageError(
-            f"what a worker of Spark has written to {folder} is not there: "
-            "the tables have to go into a folder that is the same one on all machines"
+            f"the output of a Spark worker in {folder} is missing; expected a folder that all machines share"
         )
     for file in folder.rglob("*.parquet"):
         target = staging / file.relative_to(folder)
@@ -114,7 +113,7 @@ def spark_schema(schema: pa.Schema) -> "StructType":
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 #: How a worker begins an error of ours, which Spark tells as text.
-_SAYS = "wiretool says: "
+_SAYS = "wiretool: "
 #: What Spark says of a worker that is not there any more, or of what starts them; or Java does, where Spark reads it.
 _LOST = re.compile(
     r"Python worker (exited unexpectedly|failed to connect back)|Python (daemon )?failed to launch worker|"

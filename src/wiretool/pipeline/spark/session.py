@@ -392,7 +392,7 @@ def _why_not_started(err: Exception, gateway: Any, own: Scratch) -> str:
         return (_text(err).splitlines() or [type(err).__name__])[-1].strip()
     if isinstance(err, OSError) and not isinstance(err, ConnectionError):  # of this machine, before there was a Java
         return str(err)
-    return _last_said(own) or "its Java has ended, and has not said why; it may have been killed"
+    return _last_said(own) or "its Java ended without a message; it may have been killed"
 
 
 def _last_said(own: Scratch) -> str:

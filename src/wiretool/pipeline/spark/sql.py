@@ -42,7 +42,7 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
     or a file of those that are asked is gone or damaged.
     """
     if not _ASKS.match(question) or _WRITES.search(_QUOTED.sub("''", question)):
-        raise UsageError("only a SELECT (or DESCRIBE, SHOW) can be asked: the tables stay as they are")
+        raise UsageError("only a single read-only statement is allowed (SELECT, DESCRIBE, SHOW)")
     check_text("the question", question)
     check_text("the name of the folder", str(root.absolute()))
     with session(master) as spark:

@@ -93,7 +93,7 @@ class Looks:
 
         for place in self._wishes.given:
             if not is_pattern(place) and not is_there(Path(place)):
-                raise UsageError(f"{place} is not there: a stream wants a folder that captures come into, or captures")
+                raise UsageError(f"{place} is not there: expected a folder in which captures arrive, or captures")
 
     def hold(self) -> None:
         """Of what comes after the next look nothing is told."""
@@ -189,7 +189,7 @@ class Looks:
             if path is not None and self._continues(path, stats[path], reached):
                 kept[number] = moved(reached, path)
             elif reached.path in stats:
-                self._tell(reached.path, reached.seal, "was written anew: what was not read of it before is lost")
+                self._tell(reached.path, reached.seal, "was rewritten; its unread packets are lost")
             elif os.path.dirname(reached.path) not in folders:  # all of it may be away, and come back
                 kept[number] = reached
         return Offset(met=before.met, files={number: kept[number] for number in before.files if number in kept})
@@ -218,7 +218,7 @@ class Looks:
             packets = found.index.tail.number - read.get(path, 1)
             here = {path, paths.get(found.index.inode, path)} & stats.keys()
             if packets > 0 and not any(_is_found(each, stats[each], found) for each in here):
-                why = f"is gone or was written anew: {packets:,} packets of it that were not read are lost"
+                why = f"was deleted or rewritten; {packets:,} unread packets are lost"
                 lost(path, why, is_strict=self._wishes.is_strict)
 
     # -- what can be read ----------------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ class Looks:
         """How far it can be read now; of what was visited before only the end is visited again."""
         if reached is not None and reached.is_packed:
             if stat.st_size != reached.size:
-                self._tell(path, reached.seal, "has grown since it was read: what came to it is not read")
+                self._tell(path, reached.seal, "has grown since it was read; the new packets are not read")
             return as_in(reached.index(reached.joint), stat)
         if found is not None and not found.index.is_packed and found.is_same:
             before = found.index
@@ -263,7 +263,7 @@ class Looks:
         elif self._wishes.is_strict:
             raise err
         else:
-            self._tell(path, index.damage, f"is damaged, what is sound before is taken: {index.damage}")
+            self._tell(path, index.damage, f"is damaged; the part before the damage is used: {index.damage}")
 
     # -- what cannot ---------------------------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class Looks:
         if not is_closed:
             self._refused[path] = stamp, True
         if not isinstance(err.__cause__, FileNotFoundError):
-            self._tell(path, err.why, f"is left out {'for now' if is_closed else 'until it changes'}: {err.why}")
+            self._tell(path, err.why, f"is skipped {'for now' if is_closed else 'until it changes'}: {err.why}")
 
     def _is_refused(self, path: str, stamp: Stamp) -> bool:
         """Whether there is nothing new of a file that was left out; one that is being written is let be until it is."""

@@ -29,7 +29,7 @@ from wiretool.units import SIZE
 try:
     from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 except ImportError as err:
-    raise UsageError("a stream of wirecap wants PySpark 4.2 or newer, as in 'wiretool[spark]'") from err
+    raise UsageError("a stream of wirecap requires PySpark 4.2 or newer, as in 'wiretool[spark]'") from err
 
 #: The option that only a stream has: how many bytes of captures a batch takes at most, and how many that are.
 MAX_BYTES, MAX_BYTES_USUAL = "maxBytesPerTrigger", 256 * 1024 * 1024
@@ -38,7 +38,7 @@ CUTS = 4
 #: Tables that can be read packet by packet.
 STREAMED = ("packets", "segments")
 #: What is said of packets that were to be read.
-GONE = "is gone or was written anew: packets of it that were to be read are lost"
+GONE = "was deleted or rewritten; its unread packets are lost"
 
 
 class Stretch(NamedTuple):
@@ -127,7 +127,7 @@ def stream_reader_of(options: Mapping[str, str], schema: StructType) -> StreamRe
     if wishes.table not in STREAMED:
         table_of(wishes.table)
         raise UsageError(
-            f"the table {wishes.table} wants whole flows, which a stream of Spark has not got: read {STREAMED[0]} or "
+            f"the table {wishes.table} requires whole flows, which Spark streams lack; expected {STREAMED[0]} or "
             f"{STREAMED[1]}, or make that table with `wiretool pipeline stream`"
         )
     given = {name.lower(): value for name, value in options.items()}

@@ -54,7 +54,7 @@ def wishes_of(options: Mapping[str, str]) -> Wishes:
         raise UsageError(f"no option {strangers[0]} of wirecap: it has {', '.join(OPTIONS)}")
     mode = given.get("mode", PERMISSIVE).lower()
     if mode not in (PERMISSIVE, FAILFAST):
-        raise UsageError(f"mode {mode}: wants {PERMISSIVE} or {FAILFAST}")
+        raise UsageError(f"mode {mode}: unknown mode; expected {PERMISSIVE} or {FAILFAST}")
     split_bytes = round(SIZE.parse(given.get("splitbytes", str(JOINT_BYTES)), "splitBytes", least=1))
     splits = _whole("splits", given.get("splits", "0"), "a number of tasks, or 0 for as many as it takes", 0)
     return Wishes(given.get("table", "packets"), _places(given), split_bytes, splits, mode == FAILFAST)
@@ -62,7 +62,7 @@ def wishes_of(options: Mapping[str, str]) -> Wishes:
 
 def _whole(name: str, text: str, wants: str, least: int) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < least:
-        raise UsageError(f"{name} {text}: wants {wants}")
+        raise UsageError(f"{name} {text}: not valid; expected {wants}")
     return int(text)
 
 
@@ -73,7 +73,7 @@ def _places(given: Mapping[str, str]) -> tuple[str, ...]:
     if one:
         several += [one] if os.path.exists(one) else [part.strip() for part in one.split(",") if part.strip()]
     if not several:
-        raise UsageError('wirecap wants captures: spark.read.format("wirecap").load("captures/*.pcap")')
+        raise UsageError('wirecap: no captures; expected spark.read.format("wirecap").load("captures/*.pcap")')
     return tuple(_local(each) for each in several)
 
 

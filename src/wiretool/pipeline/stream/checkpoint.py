@@ -38,7 +38,7 @@ CAPTURES_MAX, BATCHES_MAX = 256, 256
 #: The version of this layout.
 FORMAT = 1
 #: What is left to do where something of a checkpoint is missing.
-ANEW = "give another checkpoint and other tables to begin anew"
+ANEW = "start again with another checkpoint and other tables"
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -195,7 +195,7 @@ def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
         make_private(root)
         held = take(root)
     if held is None:
-        raise UsageError(f"{root} is the checkpoint of a stream that is running: stop that, or give another folder")
+        raise UsageError(f"{root} is the checkpoint of a running stream; stop it, or use another folder")
     try:
         with refused(root):
             for name in (COMMITS, STATES, COPIES):
@@ -207,13 +207,13 @@ def opened(root: Path, stream: Stream, parts: int) -> Iterator[Checkpoint]:
 
 def _check_folder(root: Path) -> None:
     if os.path.exists(root) and not os.path.isdir(root):
-        raise UsageError(f"{root} is no folder: give one for the checkpoint, new or empty")
+        raise UsageError(f"{root} is not a folder; expected a new or empty folder for the checkpoint")
     if os.path.isdir(root) and not os.path.exists(root / STREAM):
         with refused(root):
             names = os.listdir(root)
         others = set(names) - {HELD, COMMITS, STATES, COPIES, part_of(root / STREAM).name}
         if others:
-            raise UsageError(f"{root} holds no checkpoint, but {min(others)}: give a new or empty folder")
+            raise UsageError(f"{root} is not a checkpoint: it holds {min(others)}; expected a new or empty folder")
 
 
 def _same(path: Path, stream: Stream, parts: int) -> Stream:

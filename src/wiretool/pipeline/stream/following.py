@@ -192,7 +192,7 @@ class Following:
         if elsewhere != path and not known.copy and _is_same(known, elsewhere):
             known.path = os.fsencode(elsewhere)
         elif not known.copy:
-            self._let_go(known, "was written anew")
+            self._let_go(known, "was rewritten")
         self._begin(path, stat)
 
     def _extend(self, known: Followed, path: Path, stat: os.stat_result) -> None:
@@ -233,7 +233,7 @@ class Following:
             self._add(Followed(name_of(path), os.fsencode(path), here, copy=name), copy)
         elif not may_be:
             self._others[path] = _stamp(stat), time.monotonic()
-            self._tell_once(path, f"{path} left out: it is {known.name}, packed")
+            self._tell_once(path, f"{path} skipped: it is {known.name}, compressed")
             copy.unlink(missing_ok=True)
         else:
             known.path, known.copy, known.is_over, known.index = os.fsencode(path), name, False, here
@@ -250,7 +250,7 @@ class Following:
         capture.seal = seal_of(path, capture.sealed)
         self._grown_s[capture.path] = time.monotonic()
         if capture.damage != capture.index.damage and capture.index.damage:
-            self._tell(f"{capture.name} is damaged, what is sound before is taken: {capture.index.damage}")
+            self._tell(f"{capture.name} is damaged; the part before the damage is used: {capture.index.damage}")
         capture.damage = capture.index.damage
         self._unread.pop(Path(os.fsdecode(capture.path)), None)
 
@@ -312,7 +312,7 @@ class Following:
             return
         if isinstance(cause, OSError):
             self._unread[path] = UNREADABLE + reason(cause)
-            self._tell_once(path, f"{path} left out: {self._unread[path]}")
+            self._tell_once(path, f"{path} skipped: {self._unread[path]}")
         elif path not in self._told:
             self._told.add(path)
             self._no_captures.append(path)
@@ -323,7 +323,7 @@ class Following:
         if others:
             count = len(others) - 1
             more = f" and {count} other file" + "s" * (count > 1) if count else ""
-            self._tell(f"{others[0]}{more} left out: no capture" + "s" * bool(count))
+            self._tell(f"{others[0]}{more} skipped: not a capture" + "s" * bool(count))
 
     def _tell_once(self, path: Path, text: str) -> None:
         if path not in self._told:

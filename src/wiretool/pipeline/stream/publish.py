@@ -31,7 +31,7 @@ from wiretool.pipeline.stream.checkpoint import Commit, Stream, remove_folder
 from wiretool.sinks.arrow.files import part_of, refused
 
 #: What is left to do where rows are missing.
-ANEW = "begin anew, with another checkpoint and other tables"
+ANEW = "start again with another checkpoint and other tables"
 #: The manifest is written with each batch. So it has no more batches itself, and no more captures that are new: when it
 #: has so many they are sealed in a file of their own.
 BATCHES_MAX, INPUTS_MAX = 256, 256
@@ -50,7 +50,7 @@ class Published:
         if os.path.exists(root / MANIFEST):
             self._head = read_head(root)
             if self._head.stream != stream.id:
-                raise UsageError(f"{root} holds the tables of another run or stream: give a new or empty folder")
+                raise UsageError(f"{root} holds the tables of another run or stream; expected a new or empty folder")
             for sealed in sealed_of(root, self._head):
                 put(self._inputs, sealed.places, sealed.inputs)
                 self._batches = sealed.batches
@@ -84,7 +84,7 @@ class Published:
             for path in self._root.iterdir():
                 if path.name.startswith(STAGING) and path.name != but:
                     remove_folder(path)
-                    tell(f"{path} removed: a run that was killed had left it")
+                    tell(f"{path} removed: left by a killed run")
 
     def has(self, commit: Commit) -> bool:
         """Whether a batch is in place."""
@@ -144,7 +144,7 @@ class Published:
             os.replace(new, place)
         elif not place.is_dir():
             raise UsageError(
-                f"{new} is gone, and its rows with it: begin anew, with another checkpoint and other tables"
+                f"{new} is gone, and its rows with it: start again with another checkpoint and other tables"
             )
 
     def _with(self, commit: Commit, inputs: Sequence[Input]) -> Head:

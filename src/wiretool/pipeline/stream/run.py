@@ -109,7 +109,7 @@ def pause(seconds: float) -> None:
 def check_places(folder: Path, root: Path, checkpoint: Path) -> None:
     """UsageError where one of the three is in another one: one would be taken for the other."""
     if not os.path.isdir(folder):
-        raise UsageError(f"{folder} is no folder, or cannot be looked at: give one that captures come into")
+        raise UsageError(f"{folder} is not a readable folder; expected a folder in which captures arrive")
     places = {"the captures": folder, "the tables": root, "the checkpoint": checkpoint}
     for name, place in places.items():
         for other, around in places.items():
@@ -197,7 +197,7 @@ class _Run:
         with self._staging(last.batch + 1, token) as staging:
             told = self._engine(self._task(token, silence), list(plan.stretches(following)), last.turn_ns, staging)
             if not following.is_as_planned(plan.until):
-                raise CaptureError(str(self._job.folder), "a capture was written anew while it was read", offset=0)
+                raise CaptureError(str(self._job.folder), "a capture was rewritten while it was read", offset=0)
             for place, joint in plan.until.items():
                 following.captures[place].read_to(joint)
             commit = self._commit(staging.name, told, max(plan.turn_ns, last.turn_ns))

@@ -54,7 +54,7 @@ def read_close(side: Side, payload: bytes) -> CloseBody:
         return _wrong("bad_close_body", "half a code", None, payload)
     code = int.from_bytes(payload[:2], "big")
     if code not in _APPLICATION_CODES and code not in (_CLIENT_CODES if side == "client" else _SERVER_CODES):
-        return _wrong("bad_close_code", f"{code} is no code that a {side} may send", code, payload)
+        return _wrong("bad_close_code", f"{code} is not a code that a {side} may send", code, payload)
     try:
         return CloseBody(Close(code=code, reason=payload[2:].decode("utf-8")), {})
     except UnicodeDecodeError as err:

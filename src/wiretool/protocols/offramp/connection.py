@@ -87,6 +87,10 @@ class Connection(Conversation):
         for pings in self._pings.values():
             pings.forget_repeated()
 
+    @property
+    def held_bytes(self) -> int:
+        return self.joiners["client"].held_bytes + self.joiners["server"].held_bytes
+
     def end(self, side: Side) -> None:
         self._is_over[side] = True
 
@@ -115,7 +119,9 @@ class Connection(Conversation):
 
     def _read_http(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         message, strange = handshake.read_handshake(side, data, at, end)
-        defects: list[Defect] = [DecodeError("bad_http_header", f"{line[:60]!a} is no header") for line in strange[:1]]
+        defects: list[Defect] = [
+            DecodeError("bad_http_header", f"{line[:60]!a} is not a header") for line in strange[:1]
+        ]
         self._heads[side] += 1
         if isinstance(message, HandshakeRequest):
             return self._read_request(message, defects, n)

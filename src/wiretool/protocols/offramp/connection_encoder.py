@@ -42,7 +42,7 @@ class OfframpEncoder(ConnectionEncoder):
     def _hold(self, sent: SentMessage) -> PendingFrame:
         length = sent.fields.get("length")
         if type(length) is not int or not 0 <= length <= limits.WEBSOCKET_MESSAGE_BYTES_MAX:
-            raise EncodeError(f"wants a length in bytes, not {length!r}", path="Fragment.length")
+            raise EncodeError(f"expected a length in bytes, got {length!r}", path="Fragment.length")
         if length + sum(size for _, _, size in self._open[sent.side]) > limits.WEBSOCKET_MESSAGE_BYTES_MAX:
             raise EncodeError(
                 f"makes a message of more than {limits.WEBSOCKET_MESSAGE_BYTES_MAX} bytes", path="Fragment"
@@ -66,5 +66,5 @@ class OfframpEncoder(ConnectionEncoder):
 def _opcode(sent: SentMessage) -> int:
     name = sent.fields.get("opcode")
     if name not in _OPCODES:
-        raise EncodeError(f"wants one of {', '.join(_OPCODES)}, not {name!r}", path=f"{sent.name}.opcode")
+        raise EncodeError(f"expected one of {', '.join(_OPCODES)}, got {name!r}", path=f"{sent.name}.opcode")
     return _OPCODES[name]

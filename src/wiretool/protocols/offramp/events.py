@@ -62,7 +62,7 @@ def event_from_members(members: Mapping[str, Any], side: Side) -> Message:
         raise DecodeError("bad_type", f"type is {shorten(name)}", path="type")
     cls = EVENT_BY_NAME.get(name)
     if cls is None:
-        raise DecodeError("unknown_type", f"{shorten(name)} is no event", path="type")
+        raise DecodeError("unknown_type", f"{shorten(name)} is not an event", path="type")
     if cls.declaration.sender != side:
         raise DecodeError("wrong_direction", f"a {side} does not send {name}", path="type")
     return from_members(cls, members)
@@ -95,7 +95,7 @@ def show(data: bytes) -> Shown:
 def encode(event: Message) -> bytes:
     """The text of an event in UTF-8: compact, `type` first, in the order of its declaration."""
     if type(event) not in EVENT_BY_NAME.values():
-        raise EncodeError(f"{event.declaration.name} is no event")
+        raise EncodeError(f"{event.declaration.name} is not an event")
     members = to_members(event)
     path = event.declaration.name
     try:
@@ -104,7 +104,7 @@ def encode(event: Message) -> bytes:
     except UnicodeEncodeError:  # half a surrogate pair: only an escape can say that
         return json.dumps(members, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (ValueError, TypeError, RecursionError) as err:
-        raise EncodeError(f"is no JSON: {err}", path=path) from err
+        raise EncodeError(f"is not JSON: {err}", path=path) from err
 
 
 # -- the fast way ----------------------------------------------------------------------------------------------------

@@ -121,7 +121,7 @@ def completed(value: Message) -> Message:
     for name in derived:
         given, follows = getattr(value, name), getattr(full, name)
         if given and given != follows:
-            raise EncodeError(f"is {given!r}, but what it is read from says {follows!r}", path=name)
+            raise EncodeError(f"is {given!r}, but its source has {follows!r}", path=name)
     return full
 
 

@@ -71,12 +71,12 @@ def read_head(side: Side, data: bytes, at: int, end: int) -> Head | None:
     if side == "client":
         request = _REQUEST_LINE.fullmatch(first)
         if request is None:
-            raise DecodeError("bad_http_head", f"{first[:60]!a} is no request line", offset=at)
+            raise DecodeError("bad_http_head", f"{first[:60]!a} is not a request line", offset=at)
         method, target, version = request.groups()
         return Head(size, version, method, target, 0, "", headers, strange)
     status = _STATUS_LINE.fullmatch(first)
     if status is None:
-        raise DecodeError("bad_http_head", f"{first[:60]!a} is no status line", offset=at)
+        raise DecodeError("bad_http_head", f"{first[:60]!a} is not a status line", offset=at)
     version, code, reason = status.groups()
     return Head(size, version, "", "", int(code), reason or "", headers, strange)
 

@@ -44,7 +44,7 @@ def parse_json(text: str) -> Parsed:
     error = hooks.repeated
     if error is None and end < len(text):
         rest = ascii(text[end : end + 20])
-        error = DecodeError("trailing_data", f"{rest} behind the first value", offset=_byte(text, end))
+        error = DecodeError("trailing_data", f"{rest} after the first value", offset=_byte(text, end))
     return Parsed(value, error, hooks.overflow)
 
 
@@ -106,4 +106,4 @@ class _Hooks:
 
     @staticmethod
     def _constant(text: str) -> Any:
-        raise DecodeError("malformed_json", f"{text} is no JSON value")
+        raise DecodeError("malformed_json", f"{text} is not a JSON value")

@@ -167,7 +167,7 @@ class Ping(Message, frozen=True, kw_only=True):
 
 @message(type_id=10, name="Pong", sender="both", spec="RFC 6455 §5.5.3")
 class Pong(Message, frozen=True, kw_only=True):
-    """Answers a Ping; unsolicited, a sign of life."""
+    """Answers a Ping; unsolicited, a keep-alive."""
 
     payload: Rest = b""
 

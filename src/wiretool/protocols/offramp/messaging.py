@@ -53,6 +53,11 @@ class Joiner:
         self.inflater.forget()
 
     @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the unfinished message."""
+        return len(self._content)
+
+    @property
     def is_between(self) -> bool:
         """Whether no message is unfinished."""
         return not self._opcode
@@ -111,7 +116,7 @@ class Joiner:
         except DecodeError as err:
             return Joined(None, opcode, (*defects, err), content, str(err.why))
         if inflated is None:
-            return Joined(None, opcode, tuple(defects), content, "what it goes back to was not captured")
+            return Joined(None, opcode, tuple(defects), content, "the messages that it refers to were not captured")
         return self._checked(inflated, opcode, defects)
 
     def _checked(self, content: bytes, opcode: int, defects: list[DecodeError]) -> Joined:

@@ -107,7 +107,7 @@ class Session:
 
 def _rule(phase: Phase, kind: Kind) -> tuple[str, str]:
     if kind in (HandshakeRequest, HandshakeResponse):
-        return "http_after_upgrade", "the connection speaks WebSocket by now"
+        return "http_after_upgrade", "the connection already uses WebSocket"
     if phase is Phase.CLOSED:
         return "frame_after_close", "nothing follows a Close"
     if phase is Phase.HTTP:

@@ -57,6 +57,11 @@ class Appends:
         self._era = 0
         self._by_segment: dict[str, dict[str, None]] = {}
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of the block whose AppendBlockEnd is missing."""
+        return 0 if self._block is None else len(self._block.data)
+
     def lose(self) -> None:
         """Frames of the client are missing: a block may have been opened or ended, a writer set up anew."""
         self.is_whole = False
@@ -188,20 +193,20 @@ class Appends:
         if whole == len(block):
             return block  # D18: what the end carries is dropped
         if len(block) - whole < HEADER_BYTES:
-            why = f"{len(block) - whole} bytes behind the whole events are no item"
+            why = f"{len(block) - whole} bytes after the whole events are not an item"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")
         kind = int.from_bytes(block[whole : whole + 4], "big", signed=True)
         stop = whole + HEADER_BYTES + int.from_bytes(block[whole + 4 : whole + 8], "big")
         if stop > len(block):
-            why = f"an item of {stop - whole} bytes behind the whole events, {len(block) - whole} left"
+            why = f"an item of {stop - whole} bytes after the whole events, {len(block) - whole} left"
             raise self._violation("bad-tail-item", why, "AppendBlockEnd")
         if kind == _PARTIAL_EVENT:
             return block[:whole] + block[whole + HEADER_BYTES : stop] + end.data
         if kind != _PADDING:
             name = BY_CODE[kind].__name__ if kind in BY_CODE else f"type {kind}"
-            raise self._violation("bad-tail-item", f"{name} behind the whole events", "AppendBlockEnd")
+            raise self._violation("bad-tail-item", f"{name} after the whole events", "AppendBlockEnd")
         if end.data:
-            raise self._violation("data-after-padding", f"{len(end.data)} bytes behind padding", "AppendBlockEnd")
+            raise self._violation("data-after-padding", f"{len(end.data)} bytes after padding", "AppendBlockEnd")
         return block[:whole]
 
     def _backwards(self, number: int, writer: Writer, command: str) -> ProtocolViolation:

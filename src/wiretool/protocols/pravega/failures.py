@@ -27,7 +27,7 @@ class WrongHost(Message, frozen=True, kw_only=True):
 
 @message(type_id=51, spec="WireCommands.java SegmentIsSealed", sender="server", failure=True)
 class SegmentIsSealed(Message, frozen=True, kw_only=True):
-    """The segment is sealed; also what ends a read that waits at its end."""
+    """The segment is sealed; also the reply to a read that waits at its end."""
 
     request_id: RequestId
     segment: SegmentName

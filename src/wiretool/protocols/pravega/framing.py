@@ -46,7 +46,7 @@ def encode(message: Message, side: Side) -> bytes:
         return frame(_TYPE.from_json(message.type, "Unknown.type"), message.data, PAYLOAD_BYTES_MAX[side])
     cls = type(message)
     if cls not in MESSAGES:
-        raise EncodeError(f"{cls.__name__} is no command of pravega")
+        raise EncodeError(f"{cls.__name__} is not a command of pravega")
     return frame(cls.declaration.type_id, encode_payload(message), PAYLOAD_BYTES_MAX[side])
 
 
@@ -67,7 +67,7 @@ def parse(data: bytes) -> Message:
         raise DecodeError("short-header", f"a header takes 8 bytes, {len(data)} are there", path="type")
     length = int.from_bytes(data[4:8], "big")
     if length > len(data) - HEADER_BYTES:
-        why = f"the header says {length} bytes, {len(data) - HEADER_BYTES} are there"
+        why = f"the header has {length} bytes, {len(data) - HEADER_BYTES} are there"
         raise DecodeError("length-exceeds-buffer", why, path="length", offset=4)
     cls = BY_CODE.get(type_at(data, 0))
     if cls is None:

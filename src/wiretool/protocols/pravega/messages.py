@@ -67,7 +67,7 @@ class Event(Message, frozen=True, kw_only=True):
 
 @message(type_id=1, spec="WireCommands.java SetupAppend; Wire Protocol, Setup Append - Request", sender="client")
 class SetupAppend(Message, frozen=True, kw_only=True):
-    """Binds a writer to a segment on this connection, and asks what of it is already stored."""
+    """Binds a writer to a segment on this connection, and asks for its last stored event number."""
 
     request_id: RequestId
     writer_id: WriterId
@@ -125,7 +125,7 @@ class DataAppended(Message, frozen=True, kw_only=True, gc=False):
     writer_id: WriterId
     event_number: _EventNumber
     previous_event_number: Annotated[
-        I64, Since(3), IfLeft(8), Doc("what the ack before this one said; -9223372036854775808 for a new writer")
+        I64, Since(3), IfLeft(8), Doc("event number in the previous ack; -9223372036854775808 for a new writer")
     ] = -1
     request_id: LateRequestId = -1
     current_segment_write_offset: Annotated[

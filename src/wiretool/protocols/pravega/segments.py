@@ -19,7 +19,7 @@ from wiretool.protocols.pravega.structures import (
     WriterId,
 )
 
-_TargetRate = Annotated[I32, Doc("load above which the stream should scale; its unit hangs on scale_type")]
+_TargetRate = Annotated[I32, Doc("load above which the stream should scale; its unit depends on scale_type")]
 _ScaleType = Annotated[I8, Doc("0 no scaling, 1 KB/s, 2 events/s")]
 #: A place in the segment that the field `segment_name` names.
 _OF_NAMED = Position("segment", "segment_name")
@@ -71,7 +71,7 @@ class GetStreamSegmentInfo(Message, frozen=True, kw_only=True):
 
 @message(type_id=12, spec="WireCommands.java StreamSegmentInfo", sender="server")
 class StreamSegmentInfo(Message, frozen=True, kw_only=True):
-    """What the segment is like now."""
+    """The current properties of the segment."""
 
     request_id: RequestId
     segment_name: SegmentName
@@ -81,7 +81,7 @@ class StreamSegmentInfo(Message, frozen=True, kw_only=True):
     last_modified: Annotated[I64, Unit("ms since the epoch"), Varies()]
     write_offset: Annotated[Offset, Doc("its length"), _OF_NAMED]
     start_offset: Annotated[
-        I64, Since(2), IfLeft(8), Unit("bytes"), Doc("what is before it was truncated"), _OF_NAMED
+        I64, Since(2), IfLeft(8), Unit("bytes"), Doc("bytes before it were truncated"), _OF_NAMED
     ] = 0
 
 
@@ -102,7 +102,7 @@ class SegmentCreated(Message, frozen=True, kw_only=True):
     """The segment, table segment or transient segment is there."""
 
     request_id: RequestId
-    segment: Annotated[Text, Doc("its name; of a transient segment the one that the server made up"), NAME]
+    segment: Annotated[Text, Doc("its name; of a transient segment the name that the server generated"), NAME]
 
 
 @message(type_id=28, spec="WireCommands.java SealSegment", sender="client")

@@ -114,6 +114,10 @@ class PravegaConversation(Conversation):
         if side == "client":
             self.appends.lose()
 
+    @property
+    def held_bytes(self) -> int:
+        return self.appends.held_bytes
+
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         appends = self.appends
         route = ROUTES[side][appends.phase].get(data[at : at + 4])

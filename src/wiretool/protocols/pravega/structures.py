@@ -35,11 +35,20 @@ WriterId = Annotated[UuidText, Doc("names the writer; SetupAppend binds it to a 
 NAME = Issued("segment name")
 SegmentName = Annotated[Text, Doc("full name, such as scope/stream/0.#epoch.0"), NAME]
 Token = Annotated[
-    Text, Since(5), Doc("what the controller gave to prove the right to do this; empty without it"), Credential()
+    Text,
+    Since(5),
+    Doc("the delegation token of the controller, which proves the permission; empty without one"),
+    Credential(),
 ]
-StackTrace = Annotated[Text, Since(6), Doc("where the server failed; empty unless it is configured to tell"), Varies()]
+StackTrace = Annotated[
+    Text, Since(6), Doc("where the server failed; empty unless the server is configured to send it"), Varies()
+]
 LateStackTrace = Annotated[
-    Text, Since(6), IfLeft(1), Doc("where the server failed; empty unless it is configured to tell"), Varies()
+    Text,
+    Since(6),
+    IfLeft(1),
+    Doc("where the server failed; empty unless the server is configured to send it"),
+    Varies(),
 ]
 Offset = Annotated[I64, Unit("bytes")]
 #: A place in the segment that the field `segment` names.
@@ -89,7 +98,7 @@ class Zeros(WireType):
 
     def from_json(self, value: Any, path: str) -> int:
         if type(value) is not int or not 0 <= value <= limits.PRAVEGA_PAYLOAD_BYTES_MAX:
-            raise EncodeError(f"wants a number of bytes that fits a frame, not {value!r}", path=path)
+            raise EncodeError(f"expected a number of bytes that fits a frame, got {value!r}", path=path)
         return value
 
 
@@ -101,7 +110,7 @@ class Structure(WireType):
     def checked(self, value: Any, path: str) -> Any:
         """The value, if it is such a structure."""
         if not isinstance(value, self.cls):
-            raise EncodeError(f"wants a {self.cls.__name__}, not {value!r}", path=path)
+            raise EncodeError(f"expected a {self.cls.__name__}, got {value!r}", path=path)
         return value
 
     def to_json(self, value: Message) -> dict[str, Any]:
@@ -130,7 +139,7 @@ class EventFrame(Structure):
         kind = _INT32.read(cursor, f"{path}.type")
         if kind != EVENT_TYPE:
             raise DecodeError(
-                "bad-nested-type", f"wants an EVENT ({EVENT_TYPE}), not type {kind}", path=path, offset=start
+                "bad-nested-type", f"expected an EVENT ({EVENT_TYPE}), got type {kind}", path=path, offset=start
             )
         return InnerEvent(data=self._data.read(cursor, f"{path}.data"))
 

@@ -35,7 +35,7 @@ class GetTableSegmentInfo(Message, frozen=True, kw_only=True):
 
 @message(type_id=69, spec="WireCommands.java TableSegmentInfo", sender="server", since=12)
 class TableSegmentInfo(Message, frozen=True, kw_only=True):
-    """What the table segment is like now."""
+    """The current properties of the table segment."""
 
     request_id: RequestId
     segment_name: SegmentName
@@ -168,19 +168,19 @@ class TableEntriesRead(Message, frozen=True, kw_only=True):
 
 @message(type_id=87, spec="WireCommands.java TableEntriesDeltaRead", sender="server", since=10)
 class TableEntriesDeltaRead(Message, frozen=True, kw_only=True):
-    """What changed in the table since the position; the reply has a lower code than its request."""
+    """The changes of the table since the position; the reply has a lower code than its request."""
 
     request_id: RequestId
     segment: SegmentName
     entries: NestedEntries
-    should_clear: Annotated[Flag, Doc("the position is gone from the table: begin anew with these")]
+    should_clear: Annotated[Flag, Doc("the position was removed from the table: start again with these")]
     reached_end: Flag
     last_position: Annotated[TablePosition, Doc("where to go on; 0 in an empty page")]
 
 
 @message(type_id=88, spec="WireCommands.java ReadTableEntriesDelta", sender="client", since=10)
 class ReadTableEntriesDelta(Message, frozen=True, kw_only=True):
-    """Asks what changed in a table since a position."""
+    """Asks for the changes of a table since a position."""
 
     request_id: RequestId
     segment: SegmentName

@@ -200,6 +200,6 @@ def _string(block: bytes, at: int) -> tuple[str, int]:
     length, used = _integer(block, at, 7)
     raw = block[at + used : at + used + length]
     if len(raw) < length:
-        raise HPACKDecodingError("a string behind the end of its block")
+        raise HPACKDecodingError("a string after the end of its block")
     value = decode_huffman(raw) if block[at] & 0x80 else raw
     return value.decode("latin-1"), used + length

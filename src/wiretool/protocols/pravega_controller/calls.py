@@ -86,7 +86,7 @@ def write_body(value: Message) -> bytes:
     """The message of a call with its prefix; EncodeError where it is none."""
     said = _BY_CLASS.get(type(value))
     if said is None:
-        raise EncodeError(f"{type(value).__name__} is no message of a call")
+        raise EncodeError(f"{type(value).__name__} is not a message of a call")
     try:
         body = ParseDict(json_form(value), said.protobuf()).SerializeToString(deterministic=True)
     except (ParseError, ValueError) as err:

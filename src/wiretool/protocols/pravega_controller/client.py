@@ -81,7 +81,7 @@ class Client:
         if self.why_gone:
             return []
         self._h2.close_connection()
-        self._end("the client has said that no more calls will come (GOAWAY)")
+        self._end("the client announced that it sends no more calls (GOAWAY)")
         return [Part(None, self._h2.data_to_send())]
 
     def why_lost(self, call: int) -> str:

@@ -80,6 +80,10 @@ class Connection(Conversation):
         self._settings[other_side(side)].clear()
         self._pings[other_side(side)].clear()
 
+    @property
+    def held_bytes(self) -> int:
+        return self._session.held_bytes
+
     # -- frames ----------------------------------------------------------------------------------------------------
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:

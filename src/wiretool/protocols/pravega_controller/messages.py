@@ -76,6 +76,7 @@ class NamedNumber(JsonText):
         self.name = name
         self._names = names
         self._numbers = {text: number for number, text in names.items()}
+        self.choices = frozenset(self._numbers)
 
     def check(self, value: Any, path: str) -> Any:
         if type(value) is int and -(2**31) <= value < 2**32:
@@ -105,7 +106,7 @@ class SettingsObject(JsonType):
         for key, number in value.items():
             setting_number(key, path)
             if not 0 <= self._value.check(number, f"{path}.{key}") < 2**32:
-                raise DecodeError("out_of_range", f"{number} is no u32", path=f"{path}.{key}")
+                raise DecodeError("out_of_range", f"{number} is not a u32", path=f"{path}.{key}")
         return dict(value)
 
 
@@ -146,10 +147,10 @@ ErrorCode = Annotated[str | int, ERROR_CODE]
 HeaderPairs = Annotated[
     tuple[tuple[str | None, str | None], ...] | None,
     JsonList(HeaderPair(TextOrNull(nullable=True)), nullable=True),
-    Doc("In order; null while its block goes on, and a null in it is not known: it was said before the capture."),
+    Doc("In order; null while its block continues; a null inside is unknown, as it was sent before the capture."),
 ]
 GrpcMethod = Annotated[str | None, JsonText(nullable=True), Doc("The method, of a request to the controller.")]
-GrpcStatus = Annotated[str | int | None, STATUS, Doc("How the call ended; no OK says that it failed.")]
+GrpcStatus = Annotated[str | int | None, STATUS, Doc("The status of the call; any other than OK is a failure.")]
 GrpcMessage = Annotated[str | None, JsonText(nullable=True), Doc("Why it failed, in the server's words.")]
 
 _RFC = "RFC 9113 §"
@@ -202,7 +203,7 @@ class RstStream(Message, frozen=True, kw_only=True):
 
 @message(type_id=4, sender="both", spec=_RFC + "6.5")
 class Settings(Message, frozen=True, kw_only=True):
-    """What the sender lets its peer do; with `ack`, that it has read the peer's."""
+    """The sender's limits for its peer; with `ack`, the confirmation of the peer's limits."""
 
     ack: Boolean = False
     settings: Annotated[dict[str, int], SettingsObject()]

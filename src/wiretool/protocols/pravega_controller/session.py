@@ -188,6 +188,11 @@ class Session:
         #: The highest one that is no longer remembered.
         self._last_forgotten = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of unfinished messages of all streams."""
+        return self._held.count
+
     def take(self, side: Side, kind: Kind, *, ends_block: bool = True) -> ProtocolViolation | None:
         """Move on by one frame of the connection; what is wrong with its time, if anything is."""
         phase = self.phases[side]

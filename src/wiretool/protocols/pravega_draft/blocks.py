@@ -66,6 +66,11 @@ class Blocks:
         """The appender whose block is not complete, if there is one."""
         return None if self._block is None else self._block.begin.connection_id
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the open block."""
+        return 0 if self._block is None else len(self._block.stored)
+
     def lose(self) -> None:
         """Frames of the client are missing."""
         self.is_whole = False
@@ -152,7 +157,7 @@ class Blocks:
             why = f"{end.block_length} bytes from {begin.connection_offset} end at no {end.connection_offset}"
             raise self.violation("bad-connection-offset", why, "EndAppendBlock")
         if block.between != begin.length:
-            why = f"{block.between} bytes since the beginning, which said {begin.length}"
+            why = f"{block.between} bytes since the beginning, which has the length {begin.length}"
             raise self.violation("bad-block-length", why, "EndAppendBlock")
         block.end = end
 
@@ -176,7 +181,7 @@ class Blocks:
             return None
         begin, end, data = block.begin, block.end, bytes(block.stored)
         if len(data) != end.block_length:
-            why = f"{len(data)} bytes to store, the end said {end.block_length}"
+            why = f"{len(data)} bytes to store, the end has {end.block_length}"
             raise self.violation("bad-block-length", why, message)
         writer = self.writers.get(begin.connection_id) or self._add(begin.connection_id, None)
         self._place(writer, end.connection_offset)
@@ -212,6 +217,11 @@ class Partial:
         self._data = bytearray()
         self._bytes = 0
         self._is_open = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of the pieces so far."""
+        return len(self._data)
 
     @property
     def is_open(self) -> bool:

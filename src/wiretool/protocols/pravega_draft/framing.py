@@ -32,7 +32,7 @@ def encode(message: Message) -> bytes:
         return frame(_TYPE.from_json(message.type, "Unknown.type"), message.data, PAYLOAD_BYTES_MAX)
     cls = type(message)
     if cls not in MESSAGES:
-        raise EncodeError(f"{cls.__name__} is no message of pravega-draft")
+        raise EncodeError(f"{cls.__name__} is not a message of pravega-draft")
     return frame(cls.declaration.type_id, encode_payload(message), PAYLOAD_BYTES_MAX)
 
 

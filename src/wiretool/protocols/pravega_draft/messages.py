@@ -92,7 +92,7 @@ class Event(Message, frozen=True, kw_only=True):
 
 @message(type_id=1, spec=_SPEC + "Setup Append - Request; S1", sender="client")
 class SetupAppend(Message, frozen=True, kw_only=True):
-    """Binds an appender to a segment, and asks what of it is already stored."""
+    """Binds an appender to a segment, and asks for its last stored offset."""
 
     connection_id: _ConnectionId
     segment: _Segment
@@ -141,7 +141,7 @@ class ReadSegment(Message, frozen=True, kw_only=True):
 
     segment: _Segment
     offset: Annotated[I64, Unit("bytes"), Position("offset", "segment", besides=()), Doc("where to read from")]
-    suggested_length: Annotated[I32, Unit("bytes"), Doc("how much is wanted; more or less may come")]
+    suggested_length: Annotated[I32, Unit("bytes"), Doc("requested number of bytes; the reply may have more or less")]
 
 
 @message(type_id=7, spec=_SPEC + "Segment Read - Reply; S5, S6, S18", sender="server")

@@ -97,6 +97,11 @@ class DraftConversation(Conversation):
         if side == "client":
             self.blocks.lose()
 
+    @property
+    def held_bytes(self) -> int:
+        partials = self.partials
+        return self.blocks.held_bytes + partials["client"].held_bytes + partials["server"].held_bytes
+
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         found = framing.BY_HEAD.get(data[at : at + 4])
         if found is None:
@@ -158,7 +163,7 @@ class DraftConversation(Conversation):
         """The message that the pieces made up."""
         length = int.from_bytes(whole[4:8], "big")
         if len(whole) != header.HEADER_BYTES + length:
-            why = f"the pieces are {len(whole)} bytes, the header in them says {length} and 8"
+            why = f"the pieces are {len(whole)} bytes, the header in them has {length} and 8"
             raise self._violation("partial-length-mismatch", why, side, last)
         found = framing.BY_HEAD.get(whole[:4])
         if found is None:
@@ -266,8 +271,8 @@ class DraftConversation(Conversation):
 
 
 def _trailing(left_over: bytes, at: int) -> DecodeError:
-    """The draft gives no meaning to bytes behind the last field."""
-    return DecodeError("trailing-bytes", f"{len(left_over)} bytes behind the last field", offset=at)
+    """The draft gives no meaning to bytes after the last field."""
+    return DecodeError("trailing-bytes", f"{len(left_over)} bytes after the last field", offset=at)
 
 
 _HANDLERS: Mapping[type[Message], Callable[[DraftConversation, Any, int], Outcome]] = {

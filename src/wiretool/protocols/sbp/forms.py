@@ -104,7 +104,7 @@ def frame_from_json(schema: Schema, name: str, side: Side, fields: Any) -> SbpFr
     A server's frame is a whole response unless `flags` says otherwise. EncodeError for what cannot be a frame.
     """
     if not isinstance(fields, dict):
-        raise EncodeError(f"wants an object, not {fields!r}", path=name)
+        raise EncodeError(f"expected an object, got {fields!r}", path=name)
     declared = {field.name: field.wire for field in fields_of(SbpFrame)}
     for key in fields:
         if key not in declared and key not in _DERIVED:
@@ -139,14 +139,14 @@ def _header_from_json(schema: Schema, frame: SbpFrame, value: Any, path: str) ->
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise EncodeError(f"wants an object, not {value!r}", path=path)
+        raise EncodeError(f"expected an object, got {value!r}", path=path)
     if "raw_hex" in value:
         raw: bytes = _HEX.from_json(value["raw_hex"], path)
         return raw
     cls = schema.header_table(frame)
     if cls is None or value.get("table", cls.__name__) != cls.__name__ or "fields" not in value:
         wanted = "raw_hex" if cls is None else f"table {cls.__name__} and fields, or raw_hex"
-        raise EncodeError(f"wants {wanted}, not {value!r}", path=path)
+        raise EncodeError(f"expected {wanted}, got {value!r}", path=path)
     return table_from_json(cls, value["fields"], path)
 
 
@@ -154,13 +154,13 @@ def _payload_from_json(schema: Schema, value: Any, path: str) -> bytes:
     if value is None:
         return b""
     if not isinstance(value, dict) or not value.keys() & {"hex", schema.batches_key}:
-        raise EncodeError(f"wants an object with hex or {schema.batches_key}, not {value!r}", path=path)
+        raise EncodeError(f"expected an object with hex or {schema.batches_key}, got {value!r}", path=path)
     if "hex" in value:
         raw: bytes = _HEX.from_json(value["hex"], path)
         return raw
     batches = value[schema.batches_key]
     if not isinstance(batches, list):
-        raise EncodeError(f"wants a list, not {batches!r}", path=path)
+        raise EncodeError(f"expected a list, got {batches!r}", path=path)
     key = f"{path}.{schema.batches_key}"
     return b"".join(
         reference.encode(schema.batch_from_json(batch, f"{key}[{index}]")) for index, batch in enumerate(batches)
@@ -173,7 +173,7 @@ def _checksum_from_json(value: Any, path: str) -> int | None:
     try:
         raw = bytes.fromhex(value)
     except (ValueError, TypeError) as err:
-        raise EncodeError(f"wants 8 hex digits, not {value!r}", path=path) from err
+        raise EncodeError(f"expected 8 hex digits, got {value!r}", path=path) from err
     if len(raw) != CHECKSUM_BYTES:
-        raise EncodeError(f"wants 8 hex digits, not {value!r}", path=path)
+        raise EncodeError(f"expected 8 hex digits, got {value!r}", path=path)
     return int.from_bytes(raw, "big")

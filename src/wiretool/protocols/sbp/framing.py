@@ -73,7 +73,7 @@ def read_frame(schema: Schema, data: bytes, at: int, end: int) -> FrameReading:
         why = f"no operation has the code 0x{frame.opcode:04x}"
         defects.append(DecodeError("unknown_opcode", why, path="opcode", offset=5))
     if frame.payload and zlib.crc32(frame.payload) != frame.checksum:
-        why = f"the payload's CRC-32 is {zlib.crc32(frame.payload):08x}, the frame says {frame.checksum:08x}"
+        why = f"the payload's CRC-32 is {zlib.crc32(frame.payload):08x}, the frame has {frame.checksum:08x}"
         defects.append(DecodeError("checksum_mismatch", why, path="checksum", offset=end - at - CHECKSUM_BYTES))
     table = None if defects and defects[0].kind == "header_length_overflow" else _read_header(schema, frame, defects)
     batches = _read_payload(schema, frame, table, defects)

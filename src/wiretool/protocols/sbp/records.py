@@ -120,12 +120,12 @@ def body_from_json(value: Any, path: str) -> bytes:
     try:
         return value.encode() if isinstance(value, str) else bytes.fromhex(value["hex"])
     except (ValueError, TypeError, KeyError) as err:
-        raise EncodeError(f'wants text or {{"hex": "..."}}, not {value!r}', path=path) from err
+        raise EncodeError(f'expected text or {{"hex": "..."}}, got {value!r}', path=path) from err
 
 
 @message(type_id=-1, name="AppendEntry", sender="both", spec=SPEC)
 class AppendEntry(Message, frozen=True, kw_only=True):
-    """One record batch of the newest schema; what its payload is, only its writer knows (Kafka batches in practice)."""
+    """One record batch of the newest schema; the payload is opaque (Kafka batches in practice)."""
 
     magic: U8 = RECORD_MAGIC
     meta: Annotated[RecordBatchMeta, SizedTable(RecordBatchMeta)]
@@ -183,7 +183,7 @@ def entry_form(entry: AppendEntry, length: int) -> dict[str, Any]:
 def entry_from_json(value: Any, path: str) -> AppendEntry:
     """The entry again; what follows from the rest (its lengths) need not be given. EncodeError for anything else."""
     if not isinstance(value, dict) or "meta" not in value:
-        raise EncodeError(f"wants an object with meta and payload, not {value!r}", path=path)
+        raise EncodeError(f"expected an object with meta and payload, got {value!r}", path=path)
     return AppendEntry(
         magic=value.get("magic", RECORD_MAGIC),
         meta=table_from_json(RecordBatchMeta, value["meta"], f"{path}.meta"),

@@ -116,7 +116,7 @@ class SystemError(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="client", spec=SPEC)
 class HeartbeatRequest(Table, frozen=True, kw_only=True):
-    """A sign of life, with the role of the sender."""
+    """A keep-alive with the role of the sender."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -125,7 +125,7 @@ class HeartbeatRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="server", spec=SPEC)
 class HeartbeatResponse(Table, frozen=True, kw_only=True):
-    """The heartbeat again, as far as the server returns it."""
+    """The echoed heartbeat, as far as the server returns it."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -158,7 +158,7 @@ class AppendRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x1001, name="APPEND", sender="server", spec=SPEC)
 class AppendResponse(Table, frozen=True, kw_only=True):
-    """What became of each batch."""
+    """The result of each batch."""
 
     status: RequiredOne[Status] = None
     entries: Many[AppendResultEntry] = None
@@ -426,7 +426,7 @@ class ReportMetricsResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x4002, name="DESCRIBE_PLACEMENT_DRIVER", sender="client", spec=SPEC)
 class DescribePlacementDriverClusterRequest(Table, frozen=True, kw_only=True):
-    """Ask who the placement driver's nodes are."""
+    """Ask for the nodes of the placement driver."""
 
     range_server: RequiredOne[RangeServer] = None
     timeout_ms: Int32 = 0

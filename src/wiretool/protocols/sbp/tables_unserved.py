@@ -69,7 +69,7 @@ class Resource(Table, frozen=True, kw_only=True):
 
 
 class ResourceEvent(Table, frozen=True, kw_only=True):
-    """What happened to a resource."""
+    """A change of a resource."""
 
     type: EventType = 0
     resource: One[Resource] = None
@@ -98,7 +98,7 @@ class ListResourceResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x6002, name="WATCH_RESOURCE", sender="client", spec=SPEC)
 class WatchResourceRequest(Table, frozen=True, kw_only=True):
-    """Ask for what happens from a version on."""
+    """Ask for changes from a version on."""
 
     timeout_ms: Int32 = 0
     resource_type: ResourceTypes = None
@@ -107,7 +107,7 @@ class WatchResourceRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x6002, name="WATCH_RESOURCE", sender="server", spec=SPEC)
 class WatchResourceResponse(Table, frozen=True, kw_only=True):
-    """What happened."""
+    """The changes."""
 
     status: RequiredOne[Status] = None
     throttle_time_ms: Int32 = 0

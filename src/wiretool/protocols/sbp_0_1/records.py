@@ -114,13 +114,13 @@ class Records(WireType):
 
     def from_json(self, value: Any, path: str) -> tuple[Record, ...]:
         if not isinstance(value, list):
-            raise EncodeError(f"wants a list, not {value!r}", path=path)
+            raise EncodeError(f"expected a list, got {value!r}", path=path)
         return tuple(_record_from_json(record, f"{path}[{index}]") for index, record in enumerate(value))
 
 
 def _record_from_json(value: Any, path: str) -> Record:
     if not isinstance(value, dict):
-        raise EncodeError(f"wants an object, not {value!r}", path=path)
+        raise EncodeError(f"expected an object, got {value!r}", path=path)
     meta = {name: part for name, part in value.items() if name != "body"}
     return Record(
         meta=table_from_json(RecordMeta, meta, path), body=body_from_json(value.get("body", ""), f"{path}.body")
@@ -173,7 +173,7 @@ def batch_s2_from_json(value: Any, path: str) -> BatchS2:
 
 def _batch_values(cls: type[Batch], value: Any, path: str) -> dict[str, Any]:
     if not isinstance(value, dict) or "meta" not in value:
-        raise EncodeError(f"wants an object with meta and records, not {value!r}", path=path)
+        raise EncodeError(f"expected an object with meta and records, got {value!r}", path=path)
     values = {
         field.name: field.wire.from_json(value[field.name], f"{path}.{field.name}")
         for field in fields_of(cls)

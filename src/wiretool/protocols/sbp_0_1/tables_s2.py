@@ -110,7 +110,7 @@ class SystemErrorResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="client", spec=SPEC)
 class HeartbeatRequest(Table, frozen=True, kw_only=True):
-    """A sign of life, with the role of the sender."""
+    """A keep-alive with the role of the sender."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -119,7 +119,7 @@ class HeartbeatRequest(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x0003, name="HEARTBEAT", sender="server", spec=SPEC)
 class HeartbeatResponse(Table, frozen=True, kw_only=True):
-    """The heartbeat again, as far as the server returns it."""
+    """The echoed heartbeat, as far as the server returns it."""
 
     client_id: String = None
     client_role: ClientRole = 0
@@ -161,7 +161,7 @@ class AppendInfo(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x1001, name="APPEND", sender="server", spec=SPEC)
 class AppendResponse(Table, frozen=True, kw_only=True):
-    """What became of each batch."""
+    """The result of each batch."""
 
     throttle_time_ms: Int32 = 0
     append_responses: Many[AppendResult] = None
@@ -288,7 +288,7 @@ class RangeId(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x2002, name="SEAL_RANGES", sender="server", spec=SPEC)
 class SealRangesResponse(Table, frozen=True, kw_only=True):
-    """What became of each range."""
+    """The result of each range."""
 
     throttle_time_ms: Int32 = 0
     seal_responses: Many[SealRangesResult] = None
@@ -530,7 +530,7 @@ class ReportMetricsResponse(Table, frozen=True, kw_only=True):
 
 @message(type_id=0x4002, name="DESCRIBE_PM_CLUSTER", sender="client", spec=SPEC)
 class DescribePlacementManagerClusterRequest(Table, frozen=True, kw_only=True):
-    """Ask who the placement manager's nodes are."""
+    """Ask for the nodes of the placement manager."""
 
     data_node: RequiredOne[DataNode] = None
     timeout_ms: Int32 = 0

@@ -21,7 +21,7 @@ from wiretool.sessions.subjects import Subject
 
 #: Messages of a connection without a counterpart that are named.
 NAMED_MAX = 4
-ALIVE = "a sign of life, which is sent when it is due"
+ALIVE = "a keep-alive, sent when it is due"
 #: Judgements between two reports of progress.
 REPORTED = 256
 #: How the two recordings are called.

@@ -27,7 +27,7 @@ class Losses:
         """Return why nothing is known of a side; empty if something of it was captured."""
         sent = (each.side == side and each.kind != "gap" for each in self._dialogue.records)
         is_heard = self._dialogue.is_heard if side == "server" else any(sent)
-        return "" if is_heard else f"nothing that the {side} of this conversation said is in {self._name}"
+        return "" if is_heard else f"{self._name} has nothing that the {side} of this conversation sent"
 
     def between(self, side: Side, before: Record | None, after: Record | None) -> str:
         """Return why a frame of a side may be missing between two captured ones; empty if nothing explains it."""

@@ -171,7 +171,7 @@ class ControllerManner(Manner):
         for place in self.places(record, made, request):
             live = self._live(place, values)
             if isinstance(place.role, Position) and live < 0 <= place.value:
-                raise EncodeError("it is about bytes from long before the recording")
+                raise EncodeError("it concerns bytes from long before the recording")
             if live != place.value:
                 made = with_value(made, place.steps, live)
         return with_maps(made, self.roles(record))

@@ -15,15 +15,15 @@ from wiretool.sessions.dialogues import Dialogue, Ended, Recording
 OWN_TIME = Excuse(Verdict.EXPLAINED, "a controller commits, aborts and scales some time after it was asked to")
 ASIDE = Excuse(
     Verdict.EXPLAINED,
-    "a client has truncated the segment in the store: the recorded controller did not know of it, ours asks the store",
+    "a client has truncated the segment in the store: the recorded controller ignored that, the mock does not",
 )
 GIVEN_UP = Excuse(Verdict.UNKNOWN, "the recorded client gave the call up before its answer")
 UNHEARD = Excuse(Verdict.UNKNOWN, "the answer to the call was not recorded")
 STOPPED = Excuse(Verdict.EXPLAINED, "the recorded controller ended the connection by itself: it died, or stopped")
-TORN = Excuse(Verdict.UNKNOWN, "what the client said before its end is in a hole of the recording")
+TORN = Excuse(Verdict.UNKNOWN, "the client's last bytes are in a gap of the recording")
 
 NO_RETENTION = Excuse(
-    Verdict.EXPLAINED, "a retention policy of no kind is left out by a real controller, other servers give it out"
+    Verdict.EXPLAINED, "a real controller omits a retention policy without a kind, other servers return it"
 )
 
 #: What is under way in one run may be done in the other: method, field -> the words for that, in turn.

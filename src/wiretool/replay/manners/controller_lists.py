@@ -7,8 +7,8 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Excuse, Verdict
 from wiretool.sessions.dialogues import Recording
 
-PAGES = Excuse(Verdict.NOISE, "pages of a list end where the server likes, and have an order of its own")
-OTHERS = Excuse(Verdict.NOISE, "there is more on a server than what the recording is about")
+PAGES = Excuse(Verdict.NOISE, "the server chooses the order of a list and where its pages end")
+OTHERS = Excuse(Verdict.NOISE, "the server has more entries than the recording shows")
 #: Method -> the field with the names.
 FIELDS: Mapping[str, str] = {
     "listScopes": "scopes",

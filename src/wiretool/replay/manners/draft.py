@@ -144,7 +144,7 @@ class DraftManner(Manner):
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
         if self._past(dialogue).has_hole("client"):
-            return Excuse(Verdict.UNKNOWN, "a hole of the recording hides who was the first to go")
+            return Excuse(Verdict.UNKNOWN, "a gap of the recording hides which side closed first")
         return None
 
 

@@ -22,15 +22,15 @@ from wiretool.replay.manners.pravega_content import Contents
 from wiretool.sessions.dialogues import Dialogue
 
 _MERGED = Excuse(Verdict.NOISE, "a later acknowledgement is for this block too")
-_ALIVE = Excuse(Verdict.NOISE, "signs of life come when they come")
+_ALIVE = Excuse(Verdict.NOISE, "keep-alives are sent at any time")
 _SIZE = Excuse(Verdict.NOISE, "how much of a segment one reply brings is the server's choice (S18)")
 _ELSEWHERE = Excuse(
     Verdict.EXPLAINED, "one store has all segments, and the draft has no word for making, sealing or removing one"
 )
-_HIDDEN = Excuse(Verdict.UNKNOWN, "a gap of the recording hides what it answers")
+_HIDDEN = Excuse(Verdict.UNKNOWN, "a gap of the recording hides its request")
 _GAP = Excuse(Verdict.UNKNOWN, "bytes of the server are missing in the recording")
-_LEFT_OUT = Excuse(Verdict.UNKNOWN, "blocks that are not whole in the recording were left out")
-_SHARED = Excuse(Verdict.UNKNOWN, "several connections append to the segment, and nothing tells in which order")
+_LEFT_OUT = Excuse(Verdict.UNKNOWN, "blocks that are incomplete in the recording were skipped")
+_SHARED = Excuse(Verdict.UNKNOWN, "several connections append to the segment, in an unknown order")
 _OVER = Excuse(Verdict.UNKNOWN, "the recording ends before it")
 _REFUSALS = (WrongHost, SegmentAlreadyExists, SegmentIsSealed, NoSuchSegment)
 

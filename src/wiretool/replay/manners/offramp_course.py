@@ -186,8 +186,8 @@ class Course:
             return None
         last = next((record for record in reversed(said) if isinstance(record.fields, _TAKEN)), None)
         if last is not None and _begins_otherwise(last):
-            return last.n, "the recorded server wants `type` first; members may come in any order (decision 5)"
-        return close.n, "the recorded server failed there, by nothing that the client said (reference 1.4, 3.7)"
+            return last.n, "the recorded server requires `type` first; members may have any order (decision 5)"
+        return close.n, "the recorded server failed there, not because of the client (reference 1.4, 3.7)"
 
     @cached_property
     def is_memory(self) -> bool:

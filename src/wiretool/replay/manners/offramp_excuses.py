@@ -16,19 +16,19 @@ _UNREADABLE = ("Deflated", "Unknown")
 _LAX = "an event that only the original's lax decoder takes ends the connection (decision 25)"
 _MEMORY = "the original in memory assigns its one partition at the first REQUEST of any count (reference 3.9)"
 _EARLY = "a COMMIT before anything was asked for has no success (decision 15)"
-_STALE = "others had come or gone: what the consumer committed was of an assignment that had ended (reference 3.4, 3.5)"
+_STALE = "other consumers joined or left: the commit belongs to an earlier assignment (reference 3.4, 3.5)"
 _SHARED = "the original in memory gives each consumer of a stream all messages (reference 3.9)"
 _CUT = "how a message is cut into frames is the server's affair"
 _OURS = "the beginning of the connection was not recorded"
 _HOLE = "bytes of the server are missing in the recording"
-_TORN = "what the client had said before it is not all in the recording"
+_TORN = "the recording lacks earlier bytes of the client"
 _ANSWERS = ("HandshakeResponse", "COMMIT_RESPONSE", "Pong", "ERROR")
-_CROWDED = "who else read the stream, and until when, was not recorded"
+_CROWDED = "other consumers of the stream, and their end, were not recorded"
 _END = "the recording ends before it"
-_CLOCK = "it is on the road, and whether it comes before the connection ends or changes hands hangs on the clock"
-_UNTOLD = "what the road has at this place was not recorded"
+_CLOCK = "the message is on the road; whether it arrives before the connection or its assignment ends depends on timing"
+_UNTOLD = "the message of the road at this offset was not recorded"
 _UNSERVED = "the recorded server ended the connection for a later event before it had served the REQUEST"
-_AT_ONCE = "a server tells everybody at once who has which partitions (decision 16)"
+_AT_ONCE = "a server reports a new assignment to all consumers at once (decision 16)"
 _LAST = "once both have sent a Close, either may end TCP first"
 _OTHER_REFUSAL = "refusals come in HTTP or after the upgrade (decision 6)"
 
@@ -125,7 +125,7 @@ class Excuses:
         if recorded.message in _UNREADABLE:
             return Excuse(Verdict.UNKNOWN, "it could not be read in the recording")
         if recorded.message == "Ping" or (recorded.message == "Pong" and request is None):
-            return Excuse(Verdict.NOISE, "signs of life come when they come")
+            return Excuse(Verdict.NOISE, "keep-alives are sent at any time")
         if self._is_lax(recorded.n):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if course.failure is not None and recorded.message == "Close":
@@ -167,7 +167,7 @@ class Excuses:
         if live.message == "Fragment":
             return Excuse(Verdict.NOISE, _CUT)
         if live.message in ("Ping", "Pong") and request is None:
-            return Excuse(Verdict.NOISE, "signs of life come when they come")
+            return Excuse(Verdict.NOISE, "keep-alives are sent at any time")
         if live.message == "Close" and course.lax_at is not None and _is_failure(live):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if isinstance(live.fields, MessageEvent):

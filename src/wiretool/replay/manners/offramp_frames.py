@@ -143,5 +143,7 @@ def _reads_the_same(frames: list[Record], conversation: Connection) -> bool:
 def _event_of(record: Record) -> Message:
     """The event that a compressed message says; EncodeError where it says none."""
     if not isinstance(record.fields, Message):
-        raise EncodeError("it is compressed, and what it goes back to was not recorded or is not agreed to now")
+        raise EncodeError(
+            "it is compressed, and the messages it refers to were not recorded, or compression was not negotiated now"
+        )
     return record.fields

@@ -15,6 +15,7 @@ from wiretool.protocols.offramp.messages import (
     MessageEvent,
     Ping,
     RebalanceEvent,
+    RequestEvent,
 )
 from wiretool.replay.manners.offramp_course import Course, commits_of
 from wiretool.servers.offramp.feed import FeedMessage
@@ -155,9 +156,12 @@ def _requests(course: Course) -> Iterable[HandshakeRequest]:
 def is_decided(courses: Iterable[Course]) -> bool:
     """Whether the server spoke as the reference decides, where the original speaks otherwise.
 
-    It refuses in HTTP what the original refuses after the upgrade, or it pings.
+    It refuses in HTTP what the original refuses after the upgrade, it pings, or it sends a REBALANCE to a consumer that
+    has no demand (decision 16).
     """
     for course in courses:
+        if _has_rebalance_without_demand(course):
+            return True
         if any(isinstance(record.fields, Ping) and record.side == "server" for record in course.frames):
             return True
         statuses = {record.fields.status for record in course.frames if isinstance(record.fields, HandshakeResponse)}
@@ -165,6 +169,19 @@ def is_decided(courses: Iterable[Course]) -> bool:
         if any(paths) and (404 in statuses or 403 in statuses):
             return True
         if any(path is not None and path.wrong for path in paths) and 400 in statuses:
+            return True
+    return False
+
+
+def _has_rebalance_without_demand(course: Course) -> bool:
+    """Return whether a consumer that had received all that it had asked for was sent a REBALANCE."""
+    asked = received = 0
+    for record in course.frames if course.is_opened_whole else ():
+        if isinstance(record.fields, RequestEvent):
+            asked += max(record.fields.count, 0)
+        elif isinstance(record.fields, MessageEvent):
+            received += 1
+        elif isinstance(record.fields, RebalanceEvent) and 0 < asked <= received:
             return True
     return False
 

@@ -153,7 +153,7 @@ class PravegaManner(Manner):
         for place in self.places(record, self.form(record)):
             role, value = place.role, place.value
             if isinstance(role, Position) and values.live_of(role, place.within, value) < 0 <= value:
-                raise EncodeError("it is about bytes from long before the recording")
+                raise EncodeError("it concerns bytes from long before the recording")
         return super().renewed(record, values, conversation, rng)
 
     def _live(self, place: Place, values: Values) -> Any:

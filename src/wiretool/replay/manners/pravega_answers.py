@@ -41,6 +41,8 @@ _ASKED: Mapping[type[Message], tuple[type[Message], ...]] = {
     failures.TableKeyDoesNotExist: (tables.UpdateTableEntries, tables.RemoveTableKeys),
     failures.TableKeyBadVersion: (tables.UpdateTableEntries, tables.RemoveTableKeys),
 }
+#: The wire versions that servers speak, and the oldest one that all of them understand (§4.1).
+SERVED_VERSIONS, OLDEST_VERSION = range(15, 18), 5
 #: Fields by which requests name a place, which a failure repeats.
 _PLACES = ("offset", "truncation_offset", "target_offset", "table_segment_offset", "from_position")
 
@@ -50,6 +52,12 @@ def may_answer(request: Any, reply: Any) -> bool:
     asked = _ASKED.get(type(reply))
     if asked is not None and not isinstance(request, asked):
         return False
+    if isinstance(reply, messages.Hello):
+        return reply.low_version == OLDEST_VERSION and reply.high_version in SERVED_VERSIONS
+    if isinstance(reply, segments.StreamSegmentInfo):
+        return reply.exists and not reply.is_deleted and 0 <= reply.start_offset <= reply.write_offset
+    if isinstance(request, messages.ReadSegment) and isinstance(reply, failures.NoSuchSegment):
+        return reply.offset == request.offset
     is_placed = isinstance(request, _APPENDS) or any(hasattr(request, field) for field in _PLACES)
     is_failure = isinstance(reply, failures.NoSuchSegment | failures.SegmentIsSealed)
     return is_placed or not is_failure or reply.offset == -1

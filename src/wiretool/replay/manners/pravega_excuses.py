@@ -285,16 +285,20 @@ class Excuses:
         return request.n > self._last_said[dialogue]
 
     def _is_refusal(self, live: Record, dialogue: Dialogue, append: Append) -> bool:
-        """Return whether a reply refuses an append of a writer; a sealed segment is told with an event number."""
+        """Return whether a reply refuses an append of a writer, by its event number if the segment is sealed (§2)."""
+        mine = self._history.append_of(live)
         numbers = {each.number for each in self._appends[dialogue] if each.writer == append.writer}
+        numbers &= {mine.number} if mine is not None else numbers
         is_sealed = isinstance(live.fields, failures.SegmentIsSealed)
         is_numbered = not is_sealed or live.fields.offset in numbers  # type: ignore[union-attr]
         return isinstance(live.fields, _REFUSALS) and is_numbered
 
     def _is_of_outrun(self, live: Record, dialogue: Dialogue) -> bool:
-        """Return whether an ack is for an append that was sent before its AppendSetup was heard."""
-        ack = live.fields
-        return isinstance(ack, messages.DataAppended) and any(
+        """Return whether an ack is the one for an append that was sent before its AppendSetup was heard."""
+        ack, before = live.fields, self._history.number_before(live)
+        if not isinstance(ack, messages.DataAppended) or (before is not None and before >= ack.event_number):
+            return False
+        return any(
             (each.writer, each.number) == (ack.writer_id, ack.event_number)
             and ack.previous_event_number < each.number
             and ack.current_segment_write_offset >= each.length

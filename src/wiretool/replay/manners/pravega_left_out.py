@@ -49,7 +49,7 @@ def leave_out(past: Past, recording: Recording, replies: Mapping[int, Record], i
         for record in dialogue.records:
             past.tear(segments_of(record), tear)
             if isinstance(record.fields, messages.AppendBlock) and record.n not in past.log.of_block:
-                past.unsaid[record.n] = "the end of the block is in a hole of the recording"
+                past.unsaid[record.n] = "the end of the block is in a gap of the recording"
 
 
 def orphans_in(recording: Recording) -> Iterator[int]:
@@ -86,9 +86,9 @@ def _why_not_appended(append: Append, is_table: Callable[[str], bool]) -> str:
     if append.fate is Fate.LOST:
         return "the recorded server ended before it took this append; the writer appends it again later"
     if append.data is None or not append.is_bound:
-        return "a part of it, or the SetupAppend of its writer, is in a hole of the recording"
+        return "a part of it, or the SetupAppend of its writer, is in a gap of the recording"
     if append.segment is None:
-        return "its writer was set up before the recording, nothing tells for which segment"
+        return "its writer was set up before the recording, for an unknown segment"
     return _TO_TABLE if is_table(append.segment) else ""
 
 

@@ -13,6 +13,7 @@ from wiretool.protocols.pravega.segments import (
     SegmentsBatchMerged,
     SegmentSealed,
     SegmentsMerged,
+    StreamSegmentInfo,
 )
 from wiretool.records import Record
 from wiretool.replay.manners.pravega_acks import Acks
@@ -86,7 +87,16 @@ class LiveHistory:
         append = self._reader.log.of.get(request.n)
         if append is not None:
             asked |= {append.segment, append.writer}
-        return told <= asked | {f"{name}#index" for name in asked}
+        is_known = not isinstance(reply.fields, StreamSegmentInfo) or self._is_known_length(reply.fields, reply.n)
+        return is_known and told <= asked | {f"{name}#index" for name in asked}
+
+    def _is_known_length(self, told: StreamSegmentInfo, n: int) -> bool:
+        """Return whether a segment may be that long by now: the run made it, so that all appends to it are known."""
+        name = told.segment_name
+        if name not in self._created:
+            return True
+        length = self.length(name, n)
+        return length <= told.write_offset <= length + self._unplaced[name]
 
     def append_of(self, reply: Record) -> Append | None:
         """Return the live append that a live reply answers."""

@@ -18,8 +18,8 @@ from wiretool.sessions.dialogues import Recording
 UNLOADING_NS = 60_000_000_000
 #: So many bytes a read brings at least, if they are there, and at most.
 _READ_MIN, _READ_MAX = 8, 2 * 1024 * 1024
-_CUT = Excuse(Verdict.NOISE, "a read brings what the store has at hand, up to the size that was asked for (§5.3)")
-_NOT_CACHED = Excuse(Verdict.NOISE, "a store does not say that bytes it fetches from storage are at the tail (§5.3)")
+_CUT = Excuse(Verdict.NOISE, "a read returns the available bytes, up to the requested size (§5.3)")
+_NOT_CACHED = Excuse(Verdict.NOISE, "a store does not mark bytes that it fetches from storage as the tail (§5.3)")
 _UNLOADED = Excuse(Verdict.EXPLAINED, "the live store unloaded an idle segment, which ended the read in it (§5.3)")
 _ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "the recorded reply is to a read from before the recording")
 _UNSEEN = Excuse(Verdict.UNKNOWN, "neither the recording nor the live run shows which bytes are there")
@@ -163,7 +163,7 @@ class Reads:
             return None
         return Excuse(
             Verdict.EXPLAINED,
-            f"a read to the end of a sealed segment says that it ends there (§5.3); record {end.n} shows that end",
+            f"a read to the end of a sealed segment is marked as the end (§5.3); record {end.n} shows that end",
         )
 
     def _is_there(self, case: Case) -> bool:

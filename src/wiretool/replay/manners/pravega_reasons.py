@@ -10,10 +10,10 @@ WRONG_HOST = Excuse(
 UNAUTHORISED = Excuse(
     Verdict.EXPLAINED, "the recorded store asked for another delegation token; this one may ask for none (§4.3)"
 )
-VERSION = Excuse(Verdict.EXPLAINED, "the recorded server is of a wire version that no mock speaks (§4.1)")
+VERSION = Excuse(Verdict.EXPLAINED, "the recorded server has a wire version that no mock supports (§4.1)")
 MERGED_BEFORE = Excuse(
     Verdict.EXPLAINED,
-    "of a segment that is merged already the store says either, until it has been cleaned up (MERGE_SEGMENTS, §5.2)",
+    "for a segment that is already merged the store returns either reply, until cleanup (MERGE_SEGMENTS, §5.2)",
 )
 EMPTY_PAGE = Excuse(
     Verdict.EXPLAINED, "a delta without entries has 0 as its last position, some servers repeat the one asked (§5.2)"
@@ -21,12 +21,12 @@ EMPTY_PAGE = Excuse(
 REFUSED_AGAIN = Excuse(
     Verdict.EXPLAINED,
     "the recorded store forgot a writer whose append it had refused and ended the connection with its next one; "
-    "ours refuses that too (§3.7)",
+    "the mock refuses that too (§3.7)",
 )
 FORGOTTEN = Excuse(
     Verdict.EXPLAINED,
     "a store forgets a writer whose append it refuses: if another one is on its way it ends the connection, and may "
-    "do so before it says why (§3.7)",
+    "do so before it sends the reason (§3.7)",
 )
 OUTRAN = Excuse(
     Verdict.EXPLAINED,
@@ -37,7 +37,7 @@ PIPELINED = Excuse(
     "the recorded store refused a conditional append before those ahead of it were stored, and so this one (§3.7)",
 )
 EXPIRED = Excuse(
-    Verdict.EXPLAINED, "the token had expired: the recorded store ended the connection without a word (§4.3)"
+    Verdict.EXPLAINED, "the token had expired: the recorded store closed the connection without a reply (§4.3)"
 )
 BROKEN = Excuse(
     Verdict.EXPLAINED,
@@ -46,21 +46,17 @@ BROKEN = Excuse(
 DIED = Excuse(Verdict.EXPLAINED, "the recorded server ended the connection by itself: it died, stopped or timed out")
 SEALED_AT = Excuse(
     Verdict.EXPLAINED,
-    "to an append SegmentIsSealed tells its event number (§2); the recorded server told the length of the segment",
+    "SegmentIsSealed returns the event number of an append (§2); the recorded server returned the segment's length",
 )
-AT_ONCE = Excuse(
-    Verdict.NOISE, "segments are merged at once, and each is told with the length that the target has then"
-)
+AT_ONCE = Excuse(Verdict.NOISE, "segments are merged at once, and each reply has the length of the target at that time")
 ACKS = Excuse(Verdict.NOISE, "acks are merged as they come; this one follows another one than was recorded")
 OVERTAKEN = Excuse(Verdict.NOISE, "appends of several connections were on their way: the store takes them in any order")
-ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "it was asked before the recording begins")
-UNPAIRED = Excuse(
-    Verdict.UNKNOWN, "the recording begins in the middle: of its first replies it is not known what they answer"
-)
+ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "its request is from before the recording")
+UNPAIRED = Excuse(Verdict.UNKNOWN, "the recording begins in the middle: the requests of its first replies are unknown")
 CUT_SHORT = Excuse(
     Verdict.UNKNOWN, "the recorded server ended the connection instead of an answer, the recording does not show why"
 )
-NOT_RECORDED = Excuse(Verdict.UNKNOWN, "what the recorded server said to it, if it did, is not in the recording")
+NOT_RECORDED = Excuse(Verdict.UNKNOWN, "the recorded server's reply, if any, is not in the recording")
 MORE_ENTRIES = Excuse(Verdict.UNKNOWN, "the table was there before the recording, which does not show all of it")
 
 

@@ -14,7 +14,7 @@ from wiretool.replay.manners.pravega_state import Past
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 _TORN = Excuse(
-    Verdict.UNKNOWN, "bytes of a client are missing in the recording: what they did to the segment is not known"
+    Verdict.UNKNOWN, "bytes of a client are missing in the recording: their effect on the segment is unknown"
 )
 _CUT_OFF = Excuse(Verdict.UNKNOWN, "bytes of the connection are missing in the recording")
 #: What depends on earlier requests, in replies; everything else in them repeats what was asked.

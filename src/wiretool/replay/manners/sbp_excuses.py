@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.tables import PlacementDriverCluster
 from wiretool.records import Record
 from wiretool.replay.manners.explaining import Explanation, explain, shown
 from wiretool.replay.manners.manner import Difference, Excuse, Verdict
+from wiretool.replay.manners.sbp_answers import is_well_formed, may_answer
 from wiretool.replay.manners.sbp_grounds import (
     OK,
     PD_NO_AVAILABLE_RS,
@@ -27,29 +28,31 @@ from wiretool.sessions.dialogues import Dialogue
 BAD_REQUEST, INTERNAL = 1400, 1500
 
 DIED = "the recorded server's process ended there (sbp.md §1.7 and §4.3); this one goes on"
-STOPPED = "the recorded server was told to stop there (sbp.md §4.2)"
-RESTARTED = "the recorded server was started again, and had not what it held before (sbp.md §4.5, APPEND 3)"
+STOPPED = "the recorded server received the order to stop there (sbp.md §4.2)"
+RESTARTED = "the recorded server restarted and lost its data (sbp.md §4.5, APPEND 3)"
 TIMED_OUT = "timeout_ms passed on the recorded server, which then answers nothing and never ends (sbp.md §4.3)"
-TIMED_OUT_LATE = "timeout_ms passed inside the recorded server, which said so (sbp.md §4.3)"
-HASTY = "ours judges a length as soon as it is there, the recorded placement driver waits for 16 bytes (sbp.md §1.2)"
-HALF_CLOSED = "the recorded placement driver drops what is open when its client ends (sbp.md §4.2)"
-RESPONDED = "the recorded range server answers what says it is a response; ours never does (sbp.md §5, 19)"
-FOREIGN = "a header format that nobody defined is refused (sbp.md §5, 11), the recorded server looks past it or is lost"
-MALFORMED = "behind bytes that are no frame ours says GOAWAY and ends (sbp.md §5, 4), the recorded one falls silent"
-TOO_LARGE = "the recorded range server never says anything again behind an answer beyond 16 MiB (sbp.md §4.3)"
-RACED = "an append was on its way in the recorded server, and is durable at once here (sbp.md §4.5, APPEND 3)"
-RESIZED = "batches of a stream with another number take other room, and a FETCH is cut by bytes (sbp.md §4.5, FETCH)"
-DEALT = "the placement driver deals ranges out in turn, from where it had come to (sbp.md §4.5, REPORT_METRICS)"
-FILLED = "data nodes told of records that nobody was recorded to append; ours has what it was given (sbp.md §4.6)"
-OFFLOADED = "the recorded server had put batches into objects; no client can have one make them (sbp.md §3.3)"
-SILENT = "the recorded placement driver took range servers for dead that had been silent for a while (sbp.md §4.2)"
+TIMED_OUT_LATE = "timeout_ms passed inside the recorded server, which reported it (sbp.md §4.3)"
+HASTY = "the mock judges a length as soon as it arrives, the recorded placement driver waits for 16 bytes (sbp.md §1.2)"
+HALF_CLOSED = "the recorded placement driver drops open requests when its client ends (sbp.md §4.2)"
+RESPONDED = "the recorded range server answers frames marked as responses, the mock does not (sbp.md §5, 19)"
+FOREIGN = "an undefined header format is refused (sbp.md §5, 11), the recorded server ignores it or fails"
+MALFORMED = (
+    "after bytes that are not a frame the mock sends GOAWAY and closes (sbp.md §5, 4), the recorded server stalls"
+)
+TOO_LARGE = "the recorded range server sends nothing after a reply above 16 MiB (sbp.md §4.3)"
+RACED = "an append was in flight in the recorded server, and is durable at once here (sbp.md §4.5, APPEND 3)"
+RESIZED = "batches of a stream with another number have other sizes, and a FETCH is cut by bytes (sbp.md §4.5, FETCH)"
+DEALT = "the placement driver assigns ranges in turn, from its current position (sbp.md §4.5, REPORT_METRICS)"
+FILLED = "data nodes reported records whose appends were not recorded; the mock has the prepared ones (sbp.md §4.6)"
+OFFLOADED = "the recorded server had offloaded batches to objects; no client request creates them (sbp.md §3.3)"
+SILENT = "the recorded placement driver declared silent range servers dead (sbp.md §4.2)"
 NAMED = "the nodes of a placement driver have their own names and addresses"
 
 
-UNAPPENDED = "a FETCH returns what was appended and acknowledged in this run (sbp.md §4.5, FETCH)"
-CUT_OFF = "what was answered is in a hole of the recording, or behind its end"
-UNHEARD = "what was asked is in a hole of the recording, or in front of its beginning"
-BLIND = "what was said before it is in a hole of the recording, so what it came upon is not known"
+UNAPPENDED = "a FETCH returns the batches appended and acknowledged in this run (sbp.md §4.5, FETCH)"
+CUT_OFF = "the reply is in a gap of the recording, or after its end"
+UNHEARD = "the request is in a gap of the recording, or before its start"
+BLIND = "earlier bytes are in a gap of the recording, so the state of the server is unknown"
 
 
 def unknown(why: str) -> Excuse:
@@ -324,7 +327,9 @@ def excuse_missing(grounds: Grounds, recorded: Record, request: Record | None, d
 
 
 def excuse_extra(grounds: Grounds, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-    """Why an answer may come that was not recorded."""
+    """Why an answer may come that was not recorded; it must be one that servers give to that request."""
+    if not (is_well_formed(live) if request is None else may_answer(request, live)):
+        return None
     if request is not None:
         why = _why_silent(grounds, request, dialogue)
     else:

@@ -4,11 +4,13 @@ Commits are in order, so what a FETCH finds is a prefix of the appended batches:
 was sent, and of those still under way some.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from wiretool.records import Record
+from wiretool.replay.manners.sbp_batches import Batch, LiveRange
 from wiretool.replay.manners.sbp_grounds import OK, RangeKey, entries_of, range_of
 from wiretool.replay.manners.sbp_servers import code_of, fields_in
 
@@ -28,36 +30,6 @@ STORED_BYTES = 8
 #: A reply that found batches: no throttling.
 _NOT_THROTTLED = -1
 Fields = Mapping[str, Any]
-
-
-@dataclass(eq=False, slots=True)
-class Batch:
-    """A batch that was sent: what it says, when it was sent, and when it was acknowledged, if it was."""
-
-    meta: Fields
-    payload: Any
-    length: int
-    sent: int
-    acknowledged: int | None = None
-
-    @property
-    def base(self) -> int:
-        """The offset of its first record."""
-        return int(self.meta["base_offset"])
-
-    @property
-    def end(self) -> int:
-        """The offset behind its last record."""
-        return self.base + int(self.meta.get("last_offset_delta", 0))
-
-
-@dataclass(eq=False, slots=True)
-class LiveRange:
-    """A range that a server has, and the batches that were sent to it and not refused."""
-
-    start: int
-    batches: list[Batch] = field(default_factory=list)
-    is_sealed: bool = False
 
 
 class Asked(NamedTuple):
@@ -108,10 +80,10 @@ class LiveRanges:
     def _ask(self, record: Record) -> None:
         batches = []
         for entry in entries_of(record) if record.message == "APPEND" else ():
-            batches.append(Batch(entry["meta"], entry["payload"], entry["length"], self._now))
+            batches.append(Batch.sent_as(entry, self._now))
             found = self._ranges.get((record.server, range_of(entry["meta"])))
             if found is not None:
-                found.batches.append(batches[-1])
+                found.add(batches[-1])
         self._asked[record.connection, record.n] = Asked(record, self._now, batches)
 
     def _range_of(self, asked: Asked) -> LiveRange | None:
@@ -145,9 +117,9 @@ class LiveRanges:
             code = status.get("code", 0)
             is_lawful = is_lawful and status.get("message") == _APPEND_WORDS.get(code) and _may_say(code, found, batch)
             if found is not None and code == OK:
-                batch.acknowledged = self._now
-            elif found is not None and batch in found.batches:
-                found.batches.remove(batch)
+                found.acknowledge(batch, self._now)
+            elif found is not None:
+                found.remove(batch)
         return is_lawful
 
     # -- fetches -------------------------------------------------------------------------------------------------------
@@ -171,68 +143,39 @@ def _may_say(code: int, found: LiveRange | None, batch: Batch) -> bool:
     """Return whether an entry of an APPEND may be answered with a code, by what else was sent to the range."""
     if found is None:
         return code == NOT_FOUND
-    others = [each for each in found.batches if each is not batch]
-    committed = _end(found.start, [each for each in others if _is_certain(each, batch.sent)])
-    reached = list(_ends(found.start, others))
+    committed = found.certain_end(batch.sent)
     if code == OK:
-        return not found.is_sealed and batch.base >= committed and batch.base in (found.start, *reached)
+        return not found.is_sealed and batch.base >= committed and found.has_end(batch.base, without=batch)
     if code in (COMMITTED, PENDING):
-        return batch.base < max(reached, default=found.start) and (code == COMMITTED or batch.base >= committed)
+        return batch.base < found.end(without=batch) and (code == COMMITTED or batch.base >= committed)
     return (code == SEALED and found.is_sealed) or (code == OVERTAKEN and batch.base > committed)
 
 
 def _seal(found: LiveRange, asked: Asked, reply: Record) -> bool:
     """Seal a range; return whether it ends where it may."""
     found.is_sealed = True
-    least = _end(found.start, [each for each in found.batches if _is_certain(each, asked.sent)])
-    most = max(_ends(found.start, found.batches), default=found.start)
     end = (fields_in(reply).get("range") or {}).get("end", -1)
-    return bool(least <= end <= most) and end in (found.start, *_ends(found.start, found.batches))
-
-
-def _is_certain(batch: Batch, sent: int) -> bool:
-    """Return whether a batch was durable when something was sent."""
-    return batch.acknowledged is not None and batch.acknowledged < sent
-
-
-def _in_line(start: int, batches: Sequence[Batch]) -> Iterator[Batch]:
-    """Yield the batches that follow each other from the start on; of two at one place the acknowledged one."""
-    at = start
-    for batch in sorted(batches, key=lambda each: (each.base, each.acknowledged is None)):
-        if batch.base == at and batch.end > at:
-            yield batch
-            at = batch.end
-
-
-def _ends(start: int, batches: Sequence[Batch]) -> Iterator[int]:
-    """Yield where each of those batches ends."""
-    return (batch.end for batch in _in_line(start, batches))
-
-
-def _end(start: int, batches: Sequence[Batch]) -> int:
-    return max(_ends(start, batches), default=start)
+    return bool(found.certain_end(asked.sent) <= end <= found.end()) and found.has_end(end)
 
 
 def _choices(found: LiveRange, asked: Asked, entries: Sequence[Fields]) -> Iterator[list[Batch]]:
     """Yield what a FETCH may find: if no batch under way was durable by then, all up to the last one told, or all."""
-    line = list(_in_line(found.start, found.batches))
-    certain = sum(_is_certain(batch, asked.sent) for batch in line)
+    certain, line = found.certain_count(asked.sent), found.line()
     last = entries[-1]["meta"]["base_offset"] if entries else -1
-    told = sum(batch.base <= last for batch in line)
+    told = bisect_right(line, last, key=attrgetter("base"))
     for count in sorted({certain, max(certain, told), len(line)}):
-        yield _chosen(line[:count], fields_in(asked.record))
+        yield _chosen(line, count, fields_in(asked.record))
 
 
-def _chosen(line: Sequence[Batch], wanted: Fields) -> list[Batch]:
-    """Return the batches that a FETCH finds: its bound on bytes is `max_wait_ms` (sbp.md 4.5, FETCH)."""
+def _chosen(line: Sequence[Batch], count: int, wanted: Fields) -> list[Batch]:
+    """Return what a FETCH finds of the first `count` batches: its bound on bytes is `max_wait_ms` (sbp.md 4.5)."""
     offset, limit, most = wanted.get("offset", 0), wanted.get("limit", 0), wanted.get("max_wait_ms", 0)
-    if not line or not 0 <= offset <= line[-1].base or not most:
+    if not count or not 0 <= offset <= line[count - 1].base or not most:
         return []
     found: list[Batch] = []
     size = 0
-    for batch in line:
-        if batch.end <= offset:
-            continue
+    for at in range(bisect_right(line, offset, key=attrgetter("end")), count):
+        batch = line[at]
         if (0 <= limit <= batch.base) or (0 < most <= size):
             break
         found.append(batch)

@@ -12,7 +12,7 @@ from wiretool.records import Record
 from wiretool.replay.coverage import MIN_JUDGED, Coverage, coverage_of
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
-from wiretool.replay.outcomes import Accounted, Outcome
+from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.script import Script
 from wiretool.sessions.dialogues import Dialogue, Recording
 from wiretool.sinks.text.stats import counted
@@ -165,7 +165,7 @@ def _left_out(recording: Recording, script: Script) -> list[Group]:
         groups[_kind_of(record), why or dialogue.protocol] += 1
     strangers = sum(not dialogue.protocol for dialogue in recording.dialogues)
     if strangers:
-        groups["connection", "of no protocol of ours"] += strangers
+        groups["connection", "of an unknown protocol"] += strangers
     return [Group(what, why, count) for (what, why), count in groups.most_common()]
 
 
@@ -194,6 +194,7 @@ def judged(report: Report, outcome: Outcome) -> Judged:
         differences=[
             *(differing(outcome, difference) for difference in outcome.differences),
             *(_accounted(outcome, each) for each in outcome.accounted),
+            *_ended(outcome),
         ],
         packets=record.packets if record else None,
         protocol=outcome.dialogue.protocol,
@@ -219,6 +220,17 @@ def _accounted(outcome: Outcome, each: Accounted) -> Differing:
     shown = difference._replace(expected=_kept(difference.expected), live=_kept(difference.live))
     verdict = each.verdict.name.lower()
     return msgspec.structs.replace(differing(outcome, shown), verdict=verdict, why=each.why)
+
+
+def _ended(outcome: Outcome) -> list[Differing]:
+    """Return how the connection ended otherwise as data, where the outcome is about that."""
+    if outcome.end is None:
+        return []
+    found = Differing(message=END_NAME, path="", recorded=outcome.end.recorded, live=outcome.end.live)
+    if outcome.verdict.is_finding:
+        return [found]
+    verdict = outcome.verdict.name.lower()
+    return [msgspec.structs.replace(found, verdict=verdict, why="; ".join(outcome.reasons))]
 
 
 def _kept(value: Any) -> Any:

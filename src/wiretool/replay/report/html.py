@@ -30,8 +30,8 @@ _SCRIPT = """
 const boxes = [...document.querySelectorAll("input[type=checkbox]")];
 const rows = [...document.querySelectorAll("tbody.exchanges > tr")];
 function show() {
-  const wanted = new Set(boxes.filter(box => box.checked).map(box => box.value));
-  for (const row of rows) row.hidden = !wanted.has(row.dataset.verdict);
+  const shown = new Set(boxes.filter(box => box.checked).map(box => box.value));
+  for (const row of rows) row.hidden = !shown.has(row.dataset.verdict);
 }
 for (const box of boxes) box.addEventListener("change", show);
 show();
@@ -56,7 +56,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"<p>{''.join(_box(verdict, count, found) for verdict, count in sorted(report.counts.items()))}</p>"
     yield from _table(report)
     if report.left_out:
-        yield "<h2>Left out</h2><table><thead><tr><th>count<th>what<th>why</tr></thead><tbody>"
+        yield "<h2>Skipped</h2><table><thead><tr><th>count<th>part<th>reason</tr></thead><tbody>"
         for what, why, count in report.left_out:
             yield f"<tr><td>{count:,}<td>{_safe(what)}<td>{_safe(why)}</tr>"
         yield "</tbody></table>"
@@ -80,7 +80,7 @@ def _table(report: Report) -> Iterator[str]:
             yield _row(report, outcome)
     yield "</tbody></table>"
     if left < 0:
-        yield f"<p>{counted(-left, 'exchange')} without a finding left out here.</p>"
+        yield f"<p>{counted(-left, 'exchange')} without a finding omitted here.</p>"
 
 
 def _row(report: Report, outcome: Outcome) -> str:

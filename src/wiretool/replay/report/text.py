@@ -20,10 +20,10 @@ DIFFERENCES_SHOWN = 20
 ROWS_SHOWN = 30
 _MEANING = {
     Verdict.SAME: "{recorded} and {live} alike",
-    Verdict.MAPPED: "the same, but for values that servers make up",
-    Verdict.NOISE: "what differs varies from run to run",
-    Verdict.EXPLAINED: "the protocol allows the difference, below",
-    Verdict.UNKNOWN: "could not be judged, below",
+    Verdict.MAPPED: "the same, except for server-generated values",
+    Verdict.NOISE: "the differences vary from run to run",
+    Verdict.EXPLAINED: "the protocol allows the differences listed below",
+    Verdict.UNKNOWN: "could not be judged, see below",
     Verdict.EXTRA: "{live} only",
     Verdict.MISSING: "{recorded} only",
     Verdict.DIFFERENT: "{recorded} and {live} not alike",
@@ -49,7 +49,7 @@ def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
     if report.reasons:
         yield _groups("Explained and unknown", ("verdict", "why"), report.reasons, paint, width)
     if report.left_out:
-        yield _groups("Left out", ("what", "why"), report.left_out, paint, width)
+        yield _groups("Skipped", ("part", "reason"), report.left_out, paint, width)
 
 
 def _summary(report: Report, paint: Colour) -> str:

@@ -56,7 +56,7 @@ def _message_in(line: str) -> FeedMessage:
     if wrong is not None:
         raise wrong
     if not isinstance(parsed.value, dict):
-        raise UsageError("is no JSON object")
+        raise UsageError("not a JSON object")
     return feed_message(parsed.value)
 
 

@@ -91,6 +91,10 @@ class OfframpLink(Link, Port):
         self._inbox.feed(data)
         self._serve()
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._receiver.held_bytes
+
     def full(self, now_ns: int) -> None:
         """What was sent does not leave: no messages until `drained`."""
         if self._full_ns is None and self._phase is not Phase.CLOSED:
@@ -164,7 +168,7 @@ class OfframpLink(Link, Port):
         self._count("HandshakeRequest")
         asked, strange = read_handshake("client", request, 0, len(request))
         if strange:
-            raise DecodeError("bad_http_header", f"{strange[0][:60]!a} is no header")
+            raise DecodeError("bad_http_header", f"{strange[0][:60]!a} is not a header")
         assert isinstance(asked, HandshakeRequest)
         verdict = self._server.answer(asked)
         self._send_message(verdict.response)
@@ -326,13 +330,13 @@ class OfframpLink(Link, Port):
     def _lose_patience(self, now_ns: int) -> None:
         """The client has been silent, or has taken nothing, for too long."""
         if self._full_ns is not None and now_ns >= self._full_ns + _SEND_NS:
-            self._abandon(f"it has not taken what was sent for {limits.OFFRAMP_SEND_S} s")
+            self._abandon(f"the client received nothing for {limits.OFFRAMP_SEND_S} s")
         elif self._phase is Phase.OPEN and self._pinged_ns is None:
             self._pinged_ns = now_ns
             self._send_message(Ping())
             self.flush()
         else:
-            self._abandon(f"nothing was heard of it for {limits.OFFRAMP_SILENCE_S} s")
+            self._abandon(f"no bytes from the client for {limits.OFFRAMP_SILENCE_S} s")
 
     def _abandon(self, why: str) -> None:
         self._phase = Phase.CLOSED

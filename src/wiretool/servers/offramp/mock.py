@@ -207,7 +207,7 @@ class OfframpMock(Mock):
     def _publish(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         message = feed_message(arguments)
         if message.road is None:
-            raise UsageError("publish wants a road")
+            raise UsageError("publish: missing road; expected a road")
         partition, offset = self.publish(message.road, message)
         return {"road": message.road, "partition": partition, "offset": offset}
 
@@ -216,7 +216,7 @@ class OfframpMock(Mock):
         road = next((road for road in self._roads if road.name == arguments.get("road")), None)
         group = road.groups.get(str(arguments.get("stream"))) if road is not None else None
         if group is None:
-            raise UsageError("rebalance wants a road and a stream that somebody reads")
+            raise UsageError("rebalance: expected a road and a stream with consumers")
         group.rebalance()
         return {"consumers": len(group.members)}
 

@@ -156,7 +156,7 @@ class Roads:
     def _check(self, message: FeedMessage) -> None:
         """UsageError: a message of the feed fits no road."""
         if message.road is not None and not self.has(message.road):
-            raise UsageError(f"the feed has a message for road {message.road!r}, which is none of the roads")
+            raise UsageError(f"the feed has a message for road {message.road!r}, which does not exist")
         count = self._partitions if message.road is None else self._partitions_of(message.road)
         if message.partition is not None and message.partition >= count:
             raise UsageError(f"the feed has a message for partition {message.partition} of {count}")

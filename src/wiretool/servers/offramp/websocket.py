@@ -33,6 +33,11 @@ class Receiver:
         #: Bytes of the unfinished message.
         self._size = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the unfinished message."""
+        return self._joiner.held_bytes
+
     def extent(self, data: bytes, at: int, end: int) -> int:
         """Bytes of the frame at `data[at]`, 0 while that is not known; its header is judged before the rest is in."""
         header = framing.read_header(data, at, end)

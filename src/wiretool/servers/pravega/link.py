@@ -90,6 +90,10 @@ class StoreLink(PacedLink):
         self._inbox.feed(data)
         self._serve(now_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._appending.appends.held_bytes
+
     def keep(self, how: str) -> None:
         self._appending.keeps = how
 
@@ -188,7 +192,7 @@ class StoreLink(PacedLink):
         self.reply(Hello(high_version=version, low_version=OLDEST_VERSION))
         if hello.low_version > version or hello.high_version < OLDEST_VERSION:
             theirs = f"{hello.low_version} to {hello.high_version}"
-            self.close(f"the client speaks wire versions {theirs}, the server {OLDEST_VERSION} to {version}")
+            self.close(f"the client supports wire versions {theirs}, the server {OLDEST_VERSION} to {version}")
 
     def _keep_alive(self, message: KeepAlive, now_ns: int) -> None:
         self.reply(message)

@@ -68,7 +68,7 @@ class PravegaMock(Mock):
     ) -> None:
         if not OLDEST_SERVED_VERSION <= wire_version <= NEWEST_VERSION:
             raise UsageError(
-                f"wire version {wire_version}: the mock speaks {OLDEST_SERVED_VERSION} to {NEWEST_VERSION}"
+                f"wire version {wire_version}: not supported; expected {OLDEST_SERVED_VERSION} to {NEWEST_VERSION}"
             )
         super().__init__()
         self.doors = (STORE_DOOR, CONTROLLER_DOOR, *((ADMIN_DOOR,) if has_admin else ()))
@@ -106,6 +106,7 @@ class PravegaMock(Mock):
         self.controller = ControllerState(
             self._ask,
             self.store.append_event,
+            self.store.dropped_before,
             rng,
             self.timers,
             has_leases=self._has_leases,
@@ -176,15 +177,15 @@ class PravegaMock(Mock):
 
 def _not_scaled(stream: str, refused: Refused) -> str:
     if refused.why in (Why.SCOPE_NOT_FOUND, Why.STREAM_NOT_FOUND):
-        return f"scale wants SCOPE/STREAM: there is no stream {stream}"
+        return f"scale: there is no stream {stream}; expected SCOPE/STREAM"
     return f"{stream} is not scaled: {refused}"
 
 
 def _checked(what: str, arguments: Mapping[str, Any], **kinds: type) -> dict[str, Any]:
     """The arguments of the operation `what`, if they are these and of these kinds. UsageError."""
     if set(arguments) != set(kinds):
-        raise UsageError(f"{what} wants {', '.join(kinds)}, not {', '.join(arguments) or 'nothing'}")
+        raise UsageError(f"{what}: expected {', '.join(kinds)}, got {', '.join(arguments) or 'nothing'}")
     for name, kind in kinds.items():
         if type(arguments[name]) is not kind:
-            raise UsageError(f"{what}, {name}: wants {kind.__name__}, not {arguments[name]!r}")
+            raise UsageError(f"{what}, {name}: expected {kind.__name__}, got {arguments[name]!r}")
     return dict(arguments)

@@ -96,11 +96,23 @@ class Update(NamedTuple):
 class Segment:
     """One segment: read its attributes, change it through `Segments` only."""
 
-    __slots__ = ("attributes", "data", "is_gone", "is_sealed", "modified_ns", "name", "touched_ns", "waiters")
+    __slots__ = (
+        "attributes",
+        "data",
+        "dropped_before",
+        "is_gone",
+        "is_sealed",
+        "modified_ns",
+        "name",
+        "touched_ns",
+        "waiters",
+    )
 
     def __init__(self, name: str, now_ns: int) -> None:
         self.name = name
         self.data = Chunks()
+        #: The offset before which the oldest data was dropped to bound the memory; 0 before that happens.
+        self.dropped_before = 0
         self.is_sealed = False
         #: Deleted, or merged into another.
         self.is_gone = False
@@ -303,6 +315,7 @@ class Segments:
             segment, begin = self._chunks.popleft()
             if segment.data.is_kept(begin):
                 self._drop(segment, segment.data.first_chunk_end)
+                segment.dropped_before = segment.start
 
     def _forget_names(self, now_ns: int) -> None:
         """Forget the names that may be used again."""

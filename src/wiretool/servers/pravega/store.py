@@ -74,6 +74,10 @@ class SegmentStore:
         if self.index is not None:
             self.index.note(segment, now_ns)
 
+    def dropped_before(self, name: str) -> int:
+        """The offset before which a segment lost its oldest data to the bound of memory; 0 without one."""
+        return self.segments.info(name).dropped_before if self.segments.exists(name) else 0
+
     def is_name_free(self, name: str, now_ns: int) -> bool:
         """Whether a segment may be made under this name."""
         return self.segments.is_name_free(name, now_ns)

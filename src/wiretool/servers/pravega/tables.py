@@ -141,7 +141,7 @@ class Tables:
     def _missing(self, request: Message, name: str) -> Message:
         """There is no such table."""
         if self._is_taken(name):
-            raise violation_of(request, "not-a-table", f"{name!r} is no table segment")
+            raise violation_of(request, "not-a-table", f"{name!r} is not a table segment")
         offset = getattr(request, "table_segment_offset", _ANY_OFFSET)
         return NoSuchSegment(request_id=id_of(request), segment=name, offset=offset)
 

@@ -43,6 +43,11 @@ class Appends:
         self._acks.clear()
         return acks
 
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes kept of the open block and of the message that is put together."""
+        return self._blocks.held_bytes + self._partial.held_bytes
+
     # -- in step ---------------------------------------------------------------------------------------------------
 
     def enter(self, message: Message, frame: bytes, *, is_put_together: bool = False) -> None:
@@ -69,7 +74,7 @@ class Appends:
     def _put_together(self, whole: bytes, last: PartialMessage) -> Message:
         length = int.from_bytes(whole[4:HEADER_BYTES], "big")
         if len(whole) != HEADER_BYTES + length:
-            why = f"the pieces are {len(whole)} bytes, the header in them says {length} and {HEADER_BYTES}"
+            why = f"the pieces are {len(whole)} bytes, the header in them has {length} and {HEADER_BYTES}"
             raise self._violation("partial-length-mismatch", why, last)
         message = message_of(whole)
         if isinstance(message, PartialMessage):
@@ -148,5 +153,5 @@ def message_of(frame: bytes) -> Message:
     message: Message
     message, stop = found[1](frame, HEADER_BYTES, len(frame))
     if stop != len(frame):
-        raise DecodeError("trailing-bytes", f"{len(frame) - stop} bytes behind the last field", offset=stop)
+        raise DecodeError("trailing-bytes", f"{len(frame) - stop} bytes after the last field", offset=stop)
     return message

@@ -55,6 +55,10 @@ class DraftLink(PacedLink):
         if not self._is_held:
             self._serve(now_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._appends.held_bytes
+
     def end(self, now_ns: int) -> None:
         self._is_ending = True
         if not self._is_held:

@@ -65,7 +65,7 @@ class DraftMock(Mock):
             return super().operate(what, arguments, now_ns)
         name = arguments.get("segment")
         if not isinstance(name, str) or len(arguments) != 1:
-            raise UsageError(f"{what} wants the name of a segment, nothing else")
+            raise UsageError(f"{what}: expected the name of a segment only")
         try:
             said = self._operate(what, name, now_ns)
         except Refusal as refusal:

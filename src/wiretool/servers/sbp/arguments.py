@@ -12,7 +12,7 @@ def whole_number(what: str, arguments: Mapping[str, Any], name: str, default: in
     UsageError where it is no whole number, or missing without a default.
     """
     if name not in arguments and default is None:
-        raise UsageError(f"{what} wants {name}, a whole number")
+        raise UsageError(f"{what}: missing {name}; expected a whole number")
     value = arguments.get(name, default)
     if type(value) is not int:
         raise UsageError(f"{name} is a whole number, not {value!r}")

@@ -132,6 +132,10 @@ class SbpLink(Link):
         if not self._is_full:
             self._read_on(now_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held
+
     def drained(self, now_ns: int) -> None:
         if self._is_full:
             self._read_on(now_ns)

@@ -227,7 +227,7 @@ class Rows:
         data, is_hex = self.run.frames.data, isinstance(wire, Data)
         if isinstance(column, Made):
             is_hex, made = column.make is bytes.hex, column.column
-            assert isinstance(made, Spans), "what this is called with"
+            assert isinstance(made, Spans), "the argument"
             column = made
         if column.is_text and not is_hex:
             return Plain(spans_of(data, column.starts, column.lengths, pa.string()))

@@ -30,7 +30,7 @@ class Folder:
         """UsageError where it cannot be written, or holds what no run of ours has written, or one of the inputs."""
         self.path = path
         if os.path.exists(path) and not os.path.isdir(path):
-            raise UsageError(f"cannot write {path}: it is no folder, and tables are many files")
+            raise UsageError(f"cannot write {path}: not a folder; expected a folder for tables")
         self._is_new = not os.path.exists(path)
         with refused(path):
             path.mkdir(exist_ok=True)
@@ -51,11 +51,11 @@ class Folder:
 
     def _own(self, entry: Path, names: re.Pattern[str], inputs: Sequence[Path]) -> Path:
         if any(is_same(given, entry) for given in inputs):
-            raise UsageError(f"{entry} is read, it cannot be replaced by a table at the same time")
+            raise UsageError(f"{entry} is an input; expected another output")
         is_known = names.fullmatch(entry.name.removesuffix(PART)) and entry.is_file() and not entry.is_symlink()
         if not is_known or not (entry.suffix == PART or _is_ours(entry)):
             whose = ", which wiretool has not written" if is_known else ""
-            why = "tables go into a new or empty folder, or replace those of an earlier run"
+            why = "expected a new or empty folder, or tables of an earlier run"
             raise UsageError(f"{self.path} holds {entry.relative_to(self.path)}{whose}: {why}")
         return entry
 

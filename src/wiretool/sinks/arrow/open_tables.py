@@ -88,9 +88,9 @@ class OpenTables:
             return
         folder, names = self._folder, [str(file.path.relative_to(self._folder)) for file in lost]
         named = ", ".join(names[:NAMED_MAX]) + f" and {len(names) - NAMED_MAX} more" * (len(names) > NAMED_MAX)
-        others = ", the others have what was read until then" * (len(lost) < len(self.files))
-        why = f"{reason(refusal)}; {named} left out{others}"
-        advice = "make room, or give a folder elsewhere, and run it again"
+        others = ", the others have the records read before" * (len(lost) < len(self.files))
+        why = f"{reason(refusal)}; {named} skipped{others}"
+        advice = "free some space or use another folder, and run it again"
         raise write_error(f"cannot write all tables in {folder}: {why}: {advice}", refusal)
 
 

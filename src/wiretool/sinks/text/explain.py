@@ -51,7 +51,7 @@ def page(protocol: Protocol, cls: type[Message], *, colour: bool = False, width:
     lines = [f"{paint.bold(name_of(cls))}  {paint.dim(protocol.name)}", *(f"  {line}" for line in meaning(cls))]
     if declared is not None:
         number = f"type {_number(declared)}, " if _number(declared) else ""
-        failure = ", says that a request failed" if declared.is_failure else ""
+        failure = ", reports that a request failed" if declared.is_failure else ""
         since = f", since version {declared.since}" if declared.since else ""
         lines.append(f"  {number}sent by {SENDERS[declared.sender]}{failure}{since}")
         lines.append(f"  {paint.dim('clause')} {declared.spec}")

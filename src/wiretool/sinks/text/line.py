@@ -1,8 +1,8 @@
-"""One line a record: number, time, connection, direction, protocol, message, fields."""
+"""One line a record, more for the text of a problem: number, time, connection, direction, protocol, message, fields."""
 
 from wiretool.records import Record
 from wiretool.sessions.replies import ReplyTimes
-from wiretool.sinks.printable import cut_to, printable, width_of
+from wiretool.sinks.printable import cut_to, printable, width_of, wrap_text
 from wiretool.sinks.text.colour import Colour, cycle
 from wiretool.sinks.text.values import Pairs, pairs_of, short
 
@@ -13,6 +13,9 @@ MESSAGE_MIN = 14
 MESSAGE_MAX = 26
 #: Fewer columns than this are not worth an ellipsis.
 FIELD_MIN = 6
+#: Fewer columns than this are too few for text that wraps: it goes on further to the left.
+WRAPPED_MIN = 30
+WRAPPED_INDENT = 7
 #: Where not all fields fit on a line: what says nothing, how many are to be seen, and what each has at least.
 EMPTY = ('""', "[]", "{}", "null")
 VALUES_WANTED = 4
@@ -36,16 +39,23 @@ class Lines:
         self._time_width = 9
 
     def of(self, record: Record) -> str:
-        """The line of a record, without the newline."""
+        """The line of a record, without the newline; the text of a problem wraps."""
         place, used = self._place(record)
         name, name_width = self._name(record)
         left = self._columns - used - name_width if self._columns else 0
         if record.kind != "frame":
-            text = cut_to(what_of(record), max(left, FIELD_MIN)) if left else what_of(record)
-            return f"{place}{name}{self._colour.paint(KIND_COLOUR[record.kind], text)}"
+            lines = self._wrap(what_of(record), left) if self._columns else [what_of(record)]
+            return f"{place}{name}" + "\n".join(self._colour.paint(KIND_COLOUR[record.kind], line) for line in lines)
         tie = self._tie(record)
         fields = self._fields(record, left - len(tie) - 1 if left else 0)
         return f"{place}{name}{self._colour.dim(tie)}{' ' if tie and fields else ''}{fields}".rstrip()
+
+    def _wrap(self, text: str, left: int) -> list[str]:
+        """Return the text in lines: below its beginning where that leaves room, else below the name of the record."""
+        indent = self._columns - left if left >= WRAPPED_MIN else min(WRAPPED_INDENT, self._columns // 4)
+        columns = max(self._columns - indent, 1)
+        first, *rest = wrap_text(text, columns, first=max(left, 1))
+        return [first, *(" " * indent + line for line in rest)]
 
     def connection(self, record: Record) -> str:
         """The line that introduces a connection."""

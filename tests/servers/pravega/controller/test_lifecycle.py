@@ -258,6 +258,15 @@ def test_a_stream_begins_where_the_store_still_has_it() -> None:
     assert head(world, info) == {0: 4 * len(BLOCK)}
 
 
+def test_a_segment_that_a_client_truncates_leaves_the_head_of_its_stream() -> None:
+    world = World()
+    info = world.make_stream()
+    world.append("s/t/0.#epoch.0", BLOCK)
+    world.store.segments.truncate("s/t/0.#epoch.0", 20, world.now_ns)
+    assert head(world, info) == {0: 0}
+    assert truncate(world, info, {0: 0}) == pb.UpdateStreamStatus.SUCCESS
+
+
 def test_what_the_store_has_dropped_is_noticed_before_a_truncation() -> None:
     world = World(retain_bytes=2 * len(BLOCK))
     info = world.make_stream()

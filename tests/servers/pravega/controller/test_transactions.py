@@ -250,3 +250,29 @@ def test_a_ping_renews_a_lease_and_the_end_cancels_it() -> None:
     assert state(world, txn) == "OPEN"
     world.call("commitTransaction", txn)
     assert world.timers.next_ns is None
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_how_a_transaction_ended_is_known_when_its_stream_is_deleted(world: World, is_made_again: bool) -> None:
+    info = world.make_stream()
+    committed, aborted = begin(world, info), begin(world, info)
+    world.call("commitTransaction", committed)
+    world.call("sealStream", info)
+    world.call("deleteStream", info)
+    if is_made_again:
+        world.make_stream()
+    assert (state(world, committed), state(world, aborted)) == ("COMMITTED", "ABORTED")
+    never = pb.TxnRequest(streamInfo=info, txnId=pb.TxnId(lowBits=99))
+    assert state(world, never) == "UNKNOWN"
+
+
+def test_what_deleted_streams_leave_behind_is_bounded(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CONTROLLER_DELETED_STREAMS_MAX", 2)
+    asked = []
+    for name in ("a", "b"):
+        info = world.make_stream(stream=name)
+        asked.append(begin(world, info))
+        world.call("sealStream", info)
+        world.call("deleteStream", info)
+    # Each of them took the stream of its watermarks with it.
+    assert [state(world, txn) for txn in asked] == ["UNKNOWN", "ABORTED"]

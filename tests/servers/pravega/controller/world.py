@@ -31,7 +31,13 @@ class World:
         rng = random.Random(1)
         self.store = SegmentStore(wire_version=17, retain_bytes=retain_bytes, rng=rng)
         self.state = ControllerState(
-            self.store.ask, self.store.append_event, rng, self.timers, has_leases=has_leases, abort_ns=ABORT_NS
+            self.store.ask,
+            self.store.append_event,
+            self.store.dropped_before,
+            rng,
+            self.timers,
+            has_leases=has_leases,
+            abort_ns=ABORT_NS,
         )
         context = Context(self.state, Address("store.test", 12345), Address("controller.test", 9090), authority)
         self.service = Service(context)

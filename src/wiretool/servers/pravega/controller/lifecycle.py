@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from wiretool import limits
 from wiretool.protocols.pravega_controller import controller_pb2 as pb
-from wiretool.servers.pravega.controller.names import MARK, is_name
+from wiretool.servers.pravega.controller.names import MARK, as_java_set, is_name
 from wiretool.servers.pravega.controller.refused import Refused, Why
 from wiretool.servers.pravega.controller.scaling import even_ranges, replaced
 from wiretool.servers.pravega.controller.scopes import Scopes
@@ -13,12 +13,23 @@ from wiretool.servers.pravega.controller.streams import Cut, KeyRange, Stream, S
 
 
 class Streams:
-    """What happens to streams. `abort_all` ends the open transactions of one that is being sealed or deleted."""
+    """What happens to streams.
 
-    def __init__(self, scopes: Scopes, store: Store, abort_all: Callable[[Stream, int], None]) -> None:
+    `abort_all` ends the open transactions of one that is being sealed or deleted, and `keep_completed` remembers those
+    that a deleted one has had.
+    """
+
+    def __init__(
+        self,
+        scopes: Scopes,
+        store: Store,
+        abort_all: Callable[[Stream, int], None],
+        keep_completed: Callable[[Stream], None],
+    ) -> None:
         self._scopes = scopes
         self._store = store
         self._abort_all = abort_all
+        self._keep_completed = keep_completed
         #: Of the streams deleted last, by their full names: numbers of segments are not used twice under a name.
         self._next_numbers: dict[str, int] = {}
 
@@ -88,10 +99,10 @@ class Streams:
         self._begin_at(found, cut, now_ns)
 
     def settled(self, scope: str, stream: str, now_ns: int) -> Stream:
-        """A stream that begins no earlier than what the store still has of it, as if it had been truncated there."""
+        """A stream that begins no earlier than what the store has kept of it, as if it had been truncated there."""
         found = self._scopes.stream(scope, stream)
         names = _names(found)
-        starts = {segment.id: self._store.start(names[segment.id], now_ns) for segment in found.between({}, {})}
+        starts = {segment.id: self._store.dropped_before(names[segment.id]) for segment in found.between({}, {})}
         head = found.head_of(starts)
         if head != found.head():
             self._begin_at(found, head, now_ns)
@@ -120,6 +131,7 @@ class Streams:
         mark = self._scopes.find(stream.scope).streams.get(MARK + stream.name)
         for gone in (stream,) if mark is None else (mark, stream):
             self._abort_all(gone, now_ns)
+            self._keep_completed(gone)
             for segment in gone.segments:
                 self._store.delete(gone.store_name(segment), now_ns)
             self._next_numbers[f"{gone.scope}/{gone.name}"] = gone.next_number
@@ -171,7 +183,7 @@ def _kept(config: pb.StreamConfig) -> pb.StreamConfig:
     kept = pb.StreamConfig()
     kept.CopyFrom(config)
     kept.streamInfo.CopyFrom(pb.StreamInfo(scope=config.streamInfo.scope, stream=config.streamInfo.stream))
-    kept.tags.SetInParent()
+    kept.tags.CopyFrom(pb.Tags(tag=as_java_set(config.tags.tag)))
     if kept.retentionPolicy.retentionType == pb.RetentionPolicy.UNKNOWN:
         kept.ClearField("retentionPolicy")
     return kept

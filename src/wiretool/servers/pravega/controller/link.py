@@ -89,6 +89,10 @@ class ControllerLink(Link):
         self._inbox.feed(data)
         self._serve(now_ns)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._inbox.held + self._request_bytes
+
     def drained(self, now_ns: int) -> None:
         self._serve(now_ns)
 

@@ -1,6 +1,7 @@
 """Names and numbers of segments, and which names may be given."""
 
 import re
+from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
 #: With a leading underscore a name is internal: the controller's own streams, and what clients make beside theirs.
@@ -14,6 +15,9 @@ READER_GROUP = "_RG"
 #: Behind the name of a key-value table, in the names of its segments.
 TABLE = "_kvtable"
 _NUMBER_BITS = 32
+#: How many lists a HashSet of Java begins with, and how full it may be.
+_JAVA_BUCKETS_MIN = 16
+_JAVA_LOAD_MAX = 0.75
 
 
 def is_name(name: str) -> bool:
@@ -50,3 +54,21 @@ def missing_entry(key: str, table: str) -> str:
 def transaction_name(segment: str, high_bits: int, low_bits: int) -> str:
     """What the store calls a transaction's part of a segment."""
     return f"{segment}#transaction.{high_bits:016x}{low_bits:016x}"
+
+
+def as_java_set(words: Iterable[str]) -> list[str]:
+    """Return each word once, in the order of a HashSet of Java: the real controller keeps tags in one."""
+    unique = list(dict.fromkeys(words))
+    buckets = _JAVA_BUCKETS_MIN
+    while len(unique) > buckets * _JAVA_LOAD_MAX:
+        buckets *= 2
+    return sorted(unique, key=lambda word: _java_spread(word) & buckets - 1)
+
+
+def _java_spread(word: str) -> int:
+    """The hash of a string of Java, as its maps use it."""
+    data = word.encode("utf-16-be", "surrogatepass")
+    found = 0
+    for high, low in zip(data[::2], data[1::2], strict=True):
+        found = 31 * found + (high << 8 | low) & 0xFFFF_FFFF
+    return found ^ found >> 16

@@ -6,7 +6,7 @@ from random import Random
 from wiretool.servers.pravega.controller.lifecycle import Streams
 from wiretool.servers.pravega.controller.reader_groups import ReaderGroups
 from wiretool.servers.pravega.controller.scopes import SYSTEM_SCOPE, Scopes
-from wiretool.servers.pravega.controller.store import Append, Ask, Store
+from wiretool.servers.pravega.controller.store import Append, Ask, DroppedBefore, Store
 from wiretool.servers.pravega.controller.streams import KeyRange, StreamSegment
 from wiretool.servers.pravega.controller.system import system_streams
 from wiretool.servers.pravega.controller.tables import KeyValueTables
@@ -18,6 +18,8 @@ from wiretool.servers.timers import Timers
 class ControllerState:
     """The state of a controller, which `ask`s the store for segments and tables and `append`s events of its own.
 
+    A stream begins no earlier than its segments have been `dropped_before` by the store.
+
     Ids of reader groups that clients do not choose come from `random`. With `has_leases`, transactions whose lease is
     over are aborted, which takes `abort_ns`.
     """
@@ -26,16 +28,17 @@ class ControllerState:
         self,
         ask: Ask,
         append: Append,
+        dropped_before: DroppedBefore,
         random: Random,
         timers: Timers,
         *,
         has_leases: bool = True,
         abort_ns: int = 0,
     ) -> None:
-        store = Store(ask, append)
+        store = Store(ask, append, dropped_before)
         self.scopes = Scopes()
         self.transactions = Transactions(self.scopes, store, timers, has_leases=has_leases, abort_ns=abort_ns)
-        self.streams = Streams(self.scopes, store, self.transactions.abort_all)
+        self.streams = Streams(self.scopes, store, self.transactions.abort_all, self.transactions.keep_completed)
         self.reader_groups = ReaderGroups(self.scopes, self.streams, random)
         self.tables = KeyValueTables(self.scopes, store)
         self.writer_marks = WriterMarks(self.scopes, store, timers)

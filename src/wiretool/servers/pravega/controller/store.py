@@ -28,6 +28,8 @@ from wiretool.servers.pravega.controller.refused import Refused, Why
 Ask = Callable[[Message, int], Message]
 #: Append an event to a segment that is there and not sealed, at a time.
 Append = Callable[[str, bytes, int], None]
+#: The offset before which the store has dropped the oldest data of a segment by itself.
+DroppedBefore = Callable[[str], int]
 
 #: What the scaling types are called in CreateSegment, by those of the controller.
 _SCALE_TYPES = {
@@ -43,9 +45,11 @@ class Store:
     What is already as it is wanted is no failure: clients work on the same segments. Refused: any other failure.
     """
 
-    def __init__(self, ask: Ask, append: Append) -> None:
+    def __init__(self, ask: Ask, append: Append, dropped_before: DroppedBefore) -> None:
         self._ask = ask
         self._append = append
+        #: Not where a segment begins: a client may truncate one, of which a real controller knows nothing.
+        self.dropped_before = dropped_before
 
     def create(self, name: str, config: pb.StreamConfig, now_ns: int) -> None:
         """Make an empty segment with the policy of its stream."""
@@ -82,11 +86,6 @@ class Store:
         """Drop what lies before an offset."""
         request = TruncateSegment(request_id=0, segment=name, truncation_offset=offset)
         self._do(request, now_ns, SegmentTruncated, SegmentIsTruncated, NoSuchSegment)
-
-    def start(self, name: str, now_ns: int) -> int:
-        """Where a segment begins; 0 where there is no such segment."""
-        info = self._ask(GetStreamSegmentInfo(request_id=0, segment_name=name), now_ns)
-        return info.start_offset if isinstance(info, StreamSegmentInfo) else 0
 
     def is_sealed(self, name: str, now_ns: int) -> bool | None:
         """Whether a segment is sealed; None where there is no such segment."""

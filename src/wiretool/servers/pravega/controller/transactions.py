@@ -1,5 +1,6 @@
 """Transactions: events that are written beside a stream, and appear in it together or not at all."""
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 
@@ -51,6 +52,8 @@ class Transactions:
         self._has_leases = has_leases
         self._abort_ns = abort_ns
         self._count = 0
+        #: What became of the transactions of deleted streams, the stream that was deleted last at the end.
+        self._completed_of_deleted: OrderedDict[tuple[str, str], Mapping[tuple[int, int], bool]] = OrderedDict()
 
     def create(self, scope: str, stream: str, lease_ms: int, now_ns: int) -> Transaction:
         """Open a transaction on the active segments of a stream."""
@@ -71,16 +74,17 @@ class Transactions:
 
     def state(self, scope: str, stream: str, high_bits: int, low_bits: int) -> TransactionState:
         """Return the state of a transaction; UNKNOWN where there never was one, or it ended long ago."""
-        if not self._scopes.has_stream(scope, stream):
+        if self._scopes.has_stream(scope, stream):
+            found = self._scopes.stream(scope, stream)
+            transaction = found.open_transactions.get((high_bits, low_bits))
+            if transaction is not None:
+                return TransactionState.ABORTING if transaction.is_aborting else TransactionState.OPEN
+            if (high_bits, low_bits) in found.completed:
+                return _end_state(is_committed=found.completed[high_bits, low_bits])
+        of_deleted = self._completed_of_deleted.get((scope, stream), {})
+        if (high_bits, low_bits) not in of_deleted:
             return TransactionState.UNKNOWN
-        found = self._scopes.stream(scope, stream)
-        transaction = found.open_transactions.get((high_bits, low_bits))
-        if transaction is not None:
-            return TransactionState.ABORTING if transaction.is_aborting else TransactionState.OPEN
-        is_committed = found.completed.get((high_bits, low_bits))
-        if is_committed is None:
-            return TransactionState.UNKNOWN
-        return TransactionState.COMMITTED if is_committed else TransactionState.ABORTED
+        return _end_state(is_committed=of_deleted[high_bits, low_bits])
 
     def ping(
         self, scope: str, stream: str, high_bits: int, low_bits: int, lease_ms: int, now_ns: int
@@ -117,6 +121,13 @@ class Transactions:
         """Abort every open transaction of a stream, at once."""
         for transaction in list(stream.open_transactions.values()):
             self._abort(stream, transaction, now_ns)
+
+    def keep_completed(self, stream: Stream) -> None:
+        """Keep what became of the transactions of a stream that is being deleted: clients may still ask."""
+        self._completed_of_deleted[stream.scope, stream.name] = stream.completed
+        self._completed_of_deleted.move_to_end((stream.scope, stream.name))
+        if len(self._completed_of_deleted) > limits.CONTROLLER_DELETED_STREAMS_MAX:
+            self._completed_of_deleted.popitem(last=False)
 
     def completed(self, scope: str, stream: str) -> Mapping[tuple[int, int], bool]:
         """Return the transactions that ended last, and whether they were committed; none of a missing stream."""
@@ -195,6 +206,10 @@ def _copies(stream: Stream, epoch: Epoch) -> tuple[StreamSegment, ...]:
     """The segments of a copy of an epoch that is begun now, in the order of that."""
     number = len(stream.epochs)
     return tuple(segment._replace(epoch=number) for segment in epoch.segments)
+
+
+def _end_state(*, is_committed: bool) -> TransactionState:
+    return TransactionState.COMMITTED if is_committed else TransactionState.ABORTED
 
 
 def _lease_text(lease_ms: int) -> str:

@@ -1,0 +1,76 @@
+"""Commands that had nothing to read do not succeed, and say which packets there were."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, tcp_packets
+
+READABLE = "expected TCP over IPv4 or IPv6 on Ethernet, Linux cooked capture, loopback or raw IP"
+HELLO = bytes.fromhex("ffffff81000000080000001100000005")
+COMMANDS = {
+    "decode": ["decode"],
+    "decode as columns": ["decode", "--engine", "columns"],
+    "decode to tables": ["decode", "--format", "parquet", "-o", "tables"],
+    "stats": ["stats"],
+    "slice": ["slice", "--where", 'kind == "frame"', "-o", "out.pcapng"],
+    "replay": ["replay"],
+    "replay dry": ["replay", "--dry-run"],
+    "diff": ["diff", "good.pcap"],
+    "pipeline": ["pipeline", "run", "-o", "lake"],
+}
+
+
+def wiretool(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run wiretool in a folder, without input."""
+    command = [sys.executable, "-m", "wiretool", *arguments]
+    return subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def handshakes() -> bytes:
+    """Return a capture of connections on which nobody sends anything."""
+    talk = Talk()
+    talk.open()
+    talk.close("fin")
+    return pcap_bytes(packets_of(talk.frames))
+
+
+def datagrams() -> bytes:
+    return pcap_bytes(packets_of([ethernet(ip("10.0.0.1", "10.0.0.2", 17, bytes(20)))] * 5))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("content", "code", "why"),
+    [
+        (pcap_bytes([]), 1, "nothing was read: no packets; expected captures with packets"),
+        (handshakes(), 1, "nothing was read: no payload in 1 TCP connection; expected captures with payload"),
+        (datagrams(), 3, f"5 of 5 packets not read: 5 UDP; {READABLE}"),
+    ],
+    ids=["no packets", "no payload", "no TCP"],
+)
+def test_nothing_read_is_no_success(tmp_path: Path, command: str, content: bytes, code: int, why: str) -> None:
+    (tmp_path / "good.pcap").write_bytes(pcap_bytes(tcp_packets([("client", HELLO)], server=("10.0.0.2", 12345))))
+    (tmp_path / "nothing.pcap").write_bytes(content)
+    ended = wiretool(*COMMANDS[command], "nothing.pcap", folder=tmp_path)
+    assert ended.returncode == code, ended.stderr
+    assert why in ended.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["encode"], "nothing was encoded: no messages; expected one JSON object a line"),
+        (["encode", "--format", "hex"], "nothing was encoded: no messages; expected one JSON object a line"),
+        (
+            ["decode", "--hex", "-", "--protocol", "sbp", "--side", "client"],
+            "nothing was read: no bytes; expected lines of hex",
+        ),
+    ],
+)
+def test_no_input_is_no_success(tmp_path: Path, arguments: list[str], why: str) -> None:
+    ended = wiretool(*arguments, folder=tmp_path)
+    assert (ended.returncode, ended.stderr) == (1, f"wiretool: stdin: {why}\n")
