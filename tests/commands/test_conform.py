@@ -107,8 +107,8 @@ def test_a_silent_target_ends_by_timeout_and_deadline() -> None:
 @pytest.mark.parametrize(
     ("reply", "seems"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it seems to speak HTTP/1.1"),
-        (b"\0\0\x0c\x04\0\0\0\0\0" + bytes.fromhex("000300000064000400100000"), "it seems to speak pravega-controller"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it seems to use HTTP/1.1"),
+        (b"\0\0\x0c\x04\0\0\0\0\0" + bytes.fromhex("000300000064000400100000"), "it seems to use pravega-controller"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "its first bytes are 53 53 48"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_target_of_another_protocol(reply: bytes, seems: str) -> None:
     assert ended.returncode == 3
     assert (
         ended.stderr
-        == f"wiretool: {address}: the target does not speak pravega; {seems}" + ended.stderr.partition(seems)[2]
+        == f"wiretool: {address}: the target does not use pravega; {seems}" + ended.stderr.partition(seems)[2]
     )
     assert ended.stderr.count("\n") == 1
 

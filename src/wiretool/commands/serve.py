@@ -66,7 +66,16 @@ def serve(
     duration: ServingSeconds = None,
 ) -> None:
     """Run a mock server until Ctrl-C: pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp."""
-    from wiretool.commands.serving import Wishes, advertised, credentials, feed_from, listens_for, serving, size_from
+    from wiretool.commands.serving import (
+        Wishes,
+        advertised,
+        credentials,
+        feed_from,
+        listens_for,
+        mutated,
+        serving,
+        size_from,
+    )
     from wiretool.net.serving import run
     from wiretool.servers.choose import mock_for
     from wiretool.servers.options import RATE_MAX, MockOptions

@@ -127,8 +127,8 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> None:
     other = _protocol_of(data)
     if other == part.protocol:
         return
-    seems = f"it seems to speak {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
-    raise OtherProtocol(f"{options.addresses['']}: the target does not speak {part.protocol}; {seems}")
+    seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
+    raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
 
 
 def _protocol_of(data: bytes) -> str:

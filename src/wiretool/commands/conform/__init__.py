@@ -57,7 +57,7 @@ def conform(
         typer.Option(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
-            show_default="ten times what the mock takes",
+            show_default="ten times the time of the mock",
             help="end the run after this time",
         ),
     ] = None,
@@ -74,16 +74,16 @@ def conform(
     badge: Annotated[Path | None, typer.Option(**_FILE, help="write a badge, SVG")] = None,
     record: RecordFile = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="run the cases against each defect of the mock; show which they find")
+        bool, typer.Option("--mutants", help="run the cases against each mutant of the mock; show which ones they find")
     ] = False,
-    mutant: Annotated[str, typer.Option(metavar="NAME", help="put one defect into the built-in mock")] = "",
+    mutant: Annotated[str, typer.Option(metavar="NAME", help="run against this mutant of the built-in mock")] = "",
     port: PortNames = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
     seed: Seed = 0,
 ) -> None:
     """Judge a server, a client or captures by the conformance cases of PROTOCOL.
 
-    `wiretool conform compare A.json B.json` shows what changed between two reports.
+    `wiretool conform compare A.json B.json` lists the cases that changed between two reports.
     Exit code 1 when a case fails or nothing was exercised, 4 when the target was never reached.
     """
     from wiretool.commands.conform.options import ConformOptions, Reports

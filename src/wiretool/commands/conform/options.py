@@ -89,7 +89,7 @@ def check_options(options: ConformOptions) -> None:
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.mutant and chosen:
-        raise UsageError(f"--mutant and {chosen[0]}: a defect can only be put into the built-in mock")
+        raise UsageError(f"--mutant and {chosen[0]}: mutants exist only of the built-in mock")
     if options.reports.form not in FORMS:
         raise UsageError(f"--format {options.reports.form}: expected text or json")
     check_files(options)

@@ -23,8 +23,8 @@ _SCRIPT = """
 const boxes = [...document.querySelectorAll("input[type=checkbox]")];
 const rows = [...document.querySelectorAll("tbody > tr")];
 function show() {
-  const wanted = new Set(boxes.filter(box => box.checked).map(box => box.value));
-  for (const row of rows) row.hidden = !row.dataset.verdicts.split(" ").some(verdict => wanted.has(verdict));
+  const selected = new Set(boxes.filter(box => box.checked).map(box => box.value));
+  for (const row of rows) row.hidden = !row.dataset.verdicts.split(" ").some(verdict => selected.has(verdict));
 }
 for (const box of boxes) box.addEventListener("change", show);
 show();
