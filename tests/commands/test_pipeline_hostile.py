@@ -325,6 +325,4 @@ def test_expected_differences_that_nest_without_end(tmp_path: Path) -> None:
 
 
 def test_arguments_of_an_operation_that_nest_without_end() -> None:
-    assert "is no JSON: maximum recursion depth" in refused(
-        ["control", "127.0.0.1:1", "operate", "scale", DEEP], code=2
-    )
+    assert "not JSON: maximum recursion depth" in refused(["control", "127.0.0.1:1", "operate", "scale", DEEP], code=2)

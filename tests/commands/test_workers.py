@@ -120,7 +120,7 @@ def test_workers_do_not_go_with_rows(arguments: tuple[str | Path, ...], tmp_path
 def test_one_worker_goes_with_everything() -> None:
     check_workers(1, is_bulk=False)
     check_workers(3, is_bulk=True)
-    with pytest.raises(UsageError, match="--workers 3 goes with columns"):
+    with pytest.raises(UsageError, match="--workers 3: requires the column engine"):
         check_workers(3, is_bulk=False)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.mutant_table import BINDING
@@ -29,12 +30,19 @@ def known_kills() -> Mapping[str, Mapping[str, list[str]]]:
 
 
 def failing(protocol: str, mutant: str) -> list[str]:
-    """Return the ids of the binding cases that fail on a mutant."""
+    """Return the ids of the binding cases that fail on a mutant, among all cases and alone."""
     part = conformance_of(protocol)
     cases = [case for case in part.cases if case.level in BINDING]
     with applied(mutant_named(part, mutant)):
         run = run_on_mock(part, cases)
-    return [result.case.id for result in run.results if result.verdict in FAILURES]
+        failed = [case for case, result in zip(cases, run.results, strict=True) if result.verdict in FAILURES]
+        return [case.id for case in failed if fails_alone(part, case)]
+
+
+def fails_alone(part: Conformance, case: Case) -> bool:
+    """Return whether a case fails on a server that no other case has used."""
+    (result,) = run_on_mock(part, [case]).results
+    return result.verdict in FAILURES
 
 
 def smallest(table: Mapping[str, list[str]]) -> dict[str, list[str]]:

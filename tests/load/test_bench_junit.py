@@ -44,7 +44,7 @@ def test_a_case_for_each_threshold_fails_with_its_figure() -> None:
     found = failures(suite)
     assert set(found) == {"append.p99 < 1us", "truncate.count > 0"}
     assert found["append.p99 < 1us"][0].startswith("append: response p99 is 1.")
-    assert found["append.p99 < 1us"][1].endswith("\nwanted: append.p99 < 1us")
+    assert found["append.p99 < 1us"][1].endswith("\nexpected: append.p99 < 1us")
     assert found["truncate.count > 0"][0] == "truncate did not occur; there were append, fetch"
     assert suite.attrib["failures"] == "2"
 

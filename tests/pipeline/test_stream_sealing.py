@@ -427,7 +427,7 @@ def test_captures_that_are_missing_in_a_checkpoint_are_told(streamed: Streamed) 
     commit = streamed.checkpoint / "commits" / "00000000.json"
     commit.write_bytes(commit.read_bytes().replace(b'"places":[]', b'"places":[0]'))
     with pytest.raises(
-        CaptureError, match=rf"{commit}: byte 0: does not fit the captures before it; .* start again with another"
+        CaptureError, match=rf"{commit}: byte 0: does not fit the captures before it; start again with another"
     ):
         streamed.go_on()
     path.write_bytes(b"[")

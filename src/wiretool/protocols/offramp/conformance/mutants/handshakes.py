@@ -5,6 +5,7 @@ from typing import Any
 
 from wiretool.conformance.mutants import Mutant, Patcher
 from wiretool.protocols.offramp import handshake, http
+from wiretool.protocols.offramp.conformance.steps import KEY
 from wiretool.protocols.offramp.handshake import Deflate
 from wiretool.protocols.offramp.messages import ConnectionEvent, HandshakeRequest
 from wiretool.servers.offramp import consumer, deflate, link, mock, pii, roads, upgrade
@@ -53,16 +54,7 @@ def _has(asked: HandshakeRequest, name: str) -> bool:
 
 
 def _accept_is_constant(patcher: Patcher) -> None:
-    known: list[str] = []
-
-    def replace(accept_of: Callable[[str], str]) -> Callable[[str], str]:
-        def wrong(key: str) -> str:
-            known.append(accept_of(key))
-            return known[0]
-
-        return wrong
-
-    patcher.wrap(upgrade, "accept_of", replace)
+    patcher.wrap(upgrade, "accept_of", lambda accept_of: lambda key: accept_of(KEY))
 
 
 def _accept_of_bare_key(patcher: Patcher) -> None:
@@ -256,7 +248,7 @@ def _server_window_ignored(patcher: Patcher) -> None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("accept-constant", "Every handshake gets the accept value of the first one.", _accept_is_constant),
+    Mutant("accept-constant", "Every handshake gets the accept value of the same key.", _accept_is_constant),
     Mutant("accept-bare", "The accept value is made of the key alone.", _accept_of_bare_key),
     Mutant("connection-missing", "CONNECTION is not sent.", _connection_missing),
     Mutant("connection-twice", "CONNECTION is sent twice.", _connection_twice),
