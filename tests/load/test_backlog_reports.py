@@ -143,9 +143,7 @@ GOOD = [second_of(number) for number in range(4)]
 def test_a_drain_that_could_not_be_measured_is_invalid() -> None:
     seconds = [*GOOD, *(second_of(number, waited=0.5) for number in (4, 5)), second_of(6)]
     (reason,) = reasons_from(seconds, PLAN)
-    assert reason.startswith(
-        "while the backlog was read: load process one waited for a processor for 50% of its run"
-    )
+    assert reason.startswith("while the backlog was read: load process one waited for a processor for 50% of its run")
     assert "in 2 of 2 seconds" in reason
     seconds = [*GOOD, *(second_of(number, lag_us=300_000) for number in (4, 5)), second_of(6)]
     (reason,) = reasons_from(seconds, PLAN)
@@ -165,9 +163,7 @@ def test_the_last_second_of_each_process_is_not_whole_and_not_judged() -> None:
     assert reasons_from([*GOOD, *drained], PLAN) == []
     drained[2].generator_cpu["two"], drained[2].generator_waited["two"] = 0.1, 0.0
     (reason,) = reasons_from([*GOOD, *drained], PLAN)
-    assert reason.startswith(
-        "while the backlog was read: load process two waited for a processor for 48% of its run"
-    )
+    assert reason.startswith("while the backlog was read: load process two waited for a processor for 48% of its run")
     assert "in 2 of 4 seconds" in reason
 
 
