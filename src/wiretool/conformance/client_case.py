@@ -74,3 +74,21 @@ def on_each_connection(judge: Judge) -> Callable[[ClientRun], Iterable[Observati
             yield from judge(connection)
 
     return judge_run
+
+
+def ends_well(run: ClientRun) -> Iterable[Observation]:
+    """Judge that the program ends by itself with exit code 0."""
+    if run.connections:
+        yield Observation(0, "" if run.exit_code == 0 else f"the client {_how_it_ended(run)}")
+
+
+def reports_failure(run: ClientRun) -> Iterable[Observation]:
+    """Judge that the program ends by itself with an exit code that says that it failed."""
+    if run.connections:
+        yield Observation(0, "" if run.exit_code else f"the client {_how_it_ended(run)}; expected a failure")
+
+
+def _how_it_ended(run: ClientRun) -> str:
+    how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    last = next(reversed(run.output.strip().splitlines()), "no output")
+    return f"{how}: {last}"

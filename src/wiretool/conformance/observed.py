@@ -1,13 +1,14 @@
 """Recorded traffic as conformance cases look at it: messages of one connection in order, with gaps and ends."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
-from wiretool.sessions.dialogues import Dialogue, Ended, Opened, Recording, Told
+from wiretool.sessions.dialogues import Dialogue, Ended, Event, Opened, Recording, Told
 
 #: The name of a stretch that is no message.
 UNDECODABLE = "(undecodable)"
@@ -99,10 +100,8 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
     found: dict[Dialogue, ObservedConnection] = {}
     problems = _problems(recording)
     until_ns = max((event.time_ns for event in recording.events), default=0)
-    for event in recording.events:
+    for event in _in_stream_order(event for event in recording.events if event.dialogue.protocol == protocol):
         dialogue = event.dialogue
-        if dialogue.protocol != protocol:
-            continue
         if dialogue not in found:
             found[dialogue] = ObservedConnection(
                 dialogue.number,
@@ -118,9 +117,30 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
             item = _item(event, problems)
             if item is not None:
                 found[dialogue].items.append(item)
-    for connection in found.values():  # a side that ends sends nothing after that, at the same time either
-        connection.items.sort(key=lambda item: (item.time_ns, isinstance(item, Closing)))
     return list(found.values())
+
+
+def _in_stream_order(events: Iterable[Event]) -> list[Event]:
+    """Return events by time; those of one side stay in the order of its bytes, and its end comes after them."""
+    placed = list(enumerate(events))
+    latest: dict[tuple[int, Side], tuple[int, int]] = {}
+    keys = {at: (event.time_ns, at) for at, event in placed}
+    told = [(event.record.n, at, event) for at, event in placed if isinstance(event, Told)]
+    for _, at, event in sorted(told, key=lambda each: each[0]):
+        side = (id(event.dialogue), event.record.side)
+        keys[at] = latest[side] = max(keys[at], latest.get(side, keys[at]))
+    for at, ended in placed:
+        if isinstance(ended, Ended):
+            keys[at] = max(keys[at], latest.get((id(ended.dialogue), ended.side), keys[at]))
+    placed.sort(key=lambda each: (keys[each[0]], _rank_of(each[1])))
+    return [event for _, event in placed]
+
+
+def _rank_of(event: Event) -> float:
+    """Return the place of an event among those with which it shares a packet."""
+    if isinstance(event, Told):
+        return event.record.n
+    return math.inf if isinstance(event, Ended) else 0
 
 
 def _problems(recording: Recording) -> Mapping[int, tuple[str, ...]]:

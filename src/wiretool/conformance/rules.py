@@ -1,12 +1,17 @@
 """Rules: requirements that every recording can be judged by, whatever its clients do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.conformance.levels import Level
-from wiretool.conformance.observed import ObservedConnection
+from wiretool.conformance.observed import Closing, ObservedConnection
+
+NS_PER_S = 1_000_000_000
+#: Kinds of problems with bytes that lie beside a gap or at the edge of a recording: of a part of a frame, and of
+#: what comes before the next frame.
+_CUT, _LOST = "incomplete", "unsynchronised"
 
 
 class Observation(NamedTuple):
@@ -45,11 +50,46 @@ def pairs(request: str, reply: str, check: Callable[[dict[str, object], dict[str
     return judge
 
 
-def decodable(side: Side) -> Judge:
-    """Return a judge that every message of a side can be decoded and comes at a time when it may."""
+def decodable(side: Side, *, apart_from: Collection[str] = ()) -> Judge:
+    """Return a judge that every message of a side can be decoded and comes at a time when it may.
+
+    Some kinds of problems may be left to other rules. What a gap explains is no failure.
+    """
+
+    def judge(connection: ObservedConnection) -> Iterable[Observation]:
+        others = {_LOST, *apart_from, *((_CUT,) if _may_be_cut(connection, side) else ())}
+        for message in connection.sent_by(side):
+            found = [each for each in message.problems if kind_of(each) not in others]
+            if found or not message.problems:
+                yield Observation(message.n, found[0] if found else "")
+
+    return judge
+
+
+def _may_be_cut(connection: ObservedConnection, side: Side) -> bool:
+    """Return whether a part of a frame says nothing against its sender, who need not have ended after it."""
+    ends = [item.how for item in connection.items if isinstance(item, Closing) and item.side == side]
+    return connection.has_gap or not connection.is_whole or ends[:1] != ["fin"]
+
+
+def free_of(side: Side, kinds: Collection[str], *, names: Collection[str] = ()) -> Judge:
+    """Return a judge that no message of a side has a problem of these kinds; `names`: of messages that may have one."""
 
     def judge(connection: ObservedConnection) -> Iterable[Observation]:
         for message in connection.sent_by(side):
-            yield Observation(message.n, message.problems[0] if message.problems else "")
+            found = [each for each in message.problems if kind_of(each) in kinds]
+            if found or (not message.problems and (not names or message.name in names)):
+                yield Observation(message.n, found[0] if found else "")
 
     return judge
+
+
+def kind_of(problem: str) -> str:
+    """Return the kind of a problem that an observed message has."""
+    return problem.partition(":")[0]
+
+
+def is_overdue(connection: ObservedConnection, time_ns: int, *, within_s: float) -> bool:
+    """Return whether a reply to what was sent then is missing: the connection stays open and recorded for so long."""
+    closings = [item.time_ns for item in connection.items if isinstance(item, Closing)]
+    return min([*closings, connection.recorded_until_ns]) - time_ns >= round(within_s * NS_PER_S)

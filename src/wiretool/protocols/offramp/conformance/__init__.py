@@ -19,7 +19,9 @@ from wiretool.protocols.offramp.conformance import (
     rebalances,
     requests,
 )
+from wiretool.protocols.offramp.conformance.clients import CLIENT_CASES
 from wiretool.protocols.offramp.conformance.roads import VARIANTS
+from wiretool.protocols.offramp.conformance.rules import RULES
 from wiretool.protocols.offramp.conformance.steps import ask_for
 
 
@@ -43,6 +45,8 @@ CONFORMANCE = Conformance(
         *commits.CASES,
         *rebalances.CASES,
     ),
+    rules=RULES,
+    client_cases=CLIENT_CASES,
     variants=VARIANTS,
     auto_reply=_auto_reply,
     greeting=flat((ask_for("/offramp/v2/garbage"), expect("HandshakeResponse"))),

@@ -11,6 +11,7 @@ from wiretool.conformance.case import (
     reply,
     send,
 )
+from wiretool.conformance.values import one_of
 from wiretool.protocols.pravega.conformance.raw_frames import raw_frame, shorter
 from wiretool.protocols.pravega.conformance.steps import rid, seal
 from wiretool.protocols.pravega.conformance.table_steps import (
@@ -57,7 +58,8 @@ ENTRIES: tuple[Case, ...] = (
         put(10, [(K1, ANY_VERSION, b"v1")], [0]),
         put(20, [(K1, ANY_VERSION, b"v2")], [_SMALL]),
         get(12, [(K1, _SMALL, b"v2")]),
-        table_info(2 * _SMALL, 1),
+        # A real store indexes an update after its reply: until then it counts the entry twice.
+        table_info(2 * _SMALL, one_of(1, 2)),
     ),
     case(
         "pravega/table/13",
@@ -246,7 +248,8 @@ REMOVE: tuple[Case, ...] = (
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1"), (K2, NOT_THERE, b"v2")], [0, _SMALL]),
         remove(11, [(K1, 0)]),
-        remove(20, [(K1, 0)], not_there()),
+        # A real store may not have indexed the removal yet: the version is then another one.
+        remove(20, [(K1, 0)], not_there(), bad_version()),
         remove(21, [(b"nokey", ANY_VERSION)]),
         remove(22, [(K2, 999)], bad_version()),
         remove(23, [(b"nokey", 3)], not_there()),

@@ -80,7 +80,7 @@ def get(number: int, entries: Sequence[Entry], *, segment: Any = TABLE, on: str 
 
 
 def table_info(
-    length: Any, entry_count: int, *, key_length: int = 0, segment: Any = TABLE, request_id: int = 16, on: str = "a"
+    length: Any, entry_count: Any, *, key_length: int = 0, segment: Any = TABLE, request_id: int = 16, on: str = "a"
 ) -> Steps:
     """Ask what a table is like, and expect this."""
     return ask(

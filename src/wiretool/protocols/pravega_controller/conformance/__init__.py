@@ -13,6 +13,7 @@ from wiretool.protocols.pravega_controller.conformance import (
     tokens,
     transactions,
 )
+from wiretool.protocols.pravega_controller.conformance.rules import RULES
 from wiretool.protocols.pravega_controller.conformance.steps import hello
 
 
@@ -40,6 +41,7 @@ CONFORMANCE = Conformance(
         *groups.CASES,
         *tokens.CASES,
     ),
+    rules=RULES,
     variants={"auth": {"auth": ("user", "password")}},
     ignore=frozenset({"Settings", "Ping", "WindowUpdate"}),
     auto_reply=_auto_reply,

@@ -11,6 +11,7 @@ from wiretool.protocols.sbp.conformance import (
     ranges,
     streams,
 )
+from wiretool.protocols.sbp.conformance.clients import CLIENT_CASES
 from wiretool.protocols.sbp.conformance.rules import RULES
 from wiretool.protocols.sbp.conformance.steps import alive
 
@@ -33,5 +34,6 @@ CONFORMANCE = Conformance(
     ignore=frozenset(("GOAWAY",)),
     greeting=flat(alive(1)),
     rules=RULES,
+    client_cases=CLIENT_CASES,
     mutants="wiretool.protocols.sbp.conformance.mutants",
 )

@@ -1,200 +1,288 @@
-"""Requirements that recorded traffic of SBP servers is judged by, whatever its clients do."""
+"""Requirements that recorded traffic of the newest schema is judged by, whatever its clients do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
+from wiretool.codec.message import Side
 from wiretool.conformance.levels import MUST, SHOULD, Level
 from wiretool.conformance.observed import Observed, ObservedConnection
 from wiretool.conformance.rules import Judge, Observation, Rule
-from wiretool.protocols.sbp.conformance.steps import OK, REFUSAL, SPEC, WHOLE
+from wiretool.protocols.sbp.conformance import traffic
+from wiretool.protocols.sbp.conformance.steps import (
+    BAD_REQUEST,
+    KIND_RANGE_SERVER,
+    OK,
+    RANGE_ALREADY_SEALED,
+)
+from wiretool.protocols.sbp.conformance.traffic import has_table, payload_of, table_of
 
-#: A field that real servers leave out of their answers though the schema requires it (protocols/sbp.md §4.5).
-_KNOWN_FLAW = "missing_required_field"
-#: What the answer to an operation repeats of the range in its request.
-_OF_RANGE = ("stream_id", "index")
-
-
-def header_of(message: Observed) -> Mapping[str, Any]:
-    """Return the fields of a header table, none for another header."""
-    header = message.fields.get("header")
-    return header.get("fields", {}) if isinstance(header, Mapping) else {}
+ENTRIES = "entries"
+RangeKey = tuple[Any, Any]
 
 
 def code_of(message: Observed) -> int | None:
-    """Return the code of the status of a response."""
-    status = header_of(message).get("status")
-    return status.get("code") if isinstance(status, Mapping) else None
+    """Return the code of the status of a response, None where it has no status."""
+    status: dict[str, Any] = table_of(message).get("status") or {}
+    return status.get("code")
 
 
-def entries_of(message: Observed) -> list[Mapping[str, Any]] | None:
-    """Return the batches of a payload; None where it does not decode."""
-    payload = message.fields.get("payload")
-    entries = payload.get("entries") if isinstance(payload, Mapping) else None
-    return entries if isinstance(entries, list) else None
+def _range_of(message: Observed) -> dict[str, Any]:
+    found: dict[str, Any] = table_of(message).get("range") or {}
+    return found
 
 
-def served(connection: ObservedConnection, operation: str) -> Iterator[tuple[Observed, Observed]]:
-    """Yield the requests of an operation with their responses, refusals aside."""
+def _range_key(entry: dict[str, Any]) -> RangeKey:
+    return entry["meta"]["stream_id"], entry["meta"]["range_index"]
+
+
+def _results(answered: Observed) -> list[dict[str, Any]]:
+    return list(table_of(answered).get("entries") or ())
+
+
+def _appends(connection: ObservedConnection) -> Iterable[tuple[Observed, Observed, list[dict[str, Any]]]]:
+    """Yield each APPEND with its response and its batches, where both could be read."""
     for asked, answered in connection.exchanges():
-        is_request = asked.side == "client" and not asked.fields["is_response"]
-        if is_request and asked.name == answered.name == operation and answered.fields["flags"] == WHOLE:
-            yield asked, answered
+        if asked.name == "APPEND" and has_table(answered) and code_of(answered) == OK:
+            yield asked, answered, payload_of(asked, ENTRIES)
 
 
-def replies_are_whole(connection: ObservedConnection) -> Iterable[Observation]:
-    """Responses have the flags of the only frame of a response, or of a refusal."""
-    for message in connection.sent_by("server"):
-        if message.fields.get("is_response") and message.name != "GOAWAY":
-            flags = message.fields["flags"]
-            yield Observation(message.n, "" if flags in (WHOLE, REFUSAL) else f"flags are 0x{flags:02x}")
+# -- servers -----------------------------------------------------------------------------------------------------------
 
 
-def replies_name_the_operation(connection: ObservedConnection) -> Iterable[Observation]:
-    """A response has the number of the operation of its request."""
+def each_batch_has_a_result(connection: ObservedConnection) -> Iterable[Observation]:
+    """The response to an APPEND has a result for each batch."""
+    for _asked, answered, batches in _appends(connection):
+        count = len(_results(answered))
+        problem = f"{count} results for {len(batches)} batches"
+        yield Observation(answered.n, "" if count == len(batches) else problem)
+
+
+def accepted_batches_rise(connection: ObservedConnection) -> Iterable[Observation]:
+    """A batch of a range is accepted only where the one before it ended, or later."""
+    ends: dict[RangeKey, int] = {}
+    for _asked, answered, batches in sorted(_appends(connection), key=lambda each: each[0].n):
+        for entry, result in zip(batches, _results(answered), strict=False):
+            if result["status"]["code"] != OK:
+                continue
+            key, base = _range_key(entry), entry["meta"]["base_offset"]
+            end = ends.get(key, base)
+            yield Observation(answered.n, "" if base >= end else f"offset {base} is accepted, though {end} is the next")
+            ends[key] = base + entry["meta"]["last_offset_delta"]
+
+
+def sealed_ranges_take_nothing(connection: ObservedConnection) -> Iterable[Observation]:
+    """A range server accepts no batch of a range after it has answered that the range is sealed."""
+    sealed: dict[RangeKey, int] = {}
+    codes = {answered.n: (asked, answered) for asked, answered in connection.exchanges()}
+    for message in connection.messages:
+        if message.n not in codes:
+            continue
+        asked, answered = codes[message.n]
+        if asked.name == "SEAL_RANGE" and code_of(answered) == OK:
+            found = _range_of(asked)
+            if table_of(asked).get("kind") == KIND_RANGE_SERVER:
+                sealed.setdefault((found.get("stream_id"), found.get("index")), answered.n)
+        elif asked.name == "APPEND":
+            yield from _after_seal(asked, answered, sealed)
+
+
+def _after_seal(asked: Observed, answered: Observed, sealed: dict[RangeKey, int]) -> Iterable[Observation]:
+    for entry, result in zip(payload_of(asked, ENTRIES), _results(answered), strict=False):
+        key = _range_key(entry)
+        if key in sealed and asked.n > sealed[key]:
+            code = result["status"]["code"]
+            problem = f"code {code} for a batch of a range sealed in record {sealed[key]}"
+            yield Observation(answered.n, "" if code == RANGE_ALREADY_SEALED else problem)
+
+
+def fetched_as_asked(connection: ObservedConnection) -> Iterable[Observation]:
+    """FETCH gives batches of the range that was asked for, below the limit, in order, none that ends before the offset.
+
+    A negative offset or limit is read as a huge number.
+    """
     for asked, answered in connection.exchanges():
-        one, other = asked.fields["opcode"], answered.fields["opcode"]
-        yield Observation(answered.n, "" if one == other else f"operation 0x{other:04x} answers 0x{one:04x}")
+        if asked.name == "FETCH" and has_table(asked) and has_table(answered):
+            yield Observation(answered.n, _wrong_fetch(asked, answered))
 
 
-def frames_decode(connection: ObservedConnection) -> Iterable[Observation]:
-    """Frames of a server decode, with their checksum; known flaws aside."""
+def _wrong_fetch(asked: Observed, answered: Observed) -> str:
+    batches = payload_of(answered, ENTRIES)
+    if code_of(answered) != OK:
+        return "batches in a response without OK" if batches else ""
+    wanted, least, limit = _range_of(asked), table_of(asked)["offset"], table_of(asked)["limit"]
+    last: int | None = None
+    for entry in batches:
+        meta = entry["meta"]
+        base, end = meta["base_offset"], meta["base_offset"] + meta["last_offset_delta"]
+        if _range_key(entry) != (wanted["stream_id"], wanted["index"]):
+            return f"a batch of range {_range_key(entry)}; the request is for another one"
+        if 0 <= limit <= base:
+            return f"a batch at {base}; the limit is {limit}"
+        if 0 <= end <= least and end != base:
+            return f"a batch that ends at {end}; the request is for {least} on"
+        if last is not None and base < last:
+            return f"a batch at {base} after one that ends at {last}"
+        last = end
+    return ""
+
+
+def seals_name_the_range(connection: ObservedConnection) -> Iterable[Observation]:
+    """Responses to CREATE_RANGE and SEAL_RANGE name the range of the request."""
+    for asked, answered in connection.exchanges():
+        if asked.name not in ("CREATE_RANGE", "SEAL_RANGE") or code_of(answered) != OK:
+            continue
+        one, other = _range_of(asked), _range_of(answered)
+        wrong = [name for name in ("stream_id", "index") if one.get(name) != other.get(name)]
+        start, end = other.get("start", -1), other.get("end", -1)
+        problem = f"{wrong[0]} is {other.get(wrong[0])}; the request has {one.get(wrong[0])}" if wrong else ""
+        if not problem and asked.name == "SEAL_RANGE" and end < start:
+            problem = f"a sealed range from {start} to {end}"
+        yield Observation(answered.n, problem)
+
+
+def made_ids_are_new(connection: ObservedConnection) -> Iterable[Observation]:
+    """Each stream and each range server gets a number that none had before."""
+    made: dict[str, set[int]] = {"CREATE_STREAM": set(), "ALLOCATE_ID": set()}
     for message in connection.sent_by("server"):
-        problems = [each for each in message.problems if not each.startswith(_KNOWN_FLAW)]
-        yield Observation(message.n, problems[0] if problems else "")
-
-
-def pongs_echo(connection: ObservedConnection) -> Iterable[Observation]:
-    """The response to a PING has its header and payload."""
-    for asked, answered in served(connection, "PING"):
-        is_same = all(asked.fields[name] == answered.fields[name] for name in ("header", "payload"))
-        yield Observation(answered.n, "" if is_same else "header or payload differ from those of the request")
-
-
-def heartbeats_echo(connection: ObservedConnection) -> Iterable[Observation]:
-    """The response to a heartbeat has its client and role; an empty name of a client may be left out."""
-    for asked, answered in served(connection, "HEARTBEAT"):
-        sent, got = header_of(asked), header_of(answered)
-        is_same = (sent.get("client_id") or "") == (got.get("client_id") or "")
-        is_same = is_same and sent.get("client_role", 0) == got.get("client_role")
-        yield Observation(answered.n, "" if is_same else "client or role differ from those of the request")
-
-
-def appends_have_results(connection: ObservedConnection) -> Iterable[Observation]:
-    """The response to an APPEND has a result for each batch; those that are OK have a time, others have none."""
-    for asked, answered in served(connection, "APPEND"):
-        sent, results = entries_of(asked), header_of(answered).get("entries")
-        if sent is None or results is None:
+        if message.name not in made or code_of(message) != OK:
             continue
-        problem = "" if len(sent) == len(results) else f"{len(results)} results for {len(sent)} batches"
-        for result in results:
-            is_good = result["status"]["code"] == OK
-            if is_good != (result["timestamp_ms"] > 0):
-                problem = problem or f"a result with code {result['status']['code']} has time {result['timestamp_ms']}"
-        yield Observation(answered.n, problem)
+        table = table_of(message)
+        number = table.get("id") if message.name == "ALLOCATE_ID" else (table.get("stream") or {}).get("stream_id")
+        if isinstance(number, int):
+            is_new = number not in made[message.name]
+            yield Observation(message.n, "" if is_new else f"{message.name} gives {number} again")
+            made[message.name].add(number)
 
 
-def fetches_are_in_order(connection: ObservedConnection) -> Iterable[Observation]:
-    """The batches of a FETCH are of its range, in the order of their offsets, and begin before its limit."""
-    for asked, answered in served(connection, "FETCH"):
-        batches, wanted = entries_of(answered), header_of(asked)
-        if not batches or "range" not in wanted:
+def lists_what_was_asked(connection: ObservedConnection) -> Iterable[Observation]:
+    """LIST_RANGE names ranges of the stream that was asked for, by rising index; each begins where the last ended."""
+    for asked, answered in connection.exchanges():
+        if asked.name != "LIST_RANGE" or code_of(answered) != OK:
             continue
-        bases = [each["meta"]["base_offset"] for each in batches]
-        places = {(each["meta"]["stream_id"], each["meta"]["range_index"]) for each in batches}
-        limit = wanted.get("limit", 0)
-        problem = "" if bases == sorted(set(bases)) else "batches are out of order"
-        if places != {(wanted["range"]["stream_id"], wanted["range"]["index"])}:
-            problem = problem or "batches are of another range"
-        if 0 <= limit <= bases[-1]:
-            problem = problem or f"a batch begins at {bases[-1]}, the limit is {limit}"
+        stream = (table_of(asked).get("criteria") or {}).get("stream_id", -1)
+        ranges = table_of(answered).get("ranges") or []
+        strange = [each for each in ranges if stream >= 0 and each["stream_id"] != stream]
+        neighbours = [(a, b) for a, b in pairwise(ranges) if a["stream_id"] == b["stream_id"]]
+        torn = [b for a, b in neighbours if b["index"] <= a["index"] or b["start"] < a["end"]]
+        problem = f"a range of stream {strange[0]['stream_id']}" if strange else ""
+        if torn and not problem:
+            problem = f"range {torn[0]['index']} does not follow the one before it"
         yield Observation(answered.n, problem)
 
 
-def fetches_without_batches(connection: ObservedConnection) -> Iterable[Observation]:
-    """A FETCH that is not OK has no payload, and one that is OK has some."""
-    for _, answered in served(connection, "FETCH"):
-        code, has_payload = code_of(answered), answered.fields["payload"] is not None
-        problem = "" if (code == OK) == has_payload else f"code {code} {'with' if has_payload else 'without'} payload"
-        yield Observation(answered.n, problem)
+def refusals_are_errors(connection: ObservedConnection) -> Iterable[Observation]:
+    """A system error has a code, which is not OK."""
+    for message in connection.sent_by("server"):
+        if message.fields.get("flags", 0) & 0x04:
+            code = code_of(message)
+            is_fine = isinstance(code, int) and (code in (1, 2) or code >= BAD_REQUEST)
+            yield Observation(message.n, "" if is_fine else f"a system error of code {code}")
 
 
-def ranges_are_those_asked(connection: ObservedConnection) -> Iterable[Observation]:
-    """The response to CREATE_RANGE and SEAL_RANGE, where OK, is about the range of the request."""
-    for operation in ("CREATE_RANGE", "SEAL_RANGE"):
-        for asked, answered in served(connection, operation):
-            sent, got = header_of(asked).get("range"), header_of(answered).get("range")
-            if code_of(answered) == OK and sent is not None:
-                is_same = got is not None and all(sent[name] == got[name] for name in _OF_RANGE)
-                yield Observation(answered.n, "" if is_same else "the range is another one, or not there")
+# -- clients -----------------------------------------------------------------------------------------------------------
 
 
-def streams_are_those_asked(connection: ObservedConnection) -> Iterable[Observation]:
-    """The response to DESCRIBE_STREAM and DELETE_STREAM, where OK, is about the stream of the request."""
-    for operation in ("DESCRIBE_STREAM", "DELETE_STREAM"):
-        for asked, answered in served(connection, operation):
-            stream = header_of(answered).get("stream")
-            if code_of(answered) == OK and header_of(asked):
-                is_same = stream is not None and stream["stream_id"] == header_of(asked)["stream_id"]
-                yield Observation(answered.n, "" if is_same else "the stream is another one, or not there")
+def batches_count(connection: ObservedConnection) -> Iterable[Observation]:
+    """Each batch of an APPEND counts its records, and those of one range follow one another."""
+    for message in connection.sent_by("client"):
+        if message.name != "APPEND":
+            continue
+        ends: dict[RangeKey, int] = {}
+        problem = ""
+        for entry in payload_of(message, ENTRIES):
+            key, base, count = _range_key(entry), entry["meta"]["base_offset"], entry["meta"]["last_offset_delta"]
+            if count < 1:
+                problem = problem or f"a batch of {count} records"
+            elif key in ends and base < ends[key]:
+                problem = problem or f"a batch at {base} after one that ends at {ends[key]}"
+            ends[key] = base + count
+        if payload_of(message, ENTRIES):
+            yield Observation(message.n, problem)
 
 
-def lists_are_in_order(connection: ObservedConnection) -> Iterable[Observation]:
-    """The ranges of a stream are listed by their index, one for each, and are of that stream."""
-    for asked, answered in served(connection, "LIST_RANGE"):
-        stream_id = header_of(asked).get("criteria", {}).get("stream_id", -1)
-        ranges = header_of(answered).get("ranges")
-        if ranges and stream_id >= 0:
-            indexes = [each["index"] for each in ranges]
-            problem = "" if indexes == sorted(set(indexes)) else "ranges are out of order"
-            if any(each["stream_id"] != stream_id for each in ranges):
-                problem = problem or "a range is of another stream"
-            yield Observation(answered.n, problem)
+def _is_append(message: Observed) -> bool:
+    return message.name == "APPEND"
 
 
-def _rule(name: str, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    return Rule(f"sbp/traffic/server/{name}", level, requirement, f"{SPEC} {source}", "server", judge)
+def _rule(id: str, level: Level, requirement: str, source: str, side: Side, judge: Judge) -> Rule:
+    return Rule(f"sbp/traffic/{id}", level, requirement, f"protocols/sbp.md {source}", side, judge)
 
+
+def _server(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
+    return _rule(f"server/{id}", level, requirement, source, "server", judge)
+
+
+def _client(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
+    return _rule(f"client/{id}", level, requirement, source, "client", judge)
+
+
+_FRAME, _HEADER, _PAYLOAD = traffic.FRAME_KINDS, traffic.HEADER_KINDS, traffic.PAYLOAD_KINDS
 
 RULES: tuple[Rule, ...] = (
-    _rule(
-        "flags",
-        MUST,
-        "A response is one frame with the flags 0x03, or 0x07 for a refusal.",
-        "§1.3, §4.4",
-        replies_are_whole,
+    _server(
+        1, MUST, "Frames of the server are whole, with the right checksum.", "§1", traffic.without("server", _FRAME)
     ),
-    _rule("operation", MUST, "A response has the operation of its request.", "§1.1, §4.3", replies_name_the_operation),
-    _rule("frames", MUST, "Frames of a server decode, with the right checksum.", "§1, §2.3", frames_decode),
-    _rule("ping", MUST, "The response to a PING has its header and payload.", "§4.2", pongs_echo),
-    _rule("heartbeat", MUST, "The response to a heartbeat has its client and role.", "§4.5", heartbeats_echo),
-    _rule(
-        "append",
+    _server(2, MUST, "Headers of the server have what is required.", "§2.3", traffic.without("server", _HEADER)),
+    _server(3, MUST, "A response is to an open request.", "§1.4", traffic.without("server", traffic.RESPONSE_KINDS)),
+    _server(4, MUST, "A response has operation and identifier of its request.", "§1.4", traffic.responses_echo),
+    _server(5, MUST, "Responses have the flags of responses.", "§1.3", traffic.responses_have_their_flags("server")),
+    _server(6, MUST, "The response to a PING has its header and payload.", "§4.2", traffic.pings_are_echoed),
+    _server(
+        7,
         MUST,
-        "An APPEND has a result for each batch, with a time where it is OK.",
-        "§4.4, §4.5",
-        appends_have_results,
+        "Only PING and FETCH have payloads of the server.",
+        "§2.3",
+        traffic.payloads_belong("server", "PING", "FETCH"),
     ),
-    _rule(
-        "fetch",
+    _server(
+        8,
         MUST,
-        "The batches of a FETCH are of its range, in order, and before its limit.",
-        "§4.5",
-        fetches_are_in_order,
+        "The server writes 0 as checksum of no payload.",
+        "§5 (2)",
+        traffic.empty_payloads_have_no_checksum("server"),
     ),
-    _rule(
-        "fetch-payload",
+    _server(9, MUST, "Each batch of an APPEND has a result.", "§4.4", each_batch_has_a_result),
+    _server(10, MUST, "Offsets of accepted batches rise.", "§4.5", accepted_batches_rise),
+    _server(11, MUST, "A sealed range takes no batch.", "§4.5", sealed_ranges_take_nothing),
+    _server(12, MUST, "FETCH gives what was asked for.", "§4.5", fetched_as_asked),
+    _server(
+        13, MUST, "Ranges are those of the request, and end no sooner than they start.", "§4.5", seals_name_the_range
+    ),
+    _server(14, MUST, "Streams and range servers get new numbers.", "§4.5", made_ids_are_new),
+    _server(15, MUST, "LIST_RANGE names ranges of the stream, in order.", "§4.5", lists_what_was_asked),
+    _server(16, MUST, "A system error has the code of an error.", "§2.3", refusals_are_errors),
+    _server(17, MUST, "HEARTBEAT is answered with client and role.", "§4.5", traffic.heartbeats_are_echoed),
+    _server(18, MUST, "A GOAWAY of the server is empty.", "§2.3", traffic.goaways_are_empty),
+    _server(19, SHOULD, "The server closes soon after its GOAWAY.", "§4.2", traffic.leaves_after_goaway),
+    _client(
+        1, MUST, "Frames of the client are whole, with the right checksum.", "§1", traffic.without("client", _FRAME)
+    ),
+    _client(2, MUST, "Headers of the client have what is required.", "§2.3", traffic.without("client", _HEADER)),
+    _client(3, MUST, "The payload of an APPEND is batches.", "§3.2", traffic.without("client", _PAYLOAD, _is_append)),
+    _client(4, SHOULD, "Requests have no flags.", "§1.3", traffic.requests_have_no_flags("client")),
+    _client(5, MUST, "A request has an identifier that is not open.", "§1.4", traffic.identifiers_are_free),
+    _client(6, SHOULD, "Identifiers of requests rise.", "§1.4", traffic.identifiers_rise),
+    _client(7, MUST, "Identifiers are not negative.", "§1.4", traffic.identifiers_are_not_negative),
+    _client(
+        8,
+        MUST,
+        "Only APPEND and PING have payloads of the client.",
+        "§2.3",
+        traffic.payloads_belong("client", "APPEND", "PING"),
+    ),
+    _client(
+        9,
         SHOULD,
-        "A FETCH has a payload where it is OK, and only there.",
-        "§4.5",
-        fetches_without_batches,
+        "The client writes 0 as checksum of no payload.",
+        "§5 (2)",
+        traffic.empty_payloads_have_no_checksum("client"),
     ),
-    _rule("range", MUST, "What is created or sealed is the range of the request.", "§4.5", ranges_are_those_asked),
-    _rule(
-        "stream",
-        MUST,
-        "What is described or deleted is the stream of the request.",
-        "§4.5",
-        streams_are_those_asked,
+    _client(10, SHOULD, "Batches count their records and follow one another.", "§3.2", batches_count),
+    _client(11, SHOULD, "Nothing is asked after the client's own GOAWAY.", "§4.2", traffic.stops_after_own_goaway),
+    _client(12, SHOULD, "Nothing is asked after a GOAWAY of the server.", "§4.2", traffic.stops_after_goaway),
+    _client(13, SHOULD, "A client with heartbeats is never silent for 15 s.", "§4.2", traffic.heartbeats_in_time),
+    _client(
+        14, MUST, "Responses of the client are to requests of the server.", "§1.4", traffic.answers_goaway_and_ping
     ),
-    _rule("list", MUST, "The ranges of a stream are listed in order.", "§4.5", lists_are_in_order),
 )

@@ -3,6 +3,7 @@
 from wiretool.conformance.case import Conformance, flat
 from wiretool.protocols.sbp.conformance.steps import alive
 from wiretool.protocols.sbp_0_1.conformance import batches_s1, connections, metadata_s1, servers_s2
+from wiretool.protocols.sbp_0_1.conformance.rules import RULES
 from wiretool.protocols.sbp_0_1.conformance.steps import protocol_of
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 
@@ -22,5 +23,6 @@ CONFORMANCE = Conformance(
     # Servers that are being stopped say GOAWAY at any time.
     ignore=frozenset(("GOAWAY",)),
     greeting=flat(alive(1)),
+    rules=RULES,
     mutants="wiretool.protocols.sbp_0_1.conformance.mutants",
 )
