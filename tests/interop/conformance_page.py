@@ -33,7 +33,7 @@ def _lines(title: str, reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if others:
             yield from (
                 "",
-                "| case | level | verdict | requirement | what it does otherwise, and why |",
+                "| case | level | verdict | requirement | difference and reason |",
                 "|---|---|---|---|---|",
             )
             yield from map(_row, others)
