@@ -14,7 +14,7 @@ class Change(NamedTuple):
 
     @property
     def is_worse(self) -> bool:
-        """Whether a case that passed does not pass any more."""
+        """Return whether a case that passed does not pass any more."""
         return self.before == "pass" and self.after != "pass"
 
     def __str__(self) -> str:

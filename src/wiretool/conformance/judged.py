@@ -44,7 +44,7 @@ class JudgedRun:
 
     @property
     def is_success(self) -> bool:
-        """Whether every selected case that was exercised is fine, and any was."""
+        """Return whether every selected case that was exercised is fine, and any was."""
         has_evidence = any(result.verdict in _EVIDENCE for result in self.run.results)
         return has_evidence and not self.findings and not self.changes and self.run.stopped_by is None
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Level(StrEnum):
-    """How binding a requirement is; `observed` is what real programs do though no document asks for it."""
+    """The binding force of a requirement; `observed` is what real programs do though no document asks for it."""
 
     MUST = "must"
     SHOULD = "should"

@@ -41,7 +41,7 @@ class MutantTable:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the clean server passes, every mutant is killed, there is one, and no case is idle."""
+        """Return whether the clean server passes, every mutant is killed, there is one, and no case is idle."""
         return not self.clean and bool(self.killed_by) and not self.survivors and not self.idle_cases
 
 

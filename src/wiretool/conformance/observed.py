@@ -10,7 +10,7 @@ from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.sessions.dialogues import Dialogue, Ended, Event, Opened, Recording, Told
 
-#: The name of a stretch that is no message.
+#: The name of bytes that are not a message.
 UNDECODABLE = "(undecodable)"
 
 
@@ -80,7 +80,7 @@ class ObservedConnection:
 
     @cached_property
     def has_gap(self) -> bool:
-        """Whether bytes are missing."""
+        """Return whether bytes are missing."""
         return any(isinstance(item, Missing) for item in self.items)
 
     def sent_by(self, side: Side) -> list[Observed]:

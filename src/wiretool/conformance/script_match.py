@@ -96,7 +96,7 @@ def _leaves(value: Any, depth: int) -> list[Any]:
 
 @dataclass(slots=True)
 class _Cursor:
-    """How far one connection was followed, by label."""
+    """The progress along one connection, by label."""
 
     connection: ObservedConnection
     #: The next item of the connection for each side.
@@ -295,7 +295,7 @@ class ScriptMatch:
         if self._is_of_later_request(cursor, item):
             raise _NoMatch
         if isinstance(item, Closing) and item.how == "rst" and not cursor.connection.sent_by("server"):
-            raise _Undecided  # nobody had accepted the connection
+            raise _Undecided  # the connection may not have been accepted
         if item is not None and self._was_silent_until(item, outcomes, cursor, step):
             cursor.server_at = cursor.connection.items.index(item)
             item = None

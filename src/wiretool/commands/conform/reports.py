@@ -1,4 +1,4 @@
-"""What `wiretool conform` writes: lists, reports, comparisons, the table of mutants."""
+"""Output of `wiretool conform`: lists, reports, comparisons, the table of mutants."""
 
 import json
 from collections.abc import Sequence
