@@ -139,12 +139,16 @@ class Consumer:
         """Save the position of a partition."""
         position = self.positions[partition]
         ahead = {"commit-ahead": 100, "commit-back": REFILL - self.count - self.count // REFILL}.get(self.wrong, 0)
-        twice = 2 if self.wrong == "one-id" else 1
-        id = "same" if self.wrong == "one-id" else str(uuid.uuid4())
+        event = {"type": "COMMIT", "offsets": {str(partition): position + ahead}}
+        if self.wrong == "one-id":
+            ids.add("same")
+            text = json.dumps(event | {"correlationId": "same"}).encode()
+            # In one write: between two the server could answer the first, and the identifier would be free again.
+            link.transport.write(masked(text) * 2)
+            return
+        id = str(uuid.uuid4())
         ids.add(id)
-        for _ in range(twice):
-            offsets = {str(partition): position + ahead}
-            await self.send(link, {"type": "COMMIT", "correlationId": id, "offsets": offsets})
+        await self.send(link, event | {"correlationId": id})
 
     async def send(self, link: ClientConnection, event: dict[str, Any]) -> None:
         """Send an event."""
