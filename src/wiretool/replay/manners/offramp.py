@@ -6,6 +6,8 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from wiretool.codec.message import Issued, Message, Named, Position, Role, fields_of
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import with_value
@@ -25,7 +27,7 @@ from wiretool.protocols.offramp.messages import (
     RequestEvent,
 )
 from wiretool.records import Record
-from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, Steps, Talk
+from wiretool.replay.manners.manner import Breach, Difference, Excuse, Manner, Place, Steps, Talk, Verdict
 from wiretool.replay.manners.offramp_course import Course, course_of, courses_of
 from wiretool.replay.manners.offramp_excuses import Excuses
 from wiretool.replay.manners.offramp_frames import renewed_frame, renewed_head, with_stream
@@ -72,11 +74,13 @@ class OfframpManner(Manner):
         #: Connection -> the keys of its live handshake; and the live answers that do not follow from theirs, by id.
         self._keys: dict[int, list[str]] = {}
         self._wrong_accepts: dict[int, Record] = {}
+        #: Recorded connection -> its live one, and what stands for recorded values there.
+        self._lives: dict[int, tuple[int, Values]] = {}
 
     def study(self, recording: Recording) -> None:
         self._recorded_breaches = breaches_in(in_turn(recording.of(self.protocol.name)))
         self._breaches, self._deliveries, self._misplaced = {}, Deliveries(), set()
-        self._keys, self._wrong_accepts = {}, {}
+        self._keys, self._wrong_accepts, self._lives = {}, {}, {}
         courses = courses_of(recording, self.protocol.name)
         self._courses = {course.dialogue.number: course for course in courses}
         self._excuses = {}
@@ -249,6 +253,7 @@ class OfframpManner(Manner):
         return None if is_found and recorded is not None else breach
 
     def match(self, live: Record, unheard: Mapping[int, Record], values: Values, dialogue: Dialogue) -> int | None:
+        self._lives[dialogue.number] = live.connection, values
         if not isinstance(live.fields, MessageEvent):
             found = super().match(live, unheard, values, dialogue)
             is_other = found is not None and _assignment_of(unheard[found]) != _assignment_of(live)
@@ -281,7 +286,14 @@ class OfframpManner(Manner):
         return excuses.difference(difference, recorded, live) if excuses is not None else None
 
     def excuse_missing(self, recorded: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
-        return self._excuses_of(dialogue).missing(recorded, request)
+        excuse = self._excuses_of(dialogue).missing(recorded, request)
+        if excuse is None and isinstance(recorded.fields, MessageEvent) and dialogue.number in self._lives:
+            connection, values = self._lives[dialogue.number]
+            within = self._partition(dialogue.number, recorded.fields.partition)
+            offset = values.live_of(_OFFSET_ROLE, within, recorded.fields.offset)
+            why = self._deliveries.why_missing(connection, msgspec.structs.replace(recorded.fields, offset=offset))
+            excuse = Excuse(Verdict.EXPLAINED, why) if why else None
+        return excuse
 
     def excuse_extra(self, live: Record, request: Record | None, dialogue: Dialogue) -> Excuse | None:
         if self.breach(live, None) is not None:

@@ -1,7 +1,7 @@
-"""The order of MESSAGEs: what one connection may hear next, after what was said on all connections of its stream.
+"""The order of MESSAGEs: what one connection may receive next, after all that its stream has sent and received.
 
 The rules (offramp.md 3.1, 3.5 and decision 18): messages come within demand; a partition that is not assigned is not
-heard; between two REBALANCEs the offsets of a partition rise; after a REBALANCE it begins at what the stream has
+received; between two REBALANCEs the offsets of a partition rise; after a REBALANCE it begins at what the stream has
 committed, or where it began before if nothing is.
 """
 
@@ -21,7 +21,7 @@ from wiretool.protocols.offramp.messages import (
 )
 from wiretool.records import Record
 from wiretool.replay.manners.manner import ABSENT, Breach, Difference
-from wiretool.replay.manners.offramp_course import commits_of
+from wiretool.replay.manners.offramp_course import commits_of, content_of
 
 
 @dataclass(eq=False, slots=True)
@@ -41,9 +41,11 @@ class Stream:
     commits: defaultdict[int, list[Commit]] = field(default_factory=lambda: defaultdict(list))
     #: Where the stream began without a commit, for those who want the earliest.
     starts: dict[int, int] = field(default_factory=dict)
-    #: The lowest and the highest offset that was heard.
+    #: The lowest and the highest offset that was received.
     lowest: dict[int, int] = field(default_factory=dict)
     highest: dict[int, int] = field(default_factory=dict)
+    #: By partition and offset, the content that was received.
+    received: dict[tuple[int, int], str] = field(default_factory=dict)
     #: Some of what was committed is not known.
     is_torn: bool = False
 
@@ -56,7 +58,7 @@ class Consumer:
     #: None where its handshake is not known: others of its stream are not known either.
     stream: Stream | None = None
     is_earliest: bool = False
-    #: How many messages it may still hear; None where not all of its requests are known.
+    #: How many messages it may still receive; None where not all of its requests are known.
     demand: int | None = None
     #: The partitions and the record of the last REBALANCE; None where one may have been missed.
     assignment: frozenset[int] | None = None
@@ -66,10 +68,18 @@ class Consumer:
     earlier: dict[int, int] = field(default_factory=dict)
     #: How many commits of the stream were certainly in force at the last REBALANCE, less one.
     certain: dict[int, int] = field(default_factory=dict)
+    #: Partition and offset of those that were passed over between two REBALANCEs.
+    skipped: set[tuple[int, int]] = field(default_factory=set)
+    #: The highest commit of each partition at a REBALANCE.
+    begun: dict[int, int] = field(default_factory=dict)
+
+
+#: Offsets passed over at once that are remembered.
+SKIPPED_MAX = 10_000
 
 
 class Deliveries:
-    """Follows all connections of a run, and says which MESSAGE breaks which rule."""
+    """Follows all connections of a run, and names the rule that a MESSAGE breaks."""
 
     def __init__(self) -> None:
         self._consumers: dict[int, Consumer] = {}
@@ -82,25 +92,44 @@ class Deliveries:
         consumer = self._consumers.get(record.connection)
         if consumer is None:
             consumer = self._consumers[record.connection] = Consumer(record.connection)
-        said = record.fields
+        event = record.fields
         if record.kind == "gap" or _is_unreadable(record):
             self._lose(consumer, record)
-        elif isinstance(said, MessageEvent):
-            return self._hear(consumer, said, record.n)
-        elif isinstance(said, RebalanceEvent):
-            self._assign(consumer, record, said)
-        elif isinstance(said, HandshakeRequest):
-            self._open_stream(consumer, said)
-        elif isinstance(said, RequestEvent) and record.side == "client":
-            consumer.demand = None if consumer.demand is None else consumer.demand + max(said.count, 0)
-        elif isinstance(said, CommitEvent):
+        elif isinstance(event, MessageEvent):
+            return self._receive(consumer, event, record.n)
+        elif isinstance(event, RebalanceEvent):
+            self._assign(consumer, record, event)
+        elif isinstance(event, HandshakeRequest):
+            self._open_stream(consumer, event)
+        elif isinstance(event, RequestEvent) and record.side == "client":
+            consumer.demand = None if consumer.demand is None else consumer.demand + max(event.count, 0)
+        elif isinstance(event, CommitEvent):
             self._commit(consumer, record)
-        elif isinstance(said, CommitResponseEvent):
-            self._settle(record, said)
+        elif isinstance(event, CommitResponseEvent):
+            self._settle(record, event)
         return None
 
+    def why_missing(self, connection: int, event: MessageEvent) -> str:
+        """Return why a MESSAGE need not have come on a connection by now; empty if it should have come.
+
+        A server may send other messages within the same demand (3.2), and assign the partition to another consumer
+        before the message arrives (3.5). It never passes over an offset (3.1).
+        """
+        consumer, place = self._consumers.get(connection), (event.partition, event.offset)
+        if consumer is None or consumer.stream is None or place in consumer.skipped:
+            return ""
+        received = consumer.stream.received.get(place)
+        if received is not None:
+            is_same = received == content_of(event)
+            return "the stream received the message under another assignment (reference 3.5)" if is_same else ""
+        if consumer.demand == 0:
+            return "the demand of the client was spent on other messages of the road (reference 3.2)"
+        if event.offset < consumer.begun.get(event.partition, 0):
+            return "after a REBALANCE the partition went on from a commit beyond the message (reference 3.5)"
+        return ""
+
     def _lose(self, consumer: Consumer, lost: Record) -> None:
-        """What one side said there is not known."""
+        """What one side sent there is not known."""
         if lost.side == "server":
             consumer.assignment = None
             consumer.last.clear()
@@ -110,8 +139,8 @@ class Deliveries:
             if consumer.stream is not None:
                 consumer.stream.is_torn = True
 
-    def _open_stream(self, consumer: Consumer, said: HandshakeRequest) -> None:
-        path = stream_path(said.target)
+    def _open_stream(self, consumer: Consumer, event: HandshakeRequest) -> None:
+        path = stream_path(event.target)
         if path is not None:
             consumer.stream = self._streams[path.road, path.stream]
             consumer.is_earliest = path.default_offset == "EARLIEST"
@@ -130,32 +159,36 @@ class Deliveries:
             stream.commits[partition].append(commit)
             found.append((stream.commits[partition], commit))
 
-    def _settle(self, record: Record, said: CommitResponseEvent) -> None:
+    def _settle(self, record: Record, event: CommitResponseEvent) -> None:
         for commits, commit in self._open.pop((record.connection, record.reply_to or 0), ()):
-            if said.success:
+            if event.success:
                 commit.is_acknowledged = True
             else:
                 commits.remove(commit)
 
-    def _assign(self, consumer: Consumer, record: Record, said: RebalanceEvent) -> None:
-        consumer.assignment, consumer.assigned_by = frozenset(said.assignment), record.n
+    def _assign(self, consumer: Consumer, record: Record, event: RebalanceEvent) -> None:
+        consumer.assignment, consumer.assigned_by = frozenset(event.assignment), record.n
         consumer.earlier.update({partition: offset for partition, (offset, _) in consumer.last.items()})
         consumer.last.clear()
         consumer.certain.clear()
-        for partition in said.assignment if consumer.stream is not None else ():
+        for partition in event.assignment if consumer.stream is not None else ():
             commits = consumer.stream.commits[partition] if consumer.stream is not None else []
             own = (at for at in range(len(commits) - 1, -1, -1) if _is_certain(commits[at], consumer))
             consumer.certain[partition] = next(own, -1)
+            consumer.begun[partition] = max((commit.offset for commit in commits), default=0)
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
-    def _hear(self, consumer: Consumer, event: MessageEvent, n: int) -> Breach | None:
+    def _receive(self, consumer: Consumer, event: MessageEvent, n: int) -> Breach | None:
         breach = self._breach(consumer, event)
         partition, offset = event.partition, event.offset
+        last, _ = consumer.last.get(partition, (offset, 0))
+        consumer.skipped.update((partition, between) for between in range(max(last + 1, offset - SKIPPED_MAX), offset))
         consumer.last[partition] = offset, n
         if consumer.demand is not None:
             consumer.demand -= 1
         if (stream := consumer.stream) is not None:
+            stream.received[partition, offset] = content_of(event)
             stream.lowest[partition] = min(offset, stream.lowest.get(partition, offset))
             stream.highest[partition] = max(offset, stream.highest.get(partition, offset))
         return breach
@@ -190,9 +223,9 @@ class Deliveries:
         is_going_on = consumer.earlier.get(partition, offset) == offset - 1
         if not allowed or offset in allowed or is_going_on:
             return None
-        told = " or ".join(map(str, sorted(allowed)))
-        why = f"after a REBALANCE partition {partition} begins at {told}, as it was committed (offramp.md 3.5)"
-        return Breach(Difference(("offset",), told, offset), why)
+        places = " or ".join(map(str, sorted(allowed)))
+        why = f"after a REBALANCE partition {partition} begins at {places}, as it was committed (offramp.md 3.5)"
+        return Breach(Difference(("offset",), places, offset), why)
 
     def _starts(self, consumer: Consumer, stream: Stream, partition: int) -> set[int]:
         """Where a partition may begin; empty where it may begin anywhere."""

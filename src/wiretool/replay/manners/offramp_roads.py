@@ -77,18 +77,18 @@ class RoadPast:
         return 1 + max((*assigned, *self._told), default=0)
 
     def _committed(self) -> Mapping[str, Mapping[int, int]]:
-        """Where each stream begins, where that is not where a new one would."""
+        """Return where each stream begins, where a new one begins elsewhere: at the first offset that it received."""
         found: dict[str, dict[int, int]] = defaultdict(dict)
         known: set[tuple[str, int]] = set()
-        for course in self.courses:
-            for record in course.frames:
-                fields = record.fields
-                if isinstance(fields, CommitEvent) and record.side == "client":
-                    known |= {(course.stream, partition) for partition in commits_of(record)}
-                elif isinstance(fields, MessageEvent) and (course.stream, fields.partition) not in known:
-                    known.add((course.stream, fields.partition))
-                    if fields.offset != self.first[fields.partition] or course.default_offset != "EARLIEST":
-                        found[course.stream][fields.partition] = fields.offset
+        frames = ((record, course) for course in self.courses for record in course.frames)
+        for record, course in sorted(frames, key=lambda each: (each[0].time_ns, each[0].n)):
+            fields = record.fields
+            if isinstance(fields, CommitEvent) and record.side == "client":
+                known |= {(course.stream, partition) for partition in commits_of(record)}
+            elif isinstance(fields, MessageEvent) and (course.stream, fields.partition) not in known:
+                known.add((course.stream, fields.partition))
+                if fields.offset != self.first[fields.partition] or course.default_offset != "EARLIEST":
+                    found[course.stream][fields.partition] = fields.offset
         return found
 
     def _paces(self) -> Mapping[ConsumerName, Sequence[Ends]]:

@@ -77,8 +77,8 @@ class Consumer:
         #: Whose turn it is among the assigned ones, and how many messages are left of it.
         self._turn = 0
         self._left = 0
-        #: An assignment that the client has not been told.
-        self._is_untold = False
+        #: An assignment that the client was not sent.
+        self._is_unsent = False
 
     def take(self, event: Message) -> None:
         """Do what an event of the client asks for. ProtocolViolation: the connection is to end."""
@@ -119,7 +119,7 @@ class Consumer:
     def pump(self) -> None:
         """Send messages while there is demand, room, and something to send."""
         port = self._port
-        if self._is_untold and self._requested:
+        if self._is_unsent and self._requested:
             self._tell()
         while self._requested and port.has_room:
             text = self._next()
@@ -155,12 +155,14 @@ class Consumer:
         self._turn = 0
         self._left = self._batch
         if self._like_real and not self._requested:
-            self._is_untold = True
+            self._is_unsent = True
         else:
             self._tell()
 
     def _tell(self) -> None:
-        self._is_untold = False
+        if self._is_unsent and self._group is not None:  # it may have committed since it was assigned
+            self._positions = {index: self._group.committed.get(index, at) for index, at in self._positions.items()}
+        self._is_unsent = False
         self._port.say(RebalanceEvent(assignment=self._assignment))
         self._port.flush()
 
