@@ -29,6 +29,11 @@ class Inbox:
             self._parts.append(data)
         self.held += len(data)
 
+    def clear(self) -> None:
+        """Drop all bytes that were not taken, at once: a link that ended can wait long for the garbage collector."""
+        self._data, self._at, self.held, self._need = b"", 0, 0, 0
+        self._parts.clear()
+
     def next(self) -> bytes | None:
         """The next whole frame, or None where more bytes are needed. DecodeError: no frame can begin so."""
         size = self.held

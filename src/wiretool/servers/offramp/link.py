@@ -118,6 +118,7 @@ class OfframpLink(Link, Port):
         for timer in (self._timer, self._next_turn):
             if timer is not None:
                 timer.cancel()
+        self._inbox.clear()
         self._out.clear()
         self._dismiss()
 

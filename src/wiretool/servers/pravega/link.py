@@ -101,6 +101,7 @@ class StoreLink(PacedLink):
         self.close("")
 
     def lost(self, now_ns: int) -> None:
+        self._inbox.clear()
         self._is_closed = True
         self._reads.forget()
         if self._expiry is not None:

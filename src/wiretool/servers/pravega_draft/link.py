@@ -65,6 +65,7 @@ class DraftLink(PacedLink):
             self._close("")
 
     def lost(self, now_ns: int) -> None:
+        self._inbox.clear()
         self._is_closed = True
         self._reads.forget()
 

@@ -146,6 +146,7 @@ class SbpLink(Link):
         self._finish()
 
     def lost(self, now_ns: int) -> None:
+        self._inbox.clear()
         self._is_deaf = self._is_mute = self._is_gone = True
         for timer in self._timers.values():
             timer.cancel()

@@ -101,6 +101,7 @@ class ControllerLink(Link):
 
     def lost(self, now_ns: int) -> None:
         self._is_closed = True
+        self._inbox.clear()
         self._requests.clear()
         self._waiting.clear()
 
