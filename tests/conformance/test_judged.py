@@ -1,9 +1,12 @@
 """The gate: which verdicts are findings, and what makes a run succeed."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.conformance.results import RESULTS, judged
 from wiretool.conformance.expectations import expected_text
+from wiretool.conformance.judged import JudgedRun
 from wiretool.errors import UsageError
 
 PASSED, FAILED, LENIENT, UNSUPPORTED, UNSEEN, ERROR = RESULTS
@@ -31,6 +34,11 @@ def test_an_expected_failure_is_no_finding() -> None:
     assert found.is_success
     assert found.reason(FAILED) == "known"
     assert "1 fail (1 expected)" in found.headline
+
+
+def test_the_headline_shortens_a_long_command() -> None:
+    run = replace(judged(PASSED).run, target="java -cp " + ":".join(["/jars/client.jar"] * 50) + " Driver")
+    assert JudgedRun(run).headline.startswith("pravega on java -cp …: 1 cases")
 
 
 def test_one_that_passes_again_is_reported_and_fails_the_run() -> None:

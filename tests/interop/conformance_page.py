@@ -1,10 +1,20 @@
-"""`python -m tests.interop.conformance_page TITLE PAGE A.json...`: a page of docs/ from reports of `wiretool conform`.
+"""`python -m tests.interop.conformance_page TITLE PAGE [NAME=]A.json...`: a page from reports of `wiretool conform`.
 
 The page of the real Pravega server 0.13.0; its known failures and their reasons are in real_pravega/expected.toml:
 
     python -m tests.interop.real_pravega wiretool conform pravega --target 127.0.0.1:12345 \\
         --expect tests/interop/real_pravega/expected.toml --json store.json
     python -m tests.interop.conformance_page 'Pravega 0.13.0' docs/conformance-pravega.md store.json
+
+The page of the two clients of Pravega, each with a program that writes and reads 20 events:
+
+    wiretool conform pravega --timeout 40s --expect tests/interop/expected_python.toml --json python.json --client -- \\
+        python -m tests.interop.pravega_python events 'tcp://{controller}' '{"scope":"demo","count":20,"keys":3}'
+    wiretool conform pravega --timeout 60s --expect tests/interop/expected_java.toml --json java.json --client -- \\
+        java -cp CLASSPATH wiretool.interop.Driver events 'tcp://{controller}' \\
+        scope=demo count=20 keys=3 segments=1 size_bytes=20
+    python -m tests.interop.conformance_page "Pravega's clients" docs/conformance-clients.md \\
+        'the PyPI client 0.3.8=python.json' 'the Java client 0.13.0=java.json'
 """
 
 import sys
@@ -59,7 +69,14 @@ def _row(case: Mapping[str, Any]) -> str:
 def main() -> None:
     """Write the page."""
     title, path, *reports = sys.argv[1:]
-    Path(path).write_text(page(title, [read_report(Path(each)) for each in reports]))
+    Path(path).write_text(page(title, [_read(each) for each in reports]))
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    """Return a report; a name before it stands for the command or the address that was judged."""
+    name, _, path = text.rpartition("=")
+    report = read_report(Path(path))
+    return {**report, "target": name or report["target"]}
 
 
 if __name__ == "__main__":

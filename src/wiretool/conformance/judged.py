@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from textwrap import shorten
 
 from wiretool.conformance.expectations import ExpectedFailures
 from wiretool.conformance.levels import Verdict
@@ -10,6 +11,8 @@ from wiretool.conformance.results import CaseResult, RunResult
 
 #: Verdicts that are evidence about the peer.
 _EVIDENCE = frozenset((Verdict.PASS, Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED))
+#: Characters of a target in the summary; a command line can be longer.
+TARGET_MAX = 80
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,5 @@ class JudgedRun:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.items() if count)
         known = sum(self.reason(result) is not None for result in run.results)
         also = f" ({known} expected)" if known else ""
-        return (
-            f"{run.protocol} on {run.target}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}{also}"
-        )
+        target = shorten(run.target, TARGET_MAX, placeholder=" …")
+        return f"{run.protocol} on {target}: {len(run.results)} cases in {run.seconds:.1f} s: {counts or 'none'}{also}"

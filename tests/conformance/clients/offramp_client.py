@@ -25,6 +25,8 @@ MESSAGES, WINDOW, REFILL = 20, 10, 5
 ATTEMPTS, PAUSE_S = 4, 0.2
 #: Seconds to wait for the next event, and connections that the storm makes.
 PATIENCE_S, STORM = 4.0, 40
+#: Seconds to wait for the Close of the server.
+CLOSE_S = 2.0
 PATH = "/offramp/v2/roads/road/streams/client/messages?defaultOffset="
 #: What the consumer does wrong once the first messages have come, as bytes of a frame without its mask.
 TEXTS = {
@@ -76,7 +78,7 @@ class Consumer:
         """Read on one connection until all messages are there."""
         offset = "NEWEST" if self.wrong == "bad-offset" else "EARLIEST"
         try:
-            link = await connect(f"ws://{self.address}{PATH}{offset}", compression=None)
+            link = await connect(f"ws://{self.address}{PATH}{offset}", compression=None, close_timeout=CLOSE_S)
         except InvalidStatus as err:
             raise Refused(f"status {err.response.status_code}") from err
         ids: set[str] = set()
