@@ -158,19 +158,14 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
 
 
 def literal_hits() -> list[Hit]:
-    """Return the idioms in string literals of the package, except for the requirements of conformance cases."""
+    """Return the idioms in string literals of the package, except for the texts of real servers."""
     return [
         hit
         for path in sources()
-        if not (name := str(path.relative_to(SOURCE))).startswith(WIRE_TEXTS) and not is_of_cases(path)
+        if not (name := str(path.relative_to(SOURCE))).startswith(WIRE_TEXTS)
         for line, text in prose(path.read_text())
         for hit in idioms_in(f"{name}:{line}", text)
     ]
-
-
-def is_of_cases(path: Path) -> bool:
-    """Return whether a file declares conformance cases: the idioms of their requirements are counted."""
-    return path.relative_to(SOURCE).parts[2:3] == ("conformance",)
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
@@ -251,10 +246,6 @@ def counts() -> dict[str, dict[str, int]]:
         source = path.read_text()
         entry["words"] += words_in(source) + _ruled_out(Counter(_words(path.stem)))
         entry["openings"] += openings_in(source)
-        if is_of_cases(path):
-            hits = sum(len(idioms_in("", text)) for _, text in prose(source))
-            requirements = found.setdefault("requirements", {"words": 0, "openings": 0})
-            requirements["words"] += hits
     return dict(sorted(found.items()))
 
 

@@ -26,7 +26,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/access/1",
         MUST,
-        "A known name with its password may read a road that grants PUBLIC to everybody with a name.",
+        "A caller with a known name and its password may read a road that grants PUBLIC to every authenticated caller.",
         f"{_RULE} rule 3",
         ask(STORED, _EARLIEST, credentials()),
         answered(101),
@@ -78,7 +78,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/access/9",
         MUST,
-        "A caller with a name to whom no authority gives PUBLIC is refused: 403, or the upgrade and Close 1011.",
+        "An authenticated caller without PUBLIC from an authority is refused: 403, or the upgrade and Close 1011.",
         f"{_RULE} rule 3, §6 row 6",
         ask(PRIVATE, _EARLIEST, credentials()),
         refused(403, close=1011),

@@ -52,7 +52,7 @@ REFUSING = _scenario(
 )
 DEAD = _scenario("no-upgrade", "resets instead of upgrades", 'message == "HandshakeResponse": reset')
 UNKNOWN_ROAD = Scenario("unknown-road", (), {"roads": ("other",)}, "a road that does not exist")
-ERROR = _scenario("error-event", "an ERROR event", 'message == "MESSAGE" nth=3: answer ERROR reason="made up"')
+ERROR = _scenario("error-event", "an ERROR event", 'message == "MESSAGE" nth=3: answer ERROR reason="injected"')
 NO_COMMIT = _scenario("failed-commits", "commits that fail", 'message == "COMMIT_RESPONSE": set success=false')
 
 _Judge = Callable[[ClientRun], Iterable[Observation]]

@@ -175,7 +175,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/close/14",
         MUST,
-        "What a client sends after its Close is not served.",
+        "The server ignores events that a client sends after its Close.",
         _RULE,
         _ready(),
         raw(frame((1000).to_bytes(2, "big"), CLOSE), frame(_REQUEST), words="a Close and a REQUEST in one piece"),

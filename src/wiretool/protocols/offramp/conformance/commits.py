@@ -56,7 +56,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/commit/1",
         MUST,
-        "A commit of what was delivered succeeds, and the answer has its id.",
+        "A commit of delivered messages succeeds, and the answer has its id.",
         _COMMIT,
         _ready(),
         commit({"0": 1}, "first commit"),
@@ -97,7 +97,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/commit/5",
         MUST,
-        "A commit of nothing succeeds.",
+        "An empty commit succeeds.",
         "protocols/offramp.md §2.2, §3.4",
         _ready(),
         commit({}, "nothing"),
@@ -119,8 +119,8 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/commit/7",
         MUST,
-        "A commit right behind a request is answered, in whatever order with the messages.",
-        "vectors/offramp.json, dialogue commit_sent_right_behind_request; protocols/offramp.md §3.1",
+        "A commit sent directly after a request is answered, before or after the messages.",
+        "vectors/offramp.json, commit_sent_right_behind_request; protocols/offramp.md §3.1",
         open_stream(),
         request(1),
         commit({"0": 1}),
@@ -141,7 +141,7 @@ CASES: tuple[Case, ...] = (
             reply("COMMIT_RESPONSE", correlationId="early", success=False),
             lenient(
                 "COMMIT_RESPONSE",
-                "the in-memory server of the reference says that it succeeds",
+                "the in-memory server of the reference reports success",
                 correlationId="early",
                 success=True,
             ),
@@ -196,7 +196,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/commit/13",
         MUST,
-        "A commit does not move the connection that sends it.",
+        "A commit does not change the position of the connection that sends it.",
         "protocols/offramp.md §3.9",
         _ready(),
         commit({"0": 10}, "ahead"),
@@ -207,7 +207,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/commit/14",
         SHOULD,
-        "A commit is answered while nothing is asked for.",
+        "A commit is answered without open demand.",
         "protocols/offramp.md §3.1",
         _ready(),
         Wait(0.3),
@@ -233,7 +233,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/resume/2",
         MUST,
-        "What was delivered and not committed is delivered again.",
+        "Messages that were delivered and not committed are delivered again.",
         f"{_RESUME}; captures/offramp plain_resume",
         open_stream(),
         request(3),
@@ -245,7 +245,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/resume/3",
         MUST,
-        "A commit belongs to its stream: another stream of the road begins where it would without.",
+        "A commit belongs to its stream: it does not move the beginning of another stream of the road.",
         "spec 004, Service; protocols/offramp.md §1.1",
         open_stream(stream="one"),
         first_message(offset=Saved("first")),
@@ -257,7 +257,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/resume/4",
         MUST,
-        "With a commit the default offset counts for nothing: LATEST goes on from the commit, too.",
+        "A commit overrides the default offset, also with LATEST.",
         _RESUME,
         _ready(),
         commit({"0": 2}),
@@ -293,7 +293,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/resume/7",
         MUST,
-        "Demand ends with its connection: a later one gets nothing before it asks.",
+        "Demand ends with its connection: a later one gets no message before its first request.",
         "protocols/offramp.md §3.1",
         open_stream("live", query="defaultOffset=LATEST"),
         request(1_000),
@@ -324,7 +324,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/resume/9",
         MUST,
-        "A commit of nothing, and one of a negative offset, leave the one before as it is.",
+        "An empty commit and one of a negative offset do not change the previous commit.",
         "protocols/offramp.md §3.4",
         _ready(),
         commit({"0": 3}, "kept"),

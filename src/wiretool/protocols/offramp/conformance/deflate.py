@@ -106,7 +106,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/deflate/4",
         MUST,
-        "An offer that wants a smaller window of the server is declined.",
+        "An offer that requires a smaller window of the server is declined.",
         _RULE,
         _offer("permessage-deflate; server_max_window_bits=10"),
         expect("HandshakeResponse", status=101, extensions=[]),
@@ -116,7 +116,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/deflate/5",
         SHOULD,
-        "Where the first offer cannot be taken, the next one is.",
+        "If the first offer cannot be accepted, the next one is.",
         f"{_SEEN} 2",
         _offer("permessage-deflate; server_max_window_bits=10, permessage-deflate"),
         _agreed("permessage-deflate"),

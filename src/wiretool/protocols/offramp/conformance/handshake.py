@@ -40,7 +40,7 @@ from wiretool.protocols.offramp.conformance.steps import (
 _URL = "protocols/offramp.md §1.1"
 _CHECKS = "protocols/offramp.md §1.2"
 _OTHER_KEY = "d2lyZXRvb2wgMTYgYnl0ZQ=="
-_ON_THE_SAME = "A refusal that keeps the connection leaves it fit for an upgrade."
+_ON_THE_SAME = "A connection that stays open after a refusal accepts an upgrade."
 
 CASES: tuple[Case, ...] = (
     case(
@@ -82,7 +82,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/5",
         MUST,
-        "With LATEST a stream without commits begins behind the messages that are there.",
+        "With LATEST a stream without commits begins after the stored messages.",
         "spec 004, Service; protocols/offramp.md §1.1",
         open_stream("live", stream="early"),
         first_message(offset=0),
@@ -114,7 +114,7 @@ CASES: tuple[Case, ...] = (
         )
         for number, words, query in (
             (7, "A default offset in small letters", "defaultOffset=earliest"),
-            (8, "A default offset that is no known word", "defaultOffset=NEWEST"),
+            (8, "An unknown default offset", "defaultOffset=NEWEST"),
             (9, "An empty default offset", "defaultOffset="),
             (10, "An unknown grant", "grants=SECRET"),
         )
@@ -122,7 +122,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/11",
         OBSERVED,
-        "A percent-encoded default offset is refused, or read as what it stands for.",
+        "A percent-encoded default offset is refused or decoded.",
         _URL,
         ask(query="defaultOffset=EARLIES%54"),
         refused(400, 500, too=[reply("HandshakeResponse", status=101)]),
@@ -156,7 +156,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/15",
         MUST,
-        "Empty grants are no grants.",
+        "An empty list of grants is the same as none.",
         _URL,
         ask(query="defaultOffset=EARLIEST&grants="),
         welcomed(),
@@ -208,7 +208,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/21",
         SHOULD,
-        "Something behind the path of a stream makes it another path.",
+        "A path that continues after the name of a stream is another path.",
         f"{_URL}, §6 row 26",
         ask_for("/offramp/v2/roads/one/streams/s/messages/"),
         refused(404, too=[upgraded_leniently("the original server searches for the path and does not anchor it")]),
@@ -226,7 +226,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/23",
         MUST,
-        "Another method than GET is answered with 405 and the method that is allowed.",
+        "A method other than GET is answered with 405 and the allowed method.",
         f"{_CHECKS} row 5",
         send("HandshakeRequest", method="POST", target=Target(ONE, "stream", ""), headers=Upgrade(headers())),
         answered(405, ("Allow", "GET")),
@@ -301,7 +301,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/34",
         MUST,
-        "A subprotocol that is offered is ignored, not agreed to and not refused.",
+        "An offered subprotocol is ignored: neither accepted nor refused.",
         _CHECKS,
         ask(ONE, "", ("Sec-WebSocket-Protocol", "chat, offramp")),
         welcomed(headers=lacks_header("Sec-WebSocket-Protocol")),
@@ -346,12 +346,12 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/handshake/40",
         SHOULD,
-        "What is no HTTP is answered with 400 or the end of the connection.",
+        "A request that is not HTTP is answered with 400, or the connection ends.",
         _CHECKS,
         raw(b"GET /offramp/v2\r\n\r\n", words="a request line without a version"),
         expect_any(
             reply("HandshakeResponse", status=one_of(400, 505)),
-            lenient("(connection closed)", "it does not say why"),
+            lenient("(connection closed)", "no status is sent"),
         ),
         expect_close(),
     ),

@@ -30,7 +30,7 @@ class _Text(NamedTuple):
 
 #: What the original server refuses as well.
 _REFUSED = (
-    _Text("Text that is no JSON", "hello"),
+    _Text("Text that is not JSON", "hello"),
     _Text("A JSON text that is cut", '{"type":"REQUEST","count":1'),
     _Text("An object that ends after the name of a member", '{"type":'),
     _Text("A comma after the last member", '{"type":"REQUEST","count":1,}'),
@@ -66,7 +66,7 @@ _REFUSED = (
     _Text("Offsets that are a string", '{"type":"COMMIT","correlationId":"c","offsets":"x"}'),
     _Text("An id that is an array", '{"type":"COMMIT","correlationId":["x"],"offsets":{"0":1}}'),
     _Text("An id that is an object", '{"type":"COMMIT","correlationId":{},"offsets":{"0":1}}'),
-    _Text("A partition that is no number", '{"type":"COMMIT","correlationId":"c","offsets":{"a":1}}'),
+    _Text("A partition that is not a number", '{"type":"COMMIT","correlationId":"c","offsets":{"a":1}}'),
     _Text("A partition with a fraction", '{"type":"COMMIT","correlationId":"c","offsets":{"1.0":1}}'),
     _Text("A partition with a space", '{"type":"COMMIT","correlationId":"c","offsets":{" 1":1}}'),
     _Text("A partition beyond an int", '{"type":"COMMIT","correlationId":"c","offsets":{"2147483648":1}}'),
@@ -154,11 +154,11 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/malformed/51",
         MUST,
-        "What follows a message that cannot be decoded is not served.",
+        "Events after a message that cannot be decoded are not served.",
         "protocols/offramp.md §1.4",
         open_stream(),
         first_message(),
-        raw(frame(b"hello"), frame(commit_text("late")), words="text that is no JSON, and a commit"),
+        raw(frame(b"hello"), frame(commit_text("late")), words="text that is not JSON, and a commit"),
         undecodable(),
         ignore=("ERROR", "Close"),
     ),

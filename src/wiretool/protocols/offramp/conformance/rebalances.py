@@ -109,7 +109,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/rebalance/2",
         MUST,
-        "Two consumers of a stream share its partitions evenly: none has two owners, and none is left out.",
+        "Two consumers of a stream share its partitions evenly: each partition has exactly one owner.",
         f"{_RULE}; captures/offramp rebalance3",
         _two(),
         expect_nothing(on="a"),
@@ -167,7 +167,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/rebalance/9",
         MUST,
-        "After an assignment only messages of its partitions come, from what is committed on.",
+        "After an assignment only messages of its partitions come, from the committed offsets on.",
         "protocols/offramp.md §3.5, §6 row 18",
         _join("a", 12, road=SIX),
         _whole(),
@@ -190,7 +190,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/rebalance/10",
         MUST,
-        "What was delivered and not committed comes again after a rebalance, to whoever has the partition now.",
+        "Messages delivered and not committed come again after a rebalance, to the new owner of the partition.",
         "protocols/offramp.md §3.5",
         _join("a", 30, road=SIX),
         _whole(),
@@ -242,7 +242,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/rebalance/14",
         MUST,
-        "A commit of another consumer of the stream counts: who takes the partition over goes on from there.",
+        "A consumer that takes over a partition continues at the offset that another consumer of the stream committed.",
         "protocols/offramp.md §3.4, §3.5",
         _join("a", 6, road=SIX),
         _whole(),

@@ -48,7 +48,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/1",
         MUST,
-        "A REQUEST brings as many messages as it names, after the assignment, and no more.",
+        "A REQUEST brings exactly the requested number of messages, after the assignment.",
         _REQUEST,
         open_stream(),
         request(3),
@@ -82,7 +82,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/4",
         MUST,
-        "A later request goes on behind the last message.",
+        "A later request continues after the last message.",
         _REQUEST,
         open_stream(),
         request(2),
@@ -95,7 +95,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/5",
         MUST,
-        "A request for 0 messages brings none and does no harm.",
+        "A request for 0 messages brings none, and the connection stays open.",
         _REQUEST,
         open_stream(),
         request(0),
@@ -125,7 +125,7 @@ CASES: tuple[Case, ...] = (
         "offramp/request/8",
         MUST,
         "A negative request leaves the demand as it is.",
-        f"{_REQUEST}; vectors/offramp.json, dialogue request_negative_keeps_demand",
+        f"{_REQUEST}; vectors/offramp.json, request_negative_keeps_demand",
         open_stream(),
         request(1),
         assigned(),
@@ -139,7 +139,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/9",
         MUST,
-        "A negative request does not take demand back that waits for messages.",
+        "A negative request does not reduce demand that waits for messages.",
         _REQUEST,
         open_stream("live", query="defaultOffset=LATEST"),
         request(2),
@@ -154,7 +154,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/10",
         MUST,
-        "A request for 2^63-1 messages brings what is there.",
+        "A request for 2^63-1 messages brings all stored messages.",
         _REQUEST,
         open_stream(),
         request(COUNT_MAX),
@@ -181,7 +181,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/request/12",
         MUST,
-        "After 2^63-1 were asked for a small request takes nothing away.",
+        "A small request after one for 2^63-1 does not reduce the demand.",
         _REQUEST,
         open_stream("live", query="defaultOffset=LATEST"),
         request(COUNT_MAX),
@@ -241,7 +241,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/cancel/1",
         MUST,
-        "CANCEL takes all demand back, without a reply.",
+        "CANCEL cancels all demand, without a reply.",
         _CANCEL,
         open_stream("live", query="defaultOffset=LATEST"),
         request(1_000),
@@ -255,7 +255,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/cancel/2",
         MUST,
-        "After CANCEL a request goes on at the next offset: nothing is lost and nothing comes twice.",
+        "After CANCEL a request continues at the next offset: no message is lost or repeated.",
         _CANCEL,
         open_stream(),
         request(2),
@@ -293,7 +293,7 @@ CASES: tuple[Case, ...] = (
     case(
         "offramp/cancel/5",
         MUST,
-        "Requests after CANCEL count from 0: what was asked for before is not added.",
+        "Requests after CANCEL count from 0: earlier demand is not added.",
         _CANCEL,
         open_stream("live", query="defaultOffset=LATEST"),
         request(50),

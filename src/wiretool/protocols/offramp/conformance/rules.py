@@ -79,7 +79,7 @@ _CLIENT = (
     _rule("client/9", MUST, "The member `type` comes first.", "§6 5", clients.writes_type_first),
     _rule("client/10", SHOULD, "A REQUEST asks for one message or more.", "§2.2, §5 3.9", clients.requests_messages),
     _rule("client/11", SHOULD, "A COMMIT has an id that no open COMMIT has.", "§6 12", clients.ids_are_free),
-    _rule("client/12", SHOULD, "A COMMIT saves what was delivered.", "§2.2", clients.commits_what_came),
+    _rule("client/12", SHOULD, "A COMMIT names delivered offsets only.", "§2.2", clients.commits_what_came),
     _rule(
         "client/13",
         MUST,

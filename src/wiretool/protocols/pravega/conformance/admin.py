@@ -56,7 +56,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/admin/3",
         SHOULD,
-        "A container that is not there ends the connection.",
+        "A missing container ends the connection.",
         _FLUSH,
         _CONNECT,
         send("FlushToStorage", request_id=rid(3), container_id=99),

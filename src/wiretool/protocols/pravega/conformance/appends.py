@@ -95,7 +95,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/5",
         MUST,
-        "What a lone AppendBlockEnd says of whole events is not looked at.",
+        "The size of whole events in a lone AppendBlockEnd is ignored.",
         f"{_DECODER} (D19)",
         open_segment(),
         append_raw(event(b"event-1"), size=3, number=1),
@@ -126,7 +126,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/8",
         MUST,
-        "More events may be counted than there are event frames.",
+        "num_events may exceed the number of event frames.",
         "protocols/pravega.md §3.3 (9)",
         open_segment(),
         append_raw(event(b"event-10"), events=10, number=10),
@@ -198,7 +198,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/14",
         MUST,
-        "The highest number of 64 bits is a number, and remembered as one.",
+        "The highest event number of 64 bits is accepted and stored.",
         _NUMBER,
         open_segment(),
         append(number=I64_MAX),
@@ -208,7 +208,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/15",
         MUST,
-        "Bytes that are no event frames are stored as they are.",
+        "Bytes that are not event frames are stored unchanged.",
         _DECODER,
         open_segment(),
         append_raw(b"this is not framed", number=1),
@@ -260,7 +260,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/20",
         MUST,
-        "A million bytes of a hundred events are one append, and one read gives them back.",
+        "A million bytes of a hundred events are one append, and one read returns them.",
         f"{_DECODER}, §5.3",
         open_segment(),
         append_raw(_MEGABYTE, number=100, events=100),
@@ -289,7 +289,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/28",
         MUST,
-        "What a writer has stored is read on another connection when it is acknowledged.",
+        "An acknowledged append can be read on another connection.",
         _ACK,
         hello(on="b"),
         open_segment(),
@@ -314,7 +314,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/30",
         MUST,
-        "An AppendBlockEnd whose data is longer than the frame ends the connection.",
+        "An AppendBlockEnd with a data length beyond the frame ends the connection.",
         "protocols/pravega.md §1.3",
         open_segment(),
         append_raw(b"0123456789", number=1, change=lambda frame: frame[:28] + (100).to_bytes(4, "big") + frame[32:]),
@@ -324,7 +324,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/31",
         SHOULD,
-        "A negative length of the data of an AppendBlockEnd is no data.",
+        "A negative data length in an AppendBlockEnd counts as empty data.",
         "protocols/pravega.md §2.1",
         open_segment(),
         append_raw(b"", number=1, change=lambda frame: frame[:28] + b"\xff" * 4 + frame[32:]),
@@ -334,7 +334,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/32",
         MUST,
-        "A reader that waits and a writer on one connection have each its reply.",
+        "A waiting read and an append on one connection both get their reply.",
         "protocols/pravega.md §5.2",
         open_segment(),
         send("ReadSegment", segment=SEGMENT, offset=0, suggested_length=100, request_id=rid(50)),

@@ -47,7 +47,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/attribute/1",
         MUST,
-        "An attribute that was never set is absent, which is no error.",
+        "An attribute that was never set is reported as absent, without an error.",
         _TABLE,
         hello(),
         create(),
@@ -84,7 +84,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/attribute/4",
         MUST,
-        "Equal old and new values are no error, and absence is no value of an attribute that is there.",
+        "Equal old and new values succeed; an update that expects absence fails if the attribute exists.",
         _TABLE,
         hello(),
         filled(),
@@ -108,7 +108,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/attribute/6",
         MUST,
-        "Attributes of one segment are told apart by their names, and are those of no other segment.",
+        "Attributes of a segment are distinguished by name, and do not appear in other segments.",
         _TABLE,
         hello(),
         create(),
@@ -135,7 +135,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/attribute/8",
         MUST,
-        "A writer whose number is changed by its attribute goes on from there on a new connection only.",
+        "An event number changed through the writer's attribute takes effect on a new connection only.",
         "protocols/pravega.md §3.7; captures/pravega-server attr_writer",
         hello(),
         filled(),

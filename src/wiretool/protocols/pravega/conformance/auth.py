@@ -106,7 +106,7 @@ def _without_token() -> Iterator[Case]:
         yield case(
             name,
             MUST,
-            f"{message} without a token, or with one that is none, is refused, and the connection goes on.",
+            f"{message} without a token, or with an invalid one, is refused, and the connection stays open.",
             _TOKENS,
             *(
                 (
@@ -216,7 +216,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/34",
         MUST,
-        "A token for a scope is one for its streams.",
+        "A token for a scope is valid for its streams.",
         f"{_TOKENS}; captures/pravega-server auth_scope",
         _life(_SCOPE),
         variant=_AUTH,
@@ -232,7 +232,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/36",
         MUST,
-        "A token for a stream is one for its segments.",
+        "A token for a stream is valid for its segments.",
         _TOKENS,
         _life(Token(_STREAM)),
         variant=_AUTH,
@@ -240,7 +240,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/37",
         MUST,
-        "A token that has expired is refused as such; to read and to describe, the connection goes on.",
+        "An expired token is refused as expired; after a read or an info request the connection stays open.",
         f"{_TOKENS}; captures/pravega-server auth_expired",
         send("ReadSegment", segment=MISSING, offset=5, suggested_length=10, delegation_token=_OLD, request_id=6),
         expect("AuthTokenCheckFailed", request_id=one_of(5, 6), error_code=_EXPIRED),
@@ -251,7 +251,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/38",
         SHOULD,
-        "A token that has expired ends the connection of a writer that is set up, with the refusal or without.",
+        "SetupAppend with an expired token ends the connection, with a refusal or without.",
         f"{_TOKENS}; captures/pravega-server auth_expired",
         send("SetupAppend", request_id=rid(3), writer_id=WRITER, segment=MISSING, delegation_token=_OLD),
         expect_any(refused(3, _EXPIRED), reply(CLOSED)),
@@ -270,7 +270,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/40",
         MUST,
-        "A token for one stream is none for another of its scope.",
+        "A token for one stream is not valid for another stream of its scope.",
         _TOKENS,
         _create_with(_ALL),
         ask(
@@ -285,7 +285,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/41",
         MUST,
-        "A token for a stream whose name is the beginning of another's is none for that.",
+        "A token for a stream is not valid for another stream whose name begins with the same characters.",
         _TOKENS,
         _create_with(_ALL),
         ask(
@@ -338,7 +338,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/44",
         MUST,
-        "The token of a merge is checked for the source, not for the target.",
+        "The token of a merge must be valid for the source, not for the target.",
         "protocols/pravega.md §5.2 (MERGE_SEGMENTS)",
         _create_with(_ALL),
         _create_with(_ALL, 2, Text("{scope}/{source}/0.#epoch.0")),
@@ -355,7 +355,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/auth/45",
         MUST,
-        "A request that was refused has done nothing.",
+        "A refused request changes nothing.",
         _TOKENS,
         _create_with(_ALL),
         ask(2, "DeleteSegment", refused(2), segment=SEGMENT, delegation_token=""),

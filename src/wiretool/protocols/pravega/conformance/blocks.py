@@ -62,9 +62,9 @@ def _stored() -> Iterator[Case]:
     both = HELLO + TEN
     blocks: tuple[tuple[str, str, bytes, bytes, int, bytes], ...] = (
         ("Padding at the end of a block is not stored.", _LAYOUT, HELLO + padding(40), b"", 1, HELLO),
-        ("Padding of no bytes is padding.", _LAYOUT, HELLO + padding(0), b"", 1, HELLO),
+        ("Empty padding is valid.", _LAYOUT, HELLO + padding(0), b"", 1, HELLO),
         (
-            "An event that a block cuts is put together from its two parts.",
+            "An event that a block splits is assembled from its two parts.",
             f"{_DECODER} (D17)",
             HELLO + partial(TEN[:11]),
             TEN[11:],
@@ -80,7 +80,7 @@ def _stored() -> Iterator[Case]:
             both,
         ),
         (
-            "The part of an event in a block may be all of it.",
+            "The part of an event in a block may be the whole event.",
             f"{_DECODER} (D17)",
             HELLO + partial(TEN),
             b"",
@@ -88,7 +88,7 @@ def _stored() -> Iterator[Case]:
             both,
         ),
         (
-            "The part of an event in a block may be nothing.",
+            "The part of an event in a block may be empty.",
             f"{_DECODER} (D17)",
             HELLO + partial(b""),
             TEN,
@@ -96,7 +96,7 @@ def _stored() -> Iterator[Case]:
             both,
         ),
         (
-            "What the end of a full block carries is dropped.",
+            "The data of the AppendBlockEnd of a full block is discarded.",
             f"{_DECODER} (D18)",
             HELLO,
             event(b"LOST"),
@@ -105,7 +105,7 @@ def _stored() -> Iterator[Case]:
         ),
         ("A block of several events without a tail is stored whole.", _LAYOUT, HELLO + TEN, b"", 2, both),
         (
-            "Bytes after the tail item of a block are not looked at.",
+            "Bytes after the tail item of a block are ignored.",
             f"{_DECODER}",
             HELLO + padding(4) + b"\1\2\3",
             b"",
@@ -246,7 +246,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/block/35",
         MUST,
-        "An open block is not stored: neither while it is open, nor when its connection ends.",
+        "The events of an open block are not stored, also not when its connection ends.",
         f"{_DECODER}; captures/pravega-server append_block_abandoned",
         open_segment(),
         block(HELLO),
@@ -279,7 +279,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/block/37",
         MUST,
-        "After a block has ended, an append without one is taken again.",
+        "After the end of a block, an append without a block is accepted.",
         _DECODER,
         open_segment(),
         block(HELLO),
@@ -294,7 +294,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/block/38",
         SHOULD,
-        "A block of no events' bytes, with padding alone, counts as its end says.",
+        "A block of padding alone is acknowledged with the event number of its end, and nothing is stored.",
         "protocols/pravega.md §3.3 (9)",
         open_segment(),
         block(padding(4)),

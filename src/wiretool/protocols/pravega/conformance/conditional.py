@@ -130,7 +130,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/4",
         MUST,
-        "After a refused conditional append the writer goes on from its last stored number.",
+        "After a refused conditional append the writer continues after its last stored event number.",
         _FAILURES,
         open_segment(),
         conditional(1, 0),
@@ -174,7 +174,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/8",
         MUST,
-        "A conditional append whose nested frame is no event ends the connection.",
+        "A conditional append whose nested frame is not an event ends the connection.",
         "protocols/pravega.md §2.1",
         open_segment(),
         _malformed(3, 4),
@@ -218,7 +218,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/12",
         OBSERVED,
-        "Conditional appends that arrive together are refused or stored, and what is acknowledged is stored.",
+        "Conditional appends that arrive together are refused or stored; each acknowledged one is stored.",
         f"{_FAILURES}; captures/pravega-server cond_pipelined",
         open_segment(),
         together(conditional(1, 0), conditional(2, 0), conditional(3, 12)),
@@ -229,7 +229,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/13",
         MUST,
-        "The number of a writer is checked before the offset: one that was moved on elsewhere is refused for that.",
+        "The event number is checked before the offset: an overtaken writer is refused for its event number.",
         f"{_FAILURES}; captures/pravega-server cond_two_conns",
         hello(),
         create(),
@@ -245,7 +245,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/14",
         MUST,
-        "The offset -1 is no condition.",
+        "With the offset -1 an append is unconditional.",
         _FAILURES,
         open_segment(),
         append(number=1),
@@ -288,7 +288,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/conditional/18",
         MUST,
-        "A conditional append after truncation counts from the beginning of the segment, not from its start.",
+        "After truncation the offset of a conditional append counts from 0, not from the start offset.",
         _FAILURES,
         open_segment(),
         append(number=1),

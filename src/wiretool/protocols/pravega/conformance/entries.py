@@ -42,7 +42,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/11",
         MUST,
-        "Keys that must not be there are inserted; versions are offsets in the log, and reads keep the asked order.",
+        "Keys that must not exist are inserted; versions are log offsets, and reads keep the order of the request.",
         _TABLE,
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1"), (K2, NOT_THERE, b"")], [0, _SMALL]),
@@ -52,7 +52,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/12",
         MUST,
-        "A key without a condition is put whatever is there, and its version is a new one.",
+        "A key without a condition is put whether it exists or not, and gets a new version.",
         _TABLE,
         create_table(),
         put(10, [(K1, ANY_VERSION, b"v1")], [0]),
@@ -75,7 +75,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/14",
         MUST,
-        "A version of a key that is not there is refused, and the key is not inserted.",
+        "A version for a missing key is refused, and the key is not inserted.",
         _TABLE,
         create_table(),
         update(10, [(K1, 5, b"v1")], not_there()),
@@ -84,7 +84,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/15",
         MUST,
-        "A key that must not be there and is, is refused.",
+        "A key that must not exist is refused if it exists.",
         _TABLE,
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1")], [0]),
@@ -94,7 +94,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/16",
         MUST,
-        "A batch in which one version is wrong is not done at all.",
+        "A batch with one wrong version changes nothing.",
         _TABLE,
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1")], [0]),
@@ -114,7 +114,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/18",
         MUST,
-        "A negative number of entries is none.",
+        "A negative number of entries counts as 0.",
         "protocols/pravega.md §1.3",
         create_table(),
         raw_frame(
@@ -139,7 +139,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/20",
         MUST,
-        "A batch on the condition of the table's length is done there, and refused with the length elsewhere.",
+        "A batch with table_segment_offset is done at that table length, and refused with the length otherwise.",
         f"{_TABLE}; §9.2 testUpdateEntries",
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1")], [0], table_segment_offset=0),
@@ -161,7 +161,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/21",
         MUST,
-        "A few stray bytes in the place of the table's length end the connection.",
+        "An incomplete table_segment_offset ends the connection.",
         "protocols/pravega.md §1.4; vectors/pravega.json optional_gt0_with_short_i64",
         create_table(),
         send(
@@ -176,7 +176,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/22",
         SHOULD,
-        "An entry of more than a mebibyte is refused in words, as an illegal argument.",
+        "An entry of more than a mebibyte is refused with an ErrorMessage (illegal argument).",
         _TABLE,
         create_table(),
         update(
@@ -189,7 +189,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/23",
         SHOULD,
-        "A key of more than 8,192 bytes is refused in words; one of 8,192 is taken.",
+        "A key of more than 8,192 bytes is refused with an ErrorMessage; one of 8,192 is accepted.",
         _TABLE,
         create_table(),
         update(10, [(bytes(8193), ANY_VERSION, b"v")], reply("ErrorMessage", segment=TABLE, error_code=0)),
@@ -207,7 +207,7 @@ ENTRIES: tuple[Case, ...] = (
     case(
         "pravega/table/25",
         MUST,
-        "Tables are told apart by their names.",
+        "Tables of different names have separate entries.",
         _TABLE,
         create_table(),
         create_table(SECOND_TABLE, request_id=2),
@@ -243,7 +243,7 @@ REMOVE: tuple[Case, ...] = (
     case(
         "pravega/table/31",
         MUST,
-        "A key is removed by its version; with another one, or once it is gone, the removal is refused.",
+        "A key is removed by its version; a removal with another version, or of a removed key, is refused.",
         f"{_TABLE}; captures/pravega-server table_remove",
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1"), (K2, NOT_THERE, b"v2")], [0, _SMALL]),
@@ -258,7 +258,7 @@ REMOVE: tuple[Case, ...] = (
     case(
         "pravega/table/32",
         MUST,
-        "A removal of several keys of which one has another version is not done at all.",
+        "A removal of several keys with one wrong version removes nothing.",
         _TABLE,
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1"), (K2, NOT_THERE, b"v2")], [0, _SMALL]),
@@ -269,7 +269,7 @@ REMOVE: tuple[Case, ...] = (
     case(
         "pravega/table/33",
         MUST,
-        "A key that was removed can be inserted anew, and has a later version.",
+        "A removed key can be inserted again, and has a later version.",
         _TABLE,
         create_table(),
         put(10, [(K1, NOT_THERE, b"v1")], [0]),
@@ -280,7 +280,7 @@ REMOVE: tuple[Case, ...] = (
     case(
         "pravega/table/34",
         MUST,
-        "In a table of fixed keys a stale version, and one of a key that is not there, are both bad versions.",
+        "In a table of fixed keys, a stale version and a version of a missing key are both bad versions.",
         f"{_TABLE}; captures/pravega-server table_fixed_versions",
         create_table(key_length=KEY_BYTES),
         put(10, [(FIXED, NOT_THERE, b"v")], [0]),
@@ -295,7 +295,7 @@ REMOVE: tuple[Case, ...] = (
     case(
         "pravega/table/35",
         MUST,
-        "A key of another length than the table's is refused in words, as an illegal argument.",
+        "A key of another length than the table's is refused with an ErrorMessage (illegal argument).",
         _TABLE,
         create_table(key_length=KEY_BYTES),
         update(10, [(b"short", ANY_VERSION, b"v")], reply("ErrorMessage", segment=TABLE, error_code=0)),

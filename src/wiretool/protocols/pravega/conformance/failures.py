@@ -85,7 +85,7 @@ def _missing() -> Iterator[Case]:
         yield case(
             name,
             MUST,
-            f"{of[0]} about a segment that is not there is answered with its name, and the connection goes on.",
+            f"{of[0]} about a missing segment is answered with NoSuchSegment, and the connection stays open.",
             _MAPPING,
             hello(),
             filled(OTHER),
@@ -101,7 +101,7 @@ def _mistaken() -> Iterator[Case]:
         yield case(
             name,
             SHOULD,
-            f"{of[0]} about a segment that is no table ends the connection, and the segment stays as it is.",
+            f"{of[0]} about a segment that is not a table ends the connection, and the segment does not change.",
             "protocols/pravega.md §5.1, §5.2 (GET_TABLE_SEGMENT_INFO)",
             hello(),
             filled(),
@@ -123,7 +123,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/failure/41",
         OBSERVED,
-        "A store serves the segments of its own containers, and says of all others that they are elsewhere.",
+        "A store serves the segments of its own containers, and answers WrongHost for all others.",
         f"{_MAPPING}; captures/pravega-server wronghost_all",
         send("CreateSegment", request_id=rid(1), segment=SEGMENT, target_rate=0, scale_type=0),
         _here_or_elsewhere(1, SEGMENT, reply("SegmentCreated", segment=SEGMENT)),
@@ -147,7 +147,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/failure/42",
         MUST,
-        "Failures end no connection and change nothing: the same request succeeds once its segment is there.",
+        "Failures end no connection and change nothing: the same request succeeds once its segment exists.",
         _MAPPING,
         hello(),
         request(5, PLAIN[0][0], SEGMENT),

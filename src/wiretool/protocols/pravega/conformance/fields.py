@@ -144,7 +144,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/74",
         MUST,
-        "Fewer bytes than an optional field takes are no field: the request has its default.",
+        "An incomplete optional field counts as absent: the request has its default.",
         "protocols/pravega.md §1.4",
         filled(),
         send("ReadSegment", change=shorter(4), segment=SEGMENT, offset=0, suggested_length=100, request_id=rid(6)),

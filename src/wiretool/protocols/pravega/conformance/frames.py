@@ -110,7 +110,7 @@ def _too_long() -> Iterator[Case]:
         yield case(
             name,
             MUST,
-            f"A length {what} ends the connection when the header is there; the payload is not waited for.",
+            f"A length {what} ends the connection after the header; the server does not wait for the payload.",
             "protocols/pravega.md §1.1",
             hello(),
             raw(header(_KEEP_ALIVE, length), f"a header with the length 0x{length:08x}"),
@@ -130,7 +130,7 @@ def _in_pieces() -> Iterator[Case]:
         yield case(
             name,
             MUST,
-            f"A frame that is cut {what} is served when its last byte is there, and not before.",
+            f"A frame that is cut {what} is served when its last byte arrives, and not before.",
             "protocols/pravega.md §1.1",
             hello(),
             *((raw(part, "a piece of KeepAlive"), Wait(0.02)) for part in parts[:-1]),
@@ -189,7 +189,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/10",
         MUST,
-        "A broken frame takes back nothing that was answered before it.",
+        "A broken frame does not undo requests that were answered before it.",
         "protocols/pravega.md §1.1",
         hello(),
         still_open(),
@@ -200,7 +200,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/11",
         MUST,
-        "The end of one connection by a broken frame leaves the others alone.",
+        "A broken frame ends its own connection only.",
         "protocols/pravega.md §1.1",
         hello(),
         hello(on="b"),
@@ -211,7 +211,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/12",
         MUST,
-        "A header with the longest length that is allowed is no error: the server waits for the payload.",
+        "A header with the maximum length is valid: the server waits for the payload.",
         "protocols/pravega.md §1.1",
         hello(),
         raw(header(_PADDING, PAYLOAD_BYTES_MAX), "a header of the longest frame"),
@@ -220,7 +220,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/13",
         MUST,
-        "The longest frame that is allowed is served, and the one after it.",
+        "A frame of the maximum length is served, as is the next frame.",
         "protocols/pravega.md §1.1",
         hello(),
         together(send("Padding", length=PAYLOAD_BYTES_MAX), send("KeepAlive")),
@@ -256,7 +256,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/frame/35",
         MUST,
-        "What padding holds is not looked at.",
+        "The contents of padding are ignored.",
         "protocols/pravega.md §2.1",
         together(raw(framed(_PADDING, b"\1\2\3garbage"), "Padding that is not zero"), send("KeepAlive")),
         expect("KeepAlive"),

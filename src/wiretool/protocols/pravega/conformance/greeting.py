@@ -72,7 +72,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/hello/3",
         MUST,
-        "A client that is too old is told the server's versions, then the connection ends.",
+        "A client that is too old is answered with the server's versions, then the connection ends.",
         _HELLO,
         _greet(LOWEST - 1, 1),
         expect_close(),
@@ -80,7 +80,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/hello/4",
         MUST,
-        "A client that is too new is told the server's versions, then the connection ends.",
+        "A client that is too new is answered with the server's versions, then the connection ends.",
         _HELLO,
         _greet(20, 18),
         expect_close(),
@@ -127,7 +127,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/hello/9",
         MUST,
-        "Versions are compared one by one: a highest below the lowest is no other error.",
+        "Each version of Hello is compared by itself: a highest version below the lowest is not a separate error.",
         _HELLO,
         send("Hello", high_version=5, low_version=17),
         expect("Hello", high_version=Saved(SERVER_VERSION), low_version=LOWEST),
@@ -136,7 +136,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/hello/10",
         MUST,
-        "The server does not speak first.",
+        "The server sends nothing before the client.",
         _HELLO,
         Connect(),
         expect_nothing(seconds=2.0),
@@ -163,7 +163,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/keep-alive/2",
         MUST,
-        "What a KeepAlive carries is not sent back.",
+        "The payload of a KeepAlive is not sent back.",
         _KEEP_ALIVE,
         raw(framed(100, b"hello"), "KeepAlive with 5 bytes"),
         expect("KeepAlive"),

@@ -70,7 +70,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/index/1",
         MUST,
-        "A server of wire version 17 says so.",
+        "A server of wire version 17 names it in Hello.",
         "protocols/pravega.md §4.1",
         send("Hello", high_version=17, low_version=5),
         expect("Hello", high_version=17, low_version=5),
@@ -137,7 +137,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/index/8",
         SHOULD,
-        "An index segment that is deleted by its own name is gone, yet an error in words is the answer.",
+        "An index segment deleted by its own name is gone, and the answer is an ErrorMessage.",
         "protocols/pravega.md §5.2 (DELETE_SEGMENT)",
         filled(),
         ask(1, "DeleteSegment", reply("ErrorMessage", error_code=0), segment=_INDEX),
@@ -162,7 +162,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/index/10",
         MUST,
-        "A server before wire version 16 does not tell the number of an append that was overtaken.",
+        "Before wire version 16, InvalidEventNumber has the event number -1.",
         "protocols/pravega.md §2 (INVALID_EVENT_NUMBER), §4.1",
         hello(),
         ask(1, "CreateSegment", reply("SegmentCreated"), segment=SEGMENT, target_rate=0, scale_type=0),

@@ -89,7 +89,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/1",
         MUST,
-        "An iteration gives all entries with their versions, and a token, with which nothing more comes.",
+        "An iteration returns all entries with their versions and a token; the page for that token is empty.",
         f"{_TABLE}; captures/pravega-server table_entries",
         _five(),
         ask(
@@ -117,7 +117,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/2",
         MUST,
-        "The pages of an iteration have as many keys as were asked for, and all keys once.",
+        "The pages of an iteration have the requested number of keys, and together each key once.",
         _TABLE,
         _five(),
         _keys(11, 2, _page(Saved("first_page"), Saved("first"))),
@@ -149,7 +149,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/4",
         MUST,
-        "A range of keys is refused in words where keys are hashed, as an illegal argument.",
+        "In a table of hashed keys, a range of keys is refused with an ErrorMessage (illegal argument).",
         f"{_TABLE}; captures/pravega-server table_hash_from_to",
         _five(),
         _keys(13, 2, reply("ErrorMessage", segment=TABLE, error_code=0), **_args(from_key=b"a", to_key=b"z")),
@@ -157,7 +157,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/5",
         SHOULD,
-        "A token that is none of the server's ends the connection.",
+        "A token that the server did not issue ends the connection.",
         f"{_TABLE}; captures/pravega-server table_bad_token",
         _five(),
         send(
@@ -227,7 +227,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/12",
         MUST,
-        "A range of a table of fixed keys has both of its ends.",
+        "A range of a table of fixed keys includes both of its ends.",
         _TABLE,
         _six_fixed(),
         _keys(
@@ -240,7 +240,7 @@ ITERATION: tuple[Case, ...] = (
     case(
         "pravega/iterate/13",
         OBSERVED,
-        "A table of fixed keys gives more than was asked for, and a token all the same.",
+        "A table of fixed keys returns more keys than requested, and a token.",
         _TABLE,
         _six_fixed(),
         _keys(13, 2, _page(_key_forms(FIXED_PUT), Check("a token", lambda value, _: bool(value)))),
@@ -319,7 +319,7 @@ DELTA: tuple[Case, ...] = (
     case(
         "pravega/delta/1",
         MUST,
-        "A delta from the beginning has all entries, and ends where the next one goes on.",
+        "A delta from the beginning has all entries, and ends where the next one continues.",
         _TABLE,
         _five(),
         _delta(15, 0, in_any_order(_forms(0, 1, 2, 3, 4)), last=5 * SIZE),
@@ -327,7 +327,7 @@ DELTA: tuple[Case, ...] = (
     case(
         "pravega/delta/2",
         MUST,
-        "A delta goes on at the position of the page before it.",
+        "A delta continues at the position of the previous page.",
         _TABLE,
         _five(),
         _delta(15, 0, in_any_order(_forms(0, 1)), count=2, last=2 * SIZE, ends=False),
@@ -337,7 +337,7 @@ DELTA: tuple[Case, ...] = (
     case(
         "pravega/delta/3",
         MUST,
-        "A delta has what was put after its position, and of a key that was put twice the last value.",
+        "A delta has the entries put after its position; a key that was put twice has its last value.",
         _TABLE,
         _five(),
         put(11, [(b"key1", ANY_VERSION, b"newer1")], [5 * SIZE]),
@@ -352,7 +352,7 @@ DELTA: tuple[Case, ...] = (
     case(
         "pravega/delta/4",
         OBSERVED,
-        "A removal is no entry of a delta, and takes its key out of the page that holds it.",
+        "A removal does not appear in a delta, and its key is missing from the page.",
         _TABLE,
         _five(),
         remove(11, [(b"key1", ANY_VERSION)]),
@@ -387,7 +387,7 @@ DELTA: tuple[Case, ...] = (
     case(
         "pravega/delta/8",
         MUST,
-        "A delta from beyond the end is refused in words, as an illegal argument.",
+        "A delta from beyond the end is refused with an ErrorMessage (illegal argument).",
         f"{_TABLE}; §9.2 testReadTableEntriesDeltaOutOfBounds",
         _five(),
         _ask_delta(15, 5 * SIZE + 1, reply("ErrorMessage", segment=TABLE, error_code=0)),

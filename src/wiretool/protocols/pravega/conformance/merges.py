@@ -102,7 +102,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/merge/1",
         MUST,
-        "A sealed source is put after the target's last byte, and is gone.",
+        "A sealed source is appended to the target, and no longer exists.",
         _MERGE,
         target_and_source(),
         seal(OTHER),
@@ -141,7 +141,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/merge/4",
         MUST,
-        "Where the target is missing, the failure names the source all the same.",
+        "If the target is missing, the failure names the source.",
         _MERGE,
         hello(),
         filled(OTHER),
@@ -157,7 +157,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/merge/5",
         MUST,
-        "Where the target is sealed, the failure names the source all the same, and nothing is merged.",
+        "If the target is sealed, the failure names the source, and nothing is merged.",
         _MERGE,
         target_and_source(),
         seal(SEGMENT),
@@ -252,7 +252,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/merge/12",
         MUST,
-        "A negative number of attribute updates is none.",
+        "A negative number of attribute updates counts as 0.",
         "protocols/pravega.md §1.3",
         target_and_source(),
         send(
@@ -303,7 +303,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/merge/16",
         MUST,
-        "The writers of a target go on after a merge, from the new length.",
+        "The writers of a target continue after a merge, from the new length.",
         _MERGE,
         hello(),
         create(),

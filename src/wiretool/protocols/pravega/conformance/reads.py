@@ -47,7 +47,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/1",
         MUST,
-        "A read gives the bytes that are stored, with their headers, and says that they reach the tail.",
+        "A read returns the stored bytes with their headers, and has at_tail set.",
         _READ,
         hello(),
         filled(),
@@ -56,7 +56,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/2",
         MUST,
-        "A read of fewer bytes than are there gives that many, not at the tail.",
+        "A read of fewer bytes than stored returns that number, with at_tail unset.",
         _READ,
         hello(),
         filled(),
@@ -65,7 +65,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/3",
         MUST,
-        "A suggested length of 0 gives 8 bytes.",
+        "A read with a suggested length of 0 returns 8 bytes.",
         _READ,
         hello(),
         filled(),
@@ -74,7 +74,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/4",
         MUST,
-        "A negative suggested length gives 8 bytes.",
+        "A read with a negative suggested length returns 8 bytes.",
         _READ,
         hello(),
         filled(),
@@ -84,7 +84,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/5",
         MUST,
-        "A read of exactly what is there does not know that it reaches the tail.",
+        "A read of exactly the stored bytes has at_tail unset.",
         _READ,
         hello(),
         filled(),
@@ -93,7 +93,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/6",
         MUST,
-        "A reply has two mebibytes at most, whatever was suggested; the next read goes on there.",
+        "A reply has at most two mebibytes, whatever length was suggested; the next read continues there.",
         _READ,
         hello(),
         filled(data=_LARGE),
@@ -112,7 +112,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/8",
         SHOULD,
-        "A read at a negative offset ends the connection, and harms nothing.",
+        "A read at a negative offset ends the connection, and the segment does not change.",
         f"{_READ}, §5.1 (trap a)",
         hello(),
         filled(),
@@ -123,7 +123,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/9",
         MUST,
-        "A read of a sealed segment says that it ends; so does an empty one at its end, at once.",
+        "A read of a sealed segment has end_of_segment set, as has an immediate empty read at its end.",
         _READ,
         hello(),
         filled(),
@@ -134,7 +134,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/10",
         MUST,
-        "A read that stops before the end of a sealed segment does not say that it ends.",
+        "A read that stops before the end of a sealed segment has end_of_segment unset.",
         _READ,
         hello(),
         filled(),
@@ -155,7 +155,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/12",
         MUST,
-        "A read of an empty sealed segment says that it ends.",
+        "A read of an empty sealed segment has end_of_segment set.",
         f"{_READ}; §9.2 testReadSegmentEmptySealed",
         hello(),
         create(),
@@ -177,7 +177,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/14",
         MUST,
-        "A read of a segment that is not there is refused with its offset.",
+        "A read of a missing segment is answered with NoSuchSegment and its offset.",
         "protocols/pravega.md §5.1",
         hello(),
         read(77, segment=MISSING),
@@ -186,7 +186,7 @@ READS: tuple[Case, ...] = (
     case(
         "pravega/read/15",
         MUST,
-        "Reads of several places on one connection have each its own reply.",
+        "Reads at several offsets on one connection each get their own reply.",
         _READ,
         hello(),
         filled(),
@@ -229,7 +229,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/3",
         MUST,
-        "A read that waits is ended by the seal of its segment, with a failure.",
+        "Sealing a segment answers a waiting read with a failure.",
         _READ,
         hello(),
         filled(),
@@ -241,7 +241,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/4",
         MUST,
-        "Truncation does not end a read that waits; the next append does.",
+        "Truncation does not answer a waiting read; the next append does.",
         _READ,
         hello(),
         filled(),
@@ -271,7 +271,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/6",
         MUST,
-        "The end of a connection whose read waits harms nothing.",
+        "The end of a connection with a waiting read leaves the segment usable.",
         _READ,
         hello(),
         filled(),
@@ -310,7 +310,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/9",
         SHOULD,
-        "A read that waits is ended by the deletion of its segment with nothing; the next one finds no segment.",
+        "Deleting a segment answers a waiting read with no bytes; the next read gets NoSuchSegment.",
         _READ,
         hello(),
         filled(),
@@ -324,7 +324,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/10",
         MUST,
-        "A read that has its reply has had its only one: a later append sends nothing.",
+        "A read gets one reply only: a later append does not answer it again.",
         _READ,
         hello(),
         filled(),
@@ -339,7 +339,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/11",
         MUST,
-        "An append to another segment does not end a read that waits.",
+        "An append to another segment does not answer a waiting read.",
         _READ,
         hello(),
         filled(),
@@ -353,7 +353,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/12",
         MUST,
-        "A read that was answered at a place is refused there with the new start once the segment is truncated.",
+        "After truncation, a read at an earlier offset that was answered before is refused with the new start.",
         _READ,
         hello(),
         filled(),
@@ -368,7 +368,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/13",
         MUST,
-        "A read at the tail waits for 3 seconds and more: it has no time-out of its own.",
+        "A read at the tail waits for more than 3 seconds: it has no timeout.",
         _READ + "; captures/pravega-server slow_read_parked_65s",
         hello(),
         filled(),
@@ -380,7 +380,7 @@ TAIL: tuple[Case, ...] = (
     case(
         "pravega/tail/14",
         OBSERVED,
-        "Where nobody uses a segment for two minutes a read that waits in it ends with nothing; the segment goes on.",
+        "If a segment is unused for two minutes, a waiting read is answered with no bytes; the segment stays usable.",
         _READ + "; captures/pravega-server slow_idle_segment_135s",
         hello(),
         filled(),

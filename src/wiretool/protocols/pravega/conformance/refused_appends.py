@@ -94,7 +94,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/25",
         MUST,
-        "The refusal of one writer's append leaves the other writers of the connection alone.",
+        "The refusal of one writer's append does not affect the other writers of the connection.",
         f"{_FAILURES}; captures/pravega-server append_sealed_other_writer",
         open_segment(),
         create(OTHER, request_id=4),
@@ -111,7 +111,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/append/26",
         MUST,
-        "An append to a segment that was deleted in the meantime is answered with a missing segment.",
+        "An append to a segment that was deleted in the meantime is answered with NoSuchSegment.",
         _FAILURES,
         open_segment(),
         append(number=1),

@@ -57,7 +57,7 @@ def _create_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/2",
         MUST,
-        "A name that a segment has cannot be given again, and the segment stays as it is.",
+        "CreateSegment with an existing name is refused, and the segment does not change.",
         _TABLE,
         hello(),
         filled(),
@@ -90,7 +90,7 @@ def _create_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/4",
         MUST,
-        "Half a rollover size at the end of CreateSegment is no rollover size.",
+        "An incomplete rollover size at the end of CreateSegment counts as absent.",
         "protocols/pravega.md §1.4",
         hello(),
         send("CreateSegment", change=shorter(4), request_id=rid(1), segment=SEGMENT, target_rate=0, scale_type=0),
@@ -120,7 +120,7 @@ def _create_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/6",
         OBSERVED,
-        "Any name but the empty one is a name.",
+        "Any name but the empty one is accepted.",
         f"{_TABLE}; captures/pravega-server life_create_plain_names",
         hello(),
         *(create(Text(name), request_id=number) for number, name in enumerate(names, 1)),
@@ -222,7 +222,7 @@ def _seal_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/13",
         MUST,
-        "A sealed segment says so, and keeps its length.",
+        "StreamSegmentInfo of a sealed segment has is_sealed set, and the length does not change.",
         _TABLE,
         hello(),
         filled(),
@@ -232,7 +232,7 @@ def _seal_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/14",
         MUST,
-        "A segment cannot be sealed twice, and a missing one not at all.",
+        "Sealing a sealed segment or a missing one is refused.",
         _TABLE,
         hello(),
         filled(),
@@ -246,7 +246,7 @@ def _info_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/22",
         MUST,
-        "Info says how long a segment is and when it changed last, in ms since the epoch.",
+        "StreamSegmentInfo has the length of a segment and its last modification time, in ms since the epoch.",
         "protocols/pravega.md §2 (STREAM_SEGMENT_INFO)",
         hello(),
         filled(),
@@ -328,7 +328,7 @@ def _two_on_one_segment() -> Iterator[Case]:
     yield case(
         "pravega/segment/30",
         MUST,
-        "What one connection does to a segment is seen on another at once.",
+        "A change to a segment on one connection is visible on another at once.",
         _TABLE,
         hello(),
         hello(on="b"),

@@ -52,7 +52,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/setup/2",
         MUST,
-        "A writer of a segment that is not there is told so.",
+        "SetupAppend on a missing segment is answered with NoSuchSegment.",
         _SETUP,
         ask(
             7,
@@ -87,7 +87,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/setup/5",
         MUST,
-        "A writer that comes back on another connection goes on after its last number.",
+        "A writer that reconnects continues after its last event number.",
         "protocols/pravega.md §3.8",
         create(),
         set_up(request_id=7),
@@ -229,7 +229,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/setup/17",
         MUST,
-        "A writer that is set up again on its own connection goes on after its last number.",
+        "A writer that is set up again on the same connection continues after its last event number.",
         "protocols/pravega.md §3.4 (D3), §3.7 (3)",
         open_segment(),
         append(number=7),
@@ -260,7 +260,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/setup/19",
         MUST,
-        "What was acknowledged on a connection that broke is there for the next one.",
+        "Acknowledged events of a broken connection are stored, and the next connection continues after them.",
         "protocols/pravega.md §3.8",
         open_segment(),
         append(number=3),

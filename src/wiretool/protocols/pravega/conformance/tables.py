@@ -97,7 +97,7 @@ CREATE: tuple[Case, ...] = (
     case(
         "pravega/table/6",
         MUST,
-        "The name of a table is no free name for a segment, and that of a segment none for a table.",
+        "A segment cannot have the name of a table, nor a table that of a segment.",
         _TABLE,
         create_table(),
         ask(
@@ -199,7 +199,7 @@ ODD: tuple[Case, ...] = (
             TABLE,
             bytes(2),
             b"\0\0\0\1" + (999).to_bytes(4, "big") + _KEY[4:],
-            words="ReadTable of a key that says 999 bytes",
+            words="ReadTable of a key of 999 bytes that ends early",
         ),
         expect_close(),
     ),

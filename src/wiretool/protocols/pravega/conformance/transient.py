@@ -129,7 +129,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/transient/6",
         OBSERVED,
-        "A transient segment is still there after the connection that made it has closed.",
+        "A transient segment outlives the connection that created it.",
         _TRANSIENT + "; captures/pravega-server cond_transient_close, slow_transient_60s",
         hello(),
         _create_transient(),

@@ -51,7 +51,7 @@ def _truncate_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/16",
         MUST,
-        "Truncation at the present start is done again without an error.",
+        "Truncation at the current start succeeds.",
         _TABLE,
         hello(),
         filled(),
@@ -89,7 +89,7 @@ def _truncate_cases() -> Iterator[Case]:
     yield case(
         "pravega/segment/19",
         MUST,
-        "Truncation at the end leaves an empty rest; the next append goes on from there.",
+        "Truncation at the end leaves an empty segment; the next append continues at that offset.",
         _TABLE,
         hello(),
         filled(),

@@ -99,14 +99,14 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/group/1",
         MUST,
-        "A reader group that is made has the configuration that was given, and it is told.",
+        "getReaderGroupConfig returns the configuration with which the group was created.",
         _METHODS,
         made(1, _make(), call("getReaderGroupConfig", _of_group(), status="SUCCESS", config=_kept())),
     ),
     case(
         "pravega-controller/group/2",
         MUST,
-        "A group that is made again answers with the configuration that it has.",
+        "Creating an existing group returns its configuration.",
         _RUN,
         made(
             1,
@@ -146,7 +146,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/group/5",
         MUST,
-        "An update of a group counts its generation up, and is told.",
+        "An update of a group increments its generation, and getReaderGroupConfig returns the new configuration.",
         _METHODS,
         made(
             1,
@@ -188,7 +188,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/group/8",
         MUST,
-        "A group that keeps a stream's data is one of its subscribers, until it is deleted.",
+        "A group that retains a stream's data is one of its subscribers until it is deleted.",
         _RUN,
         made(
             1,
@@ -202,7 +202,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/group/9",
         MUST,
-        "A group that keeps no data is no subscriber.",
+        "A group that retains no data is not a subscriber.",
         _METHODS,
         made(
             1,
@@ -213,7 +213,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/group/10",
         MUST,
-        "A subscriber tells how far it has read, with its generation.",
+        "A subscriber updates its stream cut; another generation is refused.",
         _RUN,
         made(
             1,
@@ -271,7 +271,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/table/2",
         MUST,
-        "A table that is made again is told to exist.",
+        "Creating an existing table is answered with TABLE_EXISTS.",
         _RUN,
         talk(
             make_scope(),
@@ -323,7 +323,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/table/6",
         MUST,
-        "A table that is missing is told to be, and its segments fail with NOT_FOUND.",
+        "A missing table is answered with TABLE_NOT_FOUND, and a call for its segments fails with NOT_FOUND.",
         _RUN,
         talk(
             call("deleteKeyValueTable", _of_table(), status="TABLE_NOT_FOUND"),

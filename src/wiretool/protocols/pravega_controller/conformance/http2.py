@@ -119,7 +119,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/3",
         MUST,
-        "A method that the controller has not is UNIMPLEMENTED.",
+        "An unknown method of the controller is UNIMPLEMENTED.",
         f"{_INTRODUCTION}: unary calls",
         hello(),
         _to(PATH + "makeCoffee"),
@@ -139,16 +139,16 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/5",
         MUST,
-        "A message that says it is compressed, though no encoding was named, fails.",
+        "A message with the compressed flag, without a named encoding, fails.",
         f"{_INTRODUCTION}: gRPC",
         hello(),
-        _wrong("a message with the flag of compression", _body(b"\x0a\x01x", flag=1)),
+        _wrong("a message with the compressed flag", _body(b"\x0a\x01x", flag=1)),
         failed(1, one_of("UNIMPLEMENTED", "INTERNAL")),
     ),
     case(
         "pravega-controller/http/6",
         MUST,
-        "A message that is shorter than it says fails.",
+        "A message shorter than its length prefix fails.",
         f"{_INTRODUCTION}: gRPC",
         hello(),
         _wrong("a message that lacks 7 bytes", _body(b"\x0a\x01x", length=10)),
@@ -157,10 +157,10 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/7",
         MUST,
-        "A message that is no protobuf fails, and the connection goes on.",
+        "A message that is not protobuf fails, and the connection stays open.",
         f"{_INTRODUCTION}: Protobuf 3",
         hello(),
-        _wrong("a message that is no protobuf", _body(b"\x0a\x7fx")),
+        _wrong("a message that is not protobuf", _body(b"\x0a\x7fx")),
         failed(1, one_of("INTERNAL", "UNKNOWN", "CANCELLED")),
         calls(call("checkStreamExists", info(), exists=False), first=3),
     ),
@@ -182,7 +182,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/9",
         MUST,
-        "Calls on several streams are served each by itself, whichever is whole first.",
+        "Calls on several streams are served independently, in the order of their completion.",
         f"{_INTRODUCTION}: HTTP/2",
         hello(),
         _open(1),
@@ -204,7 +204,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/10",
         MUST,
-        "A call that the client resets gets no answer, and the connection goes on.",
+        "A call that the client resets gets no answer, and the connection stays open.",
         f"{_INTRODUCTION}: HTTP/2",
         hello(),
         _open(1),
@@ -215,7 +215,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/11",
         MUST,
-        "Headers may go on in CONTINUATION.",
+        "Headers may continue in CONTINUATION.",
         f"{_INTRODUCTION}: HTTP/2",
         hello(),
         send("Headers", stream_id=1, method=_EXISTS, headers=headers(_EXISTS), change=_cut_headers),
@@ -243,7 +243,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/14",
         MUST,
-        "What does not begin as HTTP/2 is closed.",
+        "A connection that does not begin with the HTTP/2 preface is closed.",
         f"{_INTRODUCTION}: HTTP/2 with prior knowledge",
         raw(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", words="a request in HTTP/1.1"),
         _breaks(ANY),
@@ -269,7 +269,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/17",
         MUST,
-        "An answer waits until the client's window lets it through.",
+        "An answer waits until the client's window has room.",
         f"{_INTRODUCTION}: HTTP/2",
         hello(settings={"INITIAL_WINDOW_SIZE": 0}),
         ask(_EXISTS, 1, {"scope": SCOPE}),
@@ -282,7 +282,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/18",
         MUST,
-        "Metadata that is not known is ignored.",
+        "Unknown metadata is ignored.",
         f"{_INTRODUCTION}: metadata",
         hello(),
         ask(_EXISTS, 1, {"scope": SCOPE}, ("requestdescriptor", "createScope-x"), ("requestid", "17")),
@@ -291,7 +291,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/19",
         SHOULD,
-        "What is no call of gRPC is refused by HTTP.",
+        "A request that is not a gRPC call is refused with HTTP status 415.",
         f"{_INTRODUCTION}: unary calls",
         hello(),
         send(
@@ -325,7 +325,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/http/22",
         MUST,
-        "What one connection has made is there for another one.",
+        "A stream created on one connection exists on another.",
         f"{_INTRODUCTION}: the state is the server's",
         talk(make_scope()),
         talk(call(_EXISTS, {"scope": SCOPE}, on="b", exists=True), on="b"),

@@ -55,7 +55,7 @@ def _both(side: Side) -> tuple[Rule, ...]:
         _rule(
             f"{side}/8",
             MUST,
-            "Messages have the length that their prefix says.",
+            "Messages have the length of their prefix.",
             f"{_GRPC}, Length-Prefixed-Message",
             free_of(side, LENGTH_PROBLEMS, names=tuple(METHODS)),
         ),

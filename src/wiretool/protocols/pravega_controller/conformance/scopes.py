@@ -27,7 +27,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scope/1",
         MUST,
-        "A scope that is made is there.",
+        "A new scope exists.",
         _METHODS,
         talk(
             call("checkScopeExists", {"scope": SCOPE}, exists=False),
@@ -38,7 +38,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scope/2",
         MUST,
-        "A scope that is made again is told to exist.",
+        "Creating an existing scope is answered with SCOPE_EXISTS.",
         _METHODS,
         talk(make_scope(), call("createScope", {"scope": SCOPE}, status="SCOPE_EXISTS")),
     ),
@@ -77,14 +77,14 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scope/8",
         MUST,
-        "A scope that is not there is told to be missing when it is to be deleted.",
+        "Deleting a missing scope is answered with SCOPE_NOT_FOUND.",
         _METHODS,
         talk(call("deleteScope", {"scope": SCOPE}, status="SCOPE_NOT_FOUND")),
     ),
     case(
         "pravega-controller/scope/9",
         MUST,
-        "A scope is deleted with all that is in it.",
+        "A scope is deleted with all its contents.",
         _METHODS,
         made(
             1,
@@ -96,14 +96,14 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scope/10",
         OBSERVED,
-        "A scope that is not there counts as deleted with all that is in it.",
+        "Deleting a missing scope with all its contents succeeds.",
         "every call against server 0.13.0 (interop tests)",
         talk(call("deleteScopeRecursive", {"scope": SCOPE}, status="SUCCESS")),
     ),
     case(
         "pravega-controller/scope/11",
         MUST,
-        "Lists come page by page: the token of a page asks for what is behind it, and an empty page ends the list.",
+        "Lists are paged: the token of a page requests the next one, and an empty page ends the list.",
         "protocols/pravega-controller.md, introduction: lists",
         made(
             1,
@@ -133,7 +133,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scope/13",
         MUST,
-        "The streams of a scope that is not there are not listed: the scope is missing.",
+        "A list of the streams of a missing scope is answered with a missing scope.",
         _METHODS,
         talk(
             call(

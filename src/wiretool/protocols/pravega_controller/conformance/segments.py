@@ -69,7 +69,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/segment/1",
         MUST,
-        "The segments of an epoch are told, of the one that ended too.",
+        "getEpochSegments returns the segments of an epoch, also of one that ended.",
         _METHODS,
         made(
             1,
@@ -95,7 +95,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/segment/4",
         MUST,
-        "The older name of the method, which is misspelt, is served alike.",
+        "The older, misspelt name of the method is served in the same way.",
         _INTRODUCTION,
         made(1, split(), _follow("getSegmentsImmediatlyFollowing")),
     ),
@@ -160,7 +160,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/segment/10",
         MUST,
-        "The segments between two cuts are told, those of the cuts included.",
+        "getSegmentsBetween returns the segments between two cuts, including those of the cuts.",
         _METHODS,
         made(
             1,
@@ -187,7 +187,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/segment/12",
         MUST,
-        "Segments of a cut that the stream has not fail.",
+        "A cut with unknown segments fails.",
         _RUN,
         made(2, fails("getSegmentsBetween", _between({9: 0}, {1: 0}), "UNKNOWN")),
     ),
@@ -201,7 +201,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/segment/14",
         MUST,
-        "The controllers are told, one at least.",
+        "getControllerServerList returns at least one controller.",
         _METHODS,
         talk(
             call(
@@ -318,7 +318,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scale/7",
         MUST,
-        "Whether a scaling is done is told for the epoch that ended.",
+        "checkScale of the epoch that a scaling ended reports SUCCESS.",
         _METHODS,
         made(
             1,
@@ -329,7 +329,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/scale/8",
         MUST,
-        "A missing stream has no scaling to ask for.",
+        "checkScale of a missing stream fails.",
         _RUN,
         talk(
             make_scope(),

@@ -53,7 +53,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/stream/1",
         MUST,
-        "A stream that is made is there.",
+        "A new stream exists.",
         _METHODS,
         talk(
             make_scope(),
@@ -72,7 +72,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/stream/3",
         MUST,
-        "A stream that is made again is told to exist, and keeps its segments.",
+        "Creating an existing stream is answered with STREAM_EXISTS, and its segments do not change.",
         _METHODS,
         made(2, call("createStream", config(1), status="STREAM_EXISTS"), current(segments=halves())),
     ),
@@ -103,7 +103,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/stream/8",
         MUST,
-        "A configuration is told as it was given.",
+        "getStreamConfiguration returns the configuration as it was given.",
         f"{_MESSAGES}: StreamConfig",
         talk(
             make_scope(),
@@ -186,14 +186,14 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/seal/1",
         MUST,
-        "A sealed stream has no current segments, and is still there.",
+        "A sealed stream has no current segments, and still exists.",
         _SEEN,
         made(2, seal(), current(segments=[]), call("checkStreamExists", info(), exists=True)),
     ),
     case(
         "pravega-controller/seal/2",
         MUST,
-        "To seal a sealed stream is fine.",
+        "Sealing a sealed stream succeeds.",
         "every call against server 0.13.0 (interop tests)",
         made(1, seal(), seal()),
     ),
@@ -237,7 +237,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/seal/6",
         OBSERVED,
-        "A stream that is made again under a name goes on with the numbers of its segments.",
+        "A stream that is created again under the same name continues the segment numbers.",
         "every call against server 0.13.0 (interop tests)",
         made(
             2,
@@ -264,7 +264,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/truncate/2",
         MUST,
-        "A cut that leaves keys out, or names segments that the stream has not, is refused.",
+        "A cut that misses keys, or names segments of another stream, is refused.",
         "every call against server 0.13.0 (interop tests)",
         made(2, _truncate({0: 10}, "FAILURE"), _truncate({55: 0, 56: 0}, "FAILURE"), _head({0: 0, 1: 0})),
     ),

@@ -105,7 +105,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/auth/8",
         OBSERVED,
-        "Without authorization credentials are not looked at, and tokens are empty.",
+        "Without authorization, credentials are ignored and tokens are empty.",
         _METADATA,
         talk(make_scope(), make_stream(), call("getDelegationToken", info(), delegationToken="")),
     ),

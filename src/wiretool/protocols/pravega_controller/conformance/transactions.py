@@ -103,7 +103,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/txn/4",
         MUST,
-        "To commit a committed transaction is fine, and to abort it is not.",
+        "Committing a committed transaction succeeds, and aborting it fails.",
         _RUN,
         made(
             1,
@@ -118,7 +118,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/txn/5",
         MUST,
-        "To abort an aborted transaction is fine, and to commit it is not.",
+        "Aborting an aborted transaction succeeds, and committing it fails.",
         _RUN,
         made(
             1,
@@ -146,7 +146,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/txn/7",
         MUST,
-        "A ping of an open transaction is fine; one of a transaction that ended tells how.",
+        "A ping of an open transaction is answered with OK, one of a committed transaction with COMMITTED.",
         f"{_RUN}; {_MESSAGES}: PingTxnStatus",
         made(
             1,
@@ -160,7 +160,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-controller/txn/8",
         MUST,
-        "A ping of an aborted transaction tells that it was aborted.",
+        "A ping of an aborted transaction is answered with ABORTED.",
         f"{_RUN}; {_MESSAGES}: PingTxnStatus",
         made(1, _create(), _end(_ABORT), _SETTLING, call("pingTransaction", _ping(), status="ABORTED")),
     ),

@@ -51,12 +51,12 @@ def _refused() -> Iterator[Case]:
             (set_up(), begin(13), send_event(b"hello"), end(13, offset=14)),
         ),
         (
-            "An end after other bytes than the beginning said",
+            "An end after a number of bytes other than the beginning announced",
             "S8",
             (set_up(), begin(14), send_event(b"hello"), end(13, offset=13)),
         ),
         (
-            "An end that says more than was sent",
+            "An end with a length above the number of sent bytes",
             "S11",
             (set_up(), begin(13), send_event(b"hello"), end(14, offset=14)),
         ),
@@ -89,14 +89,14 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/setup/1",
         MUST,
-        "A new appender is at 0.",
+        "AppendSetup gives a new appender the offset 0.",
         _SETUP,
         set_up(),
     ),
     case(
         "pravega-draft/setup/2",
         MUST,
-        "An appender that comes back is told up to where it is stored, and goes on there.",
+        "AppendSetup names the stored offset of an appender that reconnects, and it continues there.",
         _SETUP,
         set_up(),
         append(b"hello"),
@@ -132,7 +132,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/setup/5",
         SHOULD,
-        "An appender of a segment that cannot be there is told so.",
+        "SetupAppend with an impossible segment name is answered with NoSuchSegment.",
         "protocols/pravega.md §6.5 (S1)",
         send("SetupAppend", connection_id=APPENDER, segment=""),
         expect("NoSuchSegment", segment=""),
@@ -252,7 +252,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/append/9",
         SHOULD,
-        "What an appender sent on a connection that another one has overtaken is not stored.",
+        "Blocks on a connection whose appender was overtaken by another connection are not stored.",
         "protocols/pravega.md §6.5 (S10)",
         set_up(),
         set_up(on="b"),

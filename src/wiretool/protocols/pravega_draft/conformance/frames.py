@@ -17,7 +17,7 @@ def _broken_parts() -> Iterator[Case]:
         ("A second beginning before the end of the first", (part("BEGIN", WHOLE[:6]), part("BEGIN", WHOLE[:6]))),
         ("A middle without a beginning", (part("MIDDLE", WHOLE[:6]),)),
         ("An end without a beginning", (part("END", WHOLE),)),
-        ("A marker that is none of the three", (raw(framed(_PART, b"\3ab"), "a part with the marker 3"),)),
+        ("An unknown marker", (raw(framed(_PART, b"\3ab"), "a part with the marker 3"),)),
         ("A part without a marker", (raw(framed(_PART), "a part of no bytes"),)),
         ("Parts that are shorter than their frame", (part("BEGIN", WHOLE[:6]), part("END", WHOLE[6:-1]))),
         ("Parts that are longer than their frame", (part("BEGIN", WHOLE[:6]), part("END", WHOLE[6:] + b"x"))),
@@ -44,7 +44,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/frame/2",
         MUST,
-        "A length of 2^24 ends the connection when the header is there.",
+        "A length of 2^24 ends the connection after the header.",
         _LIMIT,
         raw(bytes(3) + b"\x64\x01" + bytes(3), "a header with the length 2^24"),
         expect_close(),
@@ -89,7 +89,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/keep-alive/2",
         MUST,
-        "What a KeepAlive carries is not looked at, and not sent back.",
+        "The payload of a KeepAlive is ignored, and not sent back.",
         _KEEP_ALIVE,
         send("KeepAlive", data=b"ping".hex()),
         expect("KeepAlive", data=""),
@@ -97,7 +97,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/partial/1",
         MUST,
-        "A message that is cut in two, header and all, is served when its end is there.",
+        "A message that is split in two, with its header, is served when its end arrives.",
         _PARTS,
         part("BEGIN", WHOLE[:5]),
         expect_nothing(),
@@ -107,7 +107,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/partial/2",
         MUST,
-        "A message may have any number of middles, of no bytes too.",
+        "A message may have any number of middle parts, also empty ones.",
         _PARTS,
         part("BEGIN", WHOLE[:5]),
         part("MIDDLE", WHOLE[5:7]),

@@ -24,7 +24,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/read/1",
         MUST,
-        "A read gives the bytes to the end of the segment, and says that they reach it.",
+        "A read returns the bytes to the end of the segment, and has at_tail set.",
         _READ,
         set_up(),
         append(b"hello", b"world!"),
@@ -33,7 +33,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/read/2",
         MUST,
-        "A read of fewer bytes than are there does not say that it reaches the end.",
+        "A read of fewer bytes than stored has at_tail unset.",
         _READ,
         set_up(),
         append(b"hello", b"world!"),
@@ -56,7 +56,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/read/4",
         MUST,
-        "A read of a segment that is not there is refused with its name.",
+        "A read of a missing segment is answered with NoSuchSegment.",
         "protocols/pravega.md §6.5 (S1)",
         read(0, segment=Text("{missing}")),
         expect("NoSuchSegment", segment=Text("{missing}")),
@@ -74,7 +74,7 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega-draft/read/6",
         MUST,
-        "A read of a sealed segment to its end says both: that it is the tail, and that nothing more comes.",
+        "A read of a sealed segment to its end has both at_tail and end_of_segment set.",
         _READ,
         reads(0, SEALED_DATA, segment=SEALED, ends=True),
         reads(0, HELLO, length=13, segment=SEALED, at_tail=False),

@@ -62,7 +62,7 @@ CLIENT_CASES: tuple[ClientCase, ...] = (
         _each(traffic.empty_payloads_have_no_checksum("client")),
     ),
     _case("frame/3", SHOULD, "Requests have no flags.", "§1.3", _each(traffic.requests_have_no_flags("client"))),
-    _case("header/1", MUST, "Headers have what is required.", "§2.3", _HEADERS),
+    _case("header/1", MUST, "Headers have the required fields.", "§2.3", _HEADERS),
     _case("payload/1", MUST, "The payload of an APPEND is batches.", "§3.2", _BATCHES),
     _case("payload/2", MUST, "Only APPEND and PING have payloads.", "§2.3", _PAYLOADS),
     _case("id/1", MUST, "A request has an identifier that is not open.", "§1.4", _each(traffic.identifiers_are_free)),
@@ -76,10 +76,12 @@ CLIENT_CASES: tuple[ClientCase, ...] = (
     ),
     _case("late/2", MUST, "Identifiers stay free.", "§1.4", _each(traffic.identifiers_are_free), LATE),
     _case("late/3", SHOULD, "The program still ends well.", "§4", judges.ends_well, LATE),
-    _case("reset/1", SHOULD, "Requests go on after a lost connection.", "§4.2", judges.reconnects, RESET),
-    _case("reset/2", MUST, "Appends go on after what was accepted.", "§4.5", judges.resumes_after_accepted, RESET),
+    _case("reset/1", SHOULD, "Requests continue after a lost connection.", "§4.2", judges.reconnects, RESET),
+    _case(
+        "reset/2", MUST, "Appends continue after the last accepted batch.", "§4.5", judges.resumes_after_accepted, RESET
+    ),
     _case("reset/3", SHOULD, "The program still ends well.", "§4", judges.ends_well, RESET),
     _case("goaway/1", SHOULD, "Nothing is asked after GOAWAY.", "§4.2", _each(traffic.stops_after_goaway), GOAWAY),
-    _case("goaway/2", SHOULD, "Requests go on on another connection.", "§4.2", judges.reconnects, GOAWAY),
+    _case("goaway/2", SHOULD, "Requests continue on another connection.", "§4.2", judges.reconnects, GOAWAY),
     _case("ping/1", MUST, "A PING of the server is answered with its content.", "§4.2", judges.answers_pings, PING),
 )

@@ -281,7 +281,7 @@ _GOAWAYS = (
     case(
         "sbp/goaway/5",
         MUST,
-        "A GOAWAY with the response flag is dropped: the connection goes on.",
+        "A GOAWAY with the response flag is dropped, and the connection stays open.",
         f"{SPEC} §4.2",
         meet_driver(),
         frame("GOAWAY", n=2, flags=WHOLE),
@@ -291,7 +291,7 @@ _GOAWAYS = (
     case(
         "sbp/goaway/6",
         SHOULD,
-        "A range server refuses GOAWAY as an operation that it does not support, and serves on.",
+        "A range server refuses GOAWAY as an unsupported operation, and continues to serve the connection.",
         f"{SPEC} §4.2",
         meet_range_server(),
         frame("GOAWAY", n=2),
@@ -305,7 +305,7 @@ _SILENCE = (
     case(
         "sbp/idle/1",
         MUST,
-        "A placement driver says GOAWAY after 15 s of silence, and closes the connection a second later.",
+        "A placement driver sends GOAWAY after 15 s of silence, and closes the connection a second later.",
         f"{SPEC} §4.2, §5 (20)",
         meet_driver(),
         expect_any(GOAWAY, within_s=IDLE_MAX_S, after_s=IDLE_S),
@@ -314,7 +314,7 @@ _SILENCE = (
     case(
         "sbp/idle/2",
         MUST,
-        "A request starts the 15 s of silence anew.",
+        "A request restarts the 15 s of silence.",
         f"{SPEC} §4.2",
         meet_driver(n=Exact(1)),
         Wait(8.0),
@@ -326,7 +326,7 @@ _SILENCE = (
     case(
         "sbp/idle/3",
         SHOULD,
-        "A part of a frame does not start the 15 s of silence anew.",
+        "A part of a frame does not restart the 15 s of silence.",
         f"{SPEC} §4.2",
         meet_driver(),
         Wait(8.0),
@@ -337,7 +337,7 @@ _SILENCE = (
     case(
         "sbp/idle/4",
         OBSERVED,
-        "Frames with the response flag do not start the 15 s of silence anew.",
+        "Frames with the response flag do not restart the 15 s of silence.",
         f"{SPEC} §4.2",
         meet_driver(),
         Wait(8.0),
@@ -348,7 +348,7 @@ _SILENCE = (
     case(
         "sbp/idle/5",
         MUST,
-        "A server says GOAWAY on a connection on which nothing was ever sent, or closes it.",
+        "A server sends GOAWAY on a connection that never received a byte, or closes it.",
         f"{SPEC} §4.2",
         Connect(),
         expect_any(STOPPING, reply(CLOSED), within_s=IDLE_MAX_S),
@@ -365,7 +365,7 @@ _SILENCE = (
     case(
         "sbp/idle/7",
         SHOULD,
-        "A range server keeps a connection open on which it is asked every 4 s.",
+        "A range server keeps a connection open that has a request every 4 s.",
         f"{SPEC} §4.2",
         meet_range_server(),
         Wait(4.0),

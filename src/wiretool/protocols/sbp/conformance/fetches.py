@@ -82,7 +82,7 @@ _FETCHES = (
     case(
         "sbp/fetch/5",
         MUST,
-        "The limit bounds where batches begin: one that begins at the limit is left out, one before it is whole.",
+        "The limit bounds where batches begin: one at the limit is omitted, one that begins before it is whole.",
         f"{SPEC} §4.5",
         three_batches(),
         fetch(100, 120),
@@ -106,7 +106,7 @@ _FETCHES = (
     case(
         "sbp/fetch/7",
         OBSERVED,
-        "A limit below 0 is no limit, and an offset below 0 finds nothing.",
+        "A FETCH with a limit below 0 is unlimited, and one from an offset below 0 finds nothing.",
         f"{SPEC} §4.5",
         three_batches(),
         fetch(100, -1),
@@ -128,7 +128,7 @@ _FETCHES = (
     case(
         "sbp/fetch/9",
         OBSERVED,
-        "The wait that a client allows bounds the bytes: 0 finds nothing, below 0 is no bound.",
+        "The wait that a client allows bounds the bytes: 0 finds nothing, and below 0 the bytes are unlimited.",
         f"{SPEC} §4.5",
         three_batches(),
         fetch(100, most=0),
@@ -224,7 +224,7 @@ _SEALS = (
     case(
         "sbp/seal-replica/1",
         MUST,
-        "A range server seals at the end of what it has, whatever end is asked for.",
+        "A range server seals at the end of its last batch, whatever end is requested.",
         f"{SPEC} §4.5",
         three_batches(),
         seal(115),
@@ -269,7 +269,7 @@ _SEALS = (
     case(
         "sbp/seal-replica/5",
         SHOULD,
-        "A range server does not look at the kind of a seal.",
+        "A range server ignores the kind of a seal.",
         f"{SPEC} §4.5",
         three_batches(),
         seal(kind=KIND_PLACEMENT_DRIVER),

@@ -123,7 +123,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/6",
         MUST,
-        "A Frame Length that leaves out the checksum is too small where header and payload are empty.",
+        "A Frame Length without the four bytes of the checksum is too small if header and payload are empty.",
         f"{SPEC} §1.1",
         ping(1),
         expect_any(pong(1)),
@@ -141,7 +141,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/8",
         MUST,
-        "A Frame Length in little-endian order is read as what it says in big-endian order: too large.",
+        "A Frame Length in little-endian order is read in big-endian order, and is too large.",
         f"{SPEC} §1.1",
         ping(1),
         expect_any(pong(1)),
@@ -166,7 +166,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/11",
         MUST,
-        "A placement driver says GOAWAY after bytes that are no frame, and closes the connection a second later.",
+        "A placement driver sends GOAWAY after bytes that are not a frame, and closes the connection a second later.",
         f"{SPEC} §4.3, §5 (4)",
         invalid_at_driver(with_magic(0)),
     ),
@@ -209,7 +209,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/16",
         MUST,
-        "The checksum of a frame without payload is not looked at.",
+        "The checksum of a frame without payload is ignored.",
         f"{SPEC} §1.6, §5 (2)",
         ping(1, change=wrong_checksum),
         expect_any(pong(1, checksum="00000000")),
@@ -217,7 +217,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/17",
         MUST,
-        "A server waits for the rest of a frame that is cut inside its fixed part, and answers it once it is there.",
+        "A server waits for the rest of a frame that is cut inside its fixed part, and answers it when complete.",
         f"{SPEC} §1.1",
         ping(1, "cut", change=first(12)),
         expect_nothing(),
@@ -247,7 +247,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/frame/20",
         MUST,
-        "A frame that ends with the client's side of the connection is not answered, and the connection is closed.",
+        "A frame that the end of the client's side cuts is not answered, and the connection is closed.",
         f"{SPEC} §4.2, §4.3",
         meet_driver(),
         ping(2, "cut", change=first(-1)),

@@ -102,7 +102,7 @@ _HEARTBEATS = (
     case(
         "sbp/heartbeat/2",
         MUST,
-        "A placement driver answers the heartbeat of a client that is no range server in the same way.",
+        "A placement driver answers the heartbeat of a client that is not a range server in the same way.",
         f"{SPEC} §4.5",
         meet_driver(),
         ask(
@@ -216,7 +216,7 @@ _NODES = (
     case(
         "sbp/driver/4",
         MUST,
-        "A node that does not lead refuses what only the leader does, and names the leader.",
+        "A follower refuses the operations of the leader, and names the leader.",
         f"{SPEC} §4.1",
         Connect(door=FOLLOWER_DOOR),
         refused_by_follower("ALLOCATE_ID", 1, host="h"),
@@ -232,7 +232,7 @@ _NODES = (
     case(
         "sbp/driver/5",
         MUST,
-        "A node that does not lead answers heartbeats, metrics and the question for the nodes.",
+        "A follower answers heartbeats, metrics and requests for the nodes.",
         f"{SPEC} §4.1, §7",
         Connect(door=FOLLOWER_DOOR),
         meet_driver(),
@@ -255,7 +255,7 @@ _CHOICE = (
     case(
         "sbp/choice/2",
         MUST,
-        "A range server is there for new ranges once it has reported.",
+        "A range server gets new ranges once it has reported.",
         f"{SPEC} §4.5",
         Connect(door=DRIVER_DOOR),
         create_stream(n=1),
@@ -294,7 +294,7 @@ _CHOICE = (
     case(
         "sbp/choice/5",
         MUST,
-        "A heartbeat in the role of a range server makes that known, one in another role does not.",
+        "A heartbeat in the role of a range server registers it; one in another role does not.",
         f"{SPEC} §4.5",
         Connect(door=DRIVER_DOOR),
         create_stream(n=1),

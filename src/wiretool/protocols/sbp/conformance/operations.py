@@ -69,7 +69,7 @@ _UNKNOWN = (
     case(
         "sbp/opcode/1",
         MUST,
-        "An operation that the schema does not have is refused with a system error, and the connection goes on.",
+        "An operation that the schema does not define is refused with a system error, and the connection stays open.",
         f"{SPEC} §4.3, §5 (5)",
         unknown(0x7777),
         alive(2),
@@ -77,7 +77,7 @@ _UNKNOWN = (
     case(
         "sbp/opcode/2",
         MUST,
-        "Operation 0 is refused like one that the schema does not have.",
+        "Operation 0 is refused like one that the schema does not define.",
         f"{SPEC} §2.3, §4.3",
         frame("UNKNOWN"),
         expect_any(refusal("UNKNOWN", NOT_KNOWN, opcode=0)),
@@ -143,7 +143,7 @@ _UNKNOWN = (
     case(
         "sbp/opcode/8",
         SHOULD,
-        "A placement driver says of an operation that it does not know that it is unknown, and of others unsupported.",
+        "A placement driver refuses an undefined operation as unknown, and others it does not serve as unsupported.",
         f"{SPEC} §4.3",
         meet_driver(),
         frame("Unknown", n=2, opcode=0x7777),
@@ -153,7 +153,7 @@ _UNKNOWN = (
     case(
         "sbp/opcode/9",
         OBSERVED,
-        "A range server says of an operation that it does not know that it is unsupported.",
+        "A range server refuses an undefined operation as unsupported.",
         f"{SPEC} §4.3",
         meet_range_server(),
         frame("Unknown", n=2, opcode=0x7777),
@@ -166,7 +166,7 @@ _HEADERS = (
     case(
         "sbp/header/1",
         MUST,
-        "A header that is no FlatBuffer is refused as a bad request, and the connection goes on.",
+        "A header that is not a FlatBuffer is refused as a bad request, and the connection stays open.",
         f"{SPEC} §4.3, §5 (24)",
         frame("LIST_RANGE", change=header(GARBAGE)),
         bad_request("LIST_RANGE"),
@@ -196,7 +196,7 @@ _HEADERS = (
     case(
         "sbp/header/4",
         MUST,
-        "A range server refuses a header that cannot be read or is not there as a bad request.",
+        "A range server refuses an unreadable or missing header as a bad request.",
         f"{SPEC} §4.3, §4.5",
         create_range(),
         frame("FETCH", n=2, change=header(GARBAGE)),

@@ -126,7 +126,7 @@ _CREATED = (
     case(
         "sbp/placement/7",
         MUST,
-        "A request for a range that says nothing of it is a bad request.",
+        "A CREATE_RANGE without a range is a bad request.",
         f"{SPEC} §4.5",
         meet_driver(),
         frame("CREATE_RANGE", n=2, header=Bare(tables.CreateRangeRequest(timeout_ms=1))),
@@ -211,7 +211,7 @@ _SEALED = (
     case(
         "sbp/seal/5",
         MUST,
-        "A range that does not exist cannot be sealed: not in a stream without ranges, and not after the last one.",
+        "A missing range cannot be sealed, neither in a stream without ranges nor after the last one.",
         f"{SPEC} §4.5",
         known_stream(),
         seal_placed(10, n=3, code=RANGE_NOT_FOUND),
@@ -271,7 +271,7 @@ _LISTED = (
     case(
         "sbp/list/3",
         MUST,
-        "With a stream and a range server the ranges of both are told.",
+        "A list for a stream and a range server has the ranges that belong to both.",
         f"{SPEC} §4.5",
         known_stream(),
         request("CREATE_RANGE", n=3, range={"stream_id": PLACED, "index": 0, "start": 0, "epoch": 0}),
@@ -288,7 +288,7 @@ _LISTED = (
     case(
         "sbp/list/4",
         OBSERVED,
-        "A placement driver that is asked for neither a stream nor a range server answers without the required list.",
+        "A placement driver answers a list for neither a stream nor a range server without the required list.",
         f"{SPEC} §4.5",
         request("LIST_RANGE", criteria={"stream_id": -1, "server_id": -1}),
         expect_any(

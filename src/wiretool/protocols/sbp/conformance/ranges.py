@@ -74,7 +74,7 @@ _CREATED = (
     case(
         "sbp/range/3",
         MUST,
-        "A range server refuses a request for a range that says nothing of it.",
+        "A range server refuses a CREATE_RANGE without a range.",
         f"{SPEC} §4.3",
         create_range(),
         frame("CREATE_RANGE", n=2, header=Bare(tables.CreateRangeRequest(timeout_ms=1))),
@@ -115,7 +115,7 @@ _APPENDS = (
     case(
         "sbp/append/1",
         MUST,
-        "A batch at the next offset is accepted; the response says when, and has one result.",
+        "A batch at the next offset is accepted; the response has one result with a timestamp.",
         f"{SPEC} §4.5",
         create_range(),
         append(batch(0, 10)),
@@ -126,7 +126,7 @@ _APPENDS = (
     case(
         "sbp/append/2",
         MUST,
-        "The next offset is the last one and the number of its records.",
+        "The next offset is that of the last batch plus the number of its records.",
         f"{SPEC} §3.2, §4.5",
         create_range(),
         append(batch(0, 10)),
@@ -193,7 +193,7 @@ _APPENDS = (
     case(
         "sbp/append/7",
         MUST,
-        "A batch of a range that the server does not know is refused; the status of the response is OK all the same.",
+        "A batch of an unknown range is refused; the status of the response is still OK.",
         f"{SPEC} §4.4, §4.5",
         create_range(),
         append(batch(0, stream=UNKNOWN_STREAM)),
@@ -204,7 +204,7 @@ _APPENDS = (
     case(
         "sbp/append/8",
         MUST,
-        "A batch that is refused takes nothing from the others of its frame.",
+        "A refused batch does not affect the other batches of its frame.",
         f"{SPEC} §4.5",
         create_range(),
         append(batch(0, 4), batch(90), batch(4), batch(0, stream=UNKNOWN_STREAM), batch(5)),
@@ -236,7 +236,7 @@ _APPENDS = (
     case(
         "sbp/append/11",
         MUST,
-        "The header of an APPEND is not needed and not looked at.",
+        "The header of an APPEND is optional, and ignored.",
         f"{SPEC} §3.2",
         create_range(),
         frame("APPEND", n=2, payload=Subset(entries=[batch(0)])),
@@ -302,7 +302,7 @@ _APPENDS = (
     case(
         "sbp/append/17",
         MUST,
-        "A batch whose meta is no FlatBuffer is a bad request.",
+        "A batch whose meta is not a FlatBuffer is a bad request.",
         f"{SPEC} §3.2",
         create_range(),
         append(batch(0), change=payload(garbage_meta)),

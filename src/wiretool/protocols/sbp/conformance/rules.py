@@ -223,7 +223,7 @@ RULES: tuple[Rule, ...] = (
     _server(
         1, MUST, "Frames of the server are whole, with the right checksum.", "§1", traffic.without("server", _FRAME)
     ),
-    _server(2, MUST, "Headers of the server have what is required.", "§2.3", traffic.without("server", _HEADER)),
+    _server(2, MUST, "Headers of the server have the required fields.", "§2.3", traffic.without("server", _HEADER)),
     _server(3, MUST, "A response is to an open request.", "§1.4", traffic.without("server", traffic.RESPONSE_KINDS)),
     _server(4, MUST, "A response has operation and identifier of its request.", "§1.4", traffic.responses_echo),
     _server(5, MUST, "Responses have the flags of responses.", "§1.3", traffic.responses_have_their_flags("server")),
@@ -245,7 +245,7 @@ RULES: tuple[Rule, ...] = (
     _server(9, MUST, "Each batch of an APPEND has a result.", "§4.4", each_batch_has_a_result),
     _server(10, MUST, "Offsets of accepted batches rise.", "§4.5", accepted_batches_rise),
     _server(11, MUST, "A sealed range takes no batch.", "§4.5", sealed_ranges_take_nothing),
-    _server(12, MUST, "FETCH gives what was asked for.", "§4.5", fetched_as_asked),
+    _server(12, MUST, "FETCH returns the requested batches.", "§4.5", fetched_as_asked),
     _server(
         13, MUST, "Ranges are those of the request, and end no sooner than they start.", "§4.5", seals_name_the_range
     ),
@@ -258,7 +258,7 @@ RULES: tuple[Rule, ...] = (
     _client(
         1, MUST, "Frames of the client are whole, with the right checksum.", "§1", traffic.without("client", _FRAME)
     ),
-    _client(2, MUST, "Headers of the client have what is required.", "§2.3", traffic.without("client", _HEADER)),
+    _client(2, MUST, "Headers of the client have the required fields.", "§2.3", traffic.without("client", _HEADER)),
     _client(3, MUST, "The payload of an APPEND is batches.", "§3.2", traffic.without("client", _PAYLOAD, _is_append)),
     _client(4, SHOULD, "Requests have no flags.", "§1.3", traffic.requests_have_no_flags("client")),
     _client(5, MUST, "A request has an identifier that is not open.", "§1.4", traffic.identifiers_are_free),

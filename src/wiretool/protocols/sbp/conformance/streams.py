@@ -46,7 +46,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/stream/1",
         MUST,
-        "A stream that is created gets a number, and keeps what was asked for.",
+        "A new stream gets a number, and has the requested properties.",
         f"{SPEC} §4.5",
         ask(
             "CREATE_STREAM",
@@ -73,7 +73,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/stream/3",
         MUST,
-        "A request for a stream that says nothing of it is a bad request.",
+        "A CREATE_STREAM without a stream is a bad request.",
         f"{SPEC} §4.5",
         frame("CREATE_STREAM", header=Bare(tables.CreateStreamRequest(timeout_ms=1000))),
         expect_any(answer("CREATE_STREAM", code=BAD_REQUEST, message="stream is nil")),
@@ -89,7 +89,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/stream/5",
         MUST,
-        "An update overwrites all that is known of a stream.",
+        "An update overwrites all properties of a stream.",
         f"{SPEC} §4.5",
         create_stream(n=1),
         ask(
@@ -120,7 +120,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/stream/8",
         MUST,
-        "A stream that is deleted is told once more, and is gone.",
+        "The response to DELETE_STREAM describes the deleted stream, which no longer exists.",
         f"{SPEC} §4.5",
         create_stream(n=1, replica=2, ack_count=2),
         ask("DELETE_STREAM", {"stream": {"stream_id": PLACED, "replica": 2, "ack_count": 2}}, n=2, stream_id=PLACED),
@@ -137,7 +137,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp/stream/10",
         SHOULD,
-        "A timeout below 0 is no timeout: the request is answered.",
+        "A timeout below 0 is ignored: the request is answered.",
         f"{SPEC} §4.3",
         refused("DESCRIBE_STREAM", NOT_FOUND, stream_id=UNKNOWN_STREAM, timeout_ms=-1),
     ),

@@ -37,7 +37,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp-0.1/append/1",
         MUST,
-        "The offset of a batch is that of the one before it and the number of its records.",
+        "The offset of a batch is that of the previous one plus its number of records.",
         f"{SPEC} §3.1, §4.6, §5 (23)",
         new_stream(),
         append(ONE),
@@ -70,7 +70,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp-0.1/append/4",
         MUST,
-        "A batch whose length passes the payload is refused, and takes nothing from the one before it.",
+        "A batch with a length beyond the payload is refused; the batch before it is accepted.",
         f"{SPEC} §3.1, §5 (15, 17)",
         new_stream(),
         append(ONE, TWO, change=payload(lambda data: data[:-1])),
@@ -114,7 +114,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp-0.1/append/8",
         MUST,
-        "A batch that begins with another byte than 0x22, or whose meta is no FlatBuffer, is refused.",
+        "A batch that begins with another byte than 0x22, or whose meta is not a FlatBuffer, is refused.",
         f"{SPEC} §3.1",
         new_stream(),
         append(ONE, change=payload(lambda data: b"\x23" + data[1:])),
@@ -190,7 +190,7 @@ CASES: tuple[Case, ...] = (
     case(
         "sbp-0.1/fetch/3",
         MUST,
-        "A FETCH from the end of a stream has no batch, and takes nothing from the others.",
+        "A FETCH from the end of a stream has no batch, and does not affect the other entries.",
         f"{SPEC} §4.6",
         new_stream(),
         append(ONE),

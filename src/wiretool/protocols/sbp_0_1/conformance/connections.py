@@ -108,7 +108,7 @@ _FRAMES = (
     case(
         "sbp-0.1/frame/6",
         MUST,
-        "A Frame Length that leaves out the checksum is too small where header and payload are empty.",
+        "A Frame Length without the four bytes of the checksum is too small if header and payload are empty.",
         f"{SPEC} §1.1, §5 (1)",
         invalid_empty(longer_by(-4)),
     ),
@@ -224,7 +224,7 @@ _FLAGS = (
     case(
         "sbp-0.1/flags/3",
         MUST,
-        "A frame with the response flag is no request, and is not answered.",
+        "A frame with the response flag is not a request, and is not answered.",
         f"{SEED}, Flags; {SPEC} §5 (18)",
         ping(1, flags=WHOLE),
         expect_nothing(),
@@ -299,7 +299,7 @@ _LIFE = (
     case(
         "sbp-0.1/idle/1",
         SHOULD,
-        "A server says GOAWAY after 15 s of silence, and closes the connection a second later; a PING starts it anew.",
+        "A server sends GOAWAY after 15 s of silence, restarted by a PING, and closes the connection a second later.",
         f"{SPEC} §4.2, §5 (20)",
         Connect(),
         Wait(8.0),

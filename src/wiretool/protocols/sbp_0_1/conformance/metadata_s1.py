@@ -66,7 +66,7 @@ _OPERATIONS = (
     case(
         "sbp-0.1/opcode/1",
         MUST,
-        "A frame with an unknown operation is ignored and discarded, and the connection goes on.",
+        "A frame with an unknown operation is discarded, and the connection stays open.",
         f"{SEED}, Operation Code; {SPEC} §5 (5)",
         ignored(0x7777),
     ),
@@ -87,7 +87,7 @@ _OPERATIONS = (
     case(
         "sbp-0.1/header/1",
         MUST,
-        "A header in another format than FlatBuffers is discarded, and the connection goes on.",
+        "A header in another format than FlatBuffers is discarded, and the connection stays open.",
         f"{SEED}, Extended Header; {SPEC} §5 (11)",
         request("GET_STREAMS", stream_ids=[1], change=lambda data: data[:12] + b"\x03" + data[13:]),
         expect_nothing(),
@@ -104,7 +104,7 @@ _OPERATIONS = (
     case(
         "sbp-0.1/header/3",
         MUST,
-        "A header that is no FlatBuffer is refused in the response of the operation, with Invalid_Request.",
+        "A header that is not a FlatBuffer is refused in the response of the operation, with Invalid_Request.",
         f"{SPEC} §5 (24)",
         append(BATCH, n=1, stream=UNKNOWN_STREAM, change=header(b"\xff\xff\xff\xff")),
         expect_any(answer("APPEND", append_responses=[{"error_code": INVALID_REQUEST}])),
@@ -148,7 +148,7 @@ _STREAMS = (
     case(
         "sbp-0.1/stream/1",
         MUST,
-        "Each stream of a batch is created, in the order of the request, with what was asked for.",
+        "Each stream of a batch is created with the requested properties, in the order of the request.",
         f"{SEED}, CREATE_STREAMS; {SPEC} §2.2",
         beat(),
         ask(
@@ -211,7 +211,7 @@ _STREAMS = (
     case(
         "sbp-0.1/stream/6",
         MUST,
-        "A stream that is deleted is told once more, and is gone; one that does not exist is refused alone.",
+        "The response describes a deleted stream, which no longer exists; only a missing stream is refused.",
         f"{SEED}, DELETE_STREAMS; {SPEC} §2.2",
         new_stream(),
         ask(
@@ -230,7 +230,7 @@ _STREAMS = (
     case(
         "sbp-0.1/stream/7",
         MUST,
-        "An update overwrites what is known of a stream, and creates one that does not exist.",
+        "An update overwrites all properties of a stream, and creates a missing one.",
         f"{SEED}, UPDATE_STREAMS; {SPEC} §4.6",
         new_stream(),
         ask(
@@ -357,7 +357,7 @@ _RANGES = (
     case(
         "sbp-0.1/range/8",
         SHOULD,
-        "A data node takes over the ranges that it is told of, and takes batches for them.",
+        "A data node takes over the ranges of a SYNC_RANGES, and accepts batches for them.",
         f"{SEED}, SYNC_RANGES; {SPEC} §4.6",
         ask(
             "SYNC_RANGES",

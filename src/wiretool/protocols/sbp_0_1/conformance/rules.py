@@ -199,7 +199,7 @@ RULES: tuple[Rule, ...] = (
     _server(
         1, MUST, "Frames of the server are whole, with the right checksum.", "§1", traffic.without("server", _FRAME)
     ),
-    _server(2, MUST, "Headers of the server have what is required.", "§2.2", traffic.without("server", _HEADER)),
+    _server(2, MUST, "Headers of the server have the required fields.", "§2.2", traffic.without("server", _HEADER)),
     _server(3, MUST, "A response is to an open request.", "§1.4", traffic.without("server", traffic.RESPONSE_KINDS)),
     _server(4, MUST, "A response has operation and identifier of its request.", "§1.4", traffic.responses_echo),
     _server(5, MUST, "Responses have the flags of responses.", "§1.3", traffic.responses_have_their_flags("server")),
@@ -221,7 +221,7 @@ RULES: tuple[Rule, ...] = (
     _server(9, MUST, "Each entry of a request has a result.", "§4.4, §4.6", each_entry_has_a_result),
     _server(10, MUST, "Offsets of accepted batches rise.", "§4.6", appended_offsets_rise),
     _server(11, MUST, "A result of an APPEND names its entry.", "§4.6", appends_name_the_stream),
-    _server(12, MUST, "FETCH gives what was asked for.", "§4.6", fetched_as_asked),
+    _server(12, MUST, "FETCH returns the requested batches.", "§4.6", fetched_as_asked),
     _server(13, MUST, "The lengths of a FETCH response add up to its payload.", "§3.1", fetched_lengths_fit),
     _server(14, MUST, "The listed ranges of a stream follow one another.", "§4.6", listed_ranges_follow),
     _server(15, MUST, "A new stream gets a new number.", "§4.6", streams_are_new),
@@ -229,7 +229,7 @@ RULES: tuple[Rule, ...] = (
     _client(
         1, MUST, "Frames of the client are whole, with the right checksum.", "§1", traffic.without("client", _FRAME)
     ),
-    _client(2, MUST, "Headers of the client have what is required.", "§2.2", traffic.without("client", _HEADER)),
+    _client(2, MUST, "Headers of the client have the required fields.", "§2.2", traffic.without("client", _HEADER)),
     _client(3, MUST, "The payload of an APPEND is batches.", "§3.1", traffic.without("client", _PAYLOAD, _is_append)),
     _client(4, SHOULD, "Requests have no flags.", "§1.3", traffic.requests_have_no_flags("client")),
     _client(5, MUST, "A request has an identifier that is not open.", "§1.4", traffic.identifiers_are_free),

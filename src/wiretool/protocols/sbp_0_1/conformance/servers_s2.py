@@ -52,7 +52,7 @@ _REFUSALS = (
     case(
         "sbp-0.1/s2-opcode/1",
         MUST,
-        "An unknown operation is refused with a system error, and the connection goes on.",
+        "An unknown operation is refused with a system error, and the connection stays open.",
         f"{SPEC} §4.6, §5 (5)",
         frame("Unknown", opcode=0x7777),
         expect_any(refusal("Unknown", UNKNOWN_OPERATION, opcode=0x7777)),
@@ -64,7 +64,7 @@ _REFUSALS = (
     case(
         "sbp-0.1/s2-opcode/2",
         MUST,
-        "A placement manager refuses the operations of data nodes, and those that nobody serves.",
+        "A placement manager refuses the operations of data nodes, and those that no server supports.",
         f"{SPEC} §2.2, §4.6",
         Connect(door=MANAGER_DOOR),
         *(
@@ -76,7 +76,7 @@ _REFUSALS = (
     case(
         "sbp-0.1/s2-header/1",
         SHOULD,
-        "A header that cannot be read or is not there is a bad request, and the connection goes on.",
+        "A header that is unreadable or missing is a bad request, and the connection stays open.",
         f"{SPEC} §5 (24)",
         frame("DESCRIBE_STREAMS", change=header(b"abc")),
         expect_any(refusal("DESCRIBE_STREAMS", BAD_REQUEST)),
@@ -165,7 +165,7 @@ _MANAGER = (
     case(
         "sbp-0.1/s2-stream/4",
         OBSERVED,
-        "One stream that does not exist fails the whole question for streams.",
+        "One missing stream fails the whole request for streams.",
         f"{SPEC} §4.6",
         new_stream(),
         failed("DESCRIBE_STREAMS", PM_INTERNAL_SERVER_ERROR, n=3, stream_ids=[STREAM, UNKNOWN_STREAM]),
@@ -174,7 +174,7 @@ _MANAGER = (
     case(
         "sbp-0.1/s2-stream/5",
         MUST,
-        "An update overwrites what is known of a stream, and creates one that does not exist.",
+        "An update overwrites all properties of a stream, and creates a missing one.",
         f"{SPEC} §4.6",
         new_stream(),
         ask(
@@ -209,7 +209,7 @@ _MANAGER = (
     case(
         "sbp-0.1/s2-stream/6",
         SHOULD,
-        "A deletion tells the streams that were there, and says nothing of others.",
+        "The response to a deletion describes the deleted streams, and omits missing ones.",
         f"{SPEC} §4.6",
         new_stream(),
         ask(

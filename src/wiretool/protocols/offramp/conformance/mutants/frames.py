@@ -251,7 +251,7 @@ def _tail_is_kept(patcher: Patcher) -> None:
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("unmasked-taken", "Frames without a mask are taken.", _tolerates("unmasked_client_frame")),
     Mutant("opcodes-unchecked", "Frames with reserved opcodes are taken.", _tolerates("reserved_opcode")),
-    Mutant("bits-unchecked", "Reserved bits are not looked at.", _tolerates("reserved_bits")),
+    Mutant("bits-unchecked", "Reserved bits are not checked.", _tolerates("reserved_bits")),
     Mutant("controls-unchecked", "Control frames may be long.", _long_controls),
     Mutant("controls-fragmented", "Control frames may be fragmented.", _tolerates("control_fragmented")),
     Mutant("continuation-dropped", "A continuation of nothing is dropped.", _joins("lone_continuation")),
@@ -267,7 +267,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("pong-answered", "A pong is answered with a pong.", _controls(_pong_is_answered)),
     Mutant("close-not-echoed", "A Close ends TCP without an answer.", _controls(_close_is_not_echoed)),
     Mutant("close-keeps-tcp", "After the answer to a Close TCP stays open.", _controls(_close_keeps_tcp)),
-    Mutant("idle-cut", "A client that is silent for 30 s is cut off without a ping.", _idle_is_cut),
+    Mutant("idle-cut", "A client that is silent for 30 s is disconnected without a ping.", _idle_is_cut),
     Mutant(
         "reason-not-echoed",
         "A Close is echoed without its reason.",
@@ -289,11 +289,11 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("event-1003", "An event that cannot be decoded is closed with 1003.", _code(1003, 1011)),
     Mutant("undecodable-ignored", "A message that cannot be decoded is ignored.", _undecodable_ignored),
     Mutant("empty-undecodable", "An empty message is one that cannot be decoded.", _empty_is_undecodable),
-    Mutant("serves-on", "After Close 1011 what follows is served.", _serves_on),
+    Mutant("serves-on", "Events after Close 1011 are served.", _serves_on),
     Mutant("limit-high", "Messages of up to 2 MiB are taken.", _limit(2 * _KIB * _KIB)),
     Mutant("limit-off-by-one", "A message of 8192 bytes is one too long.", _limit(8 * _KIB - 1)),
     Mutant("fin-ignored", "The end of the client's TCP goes unnoticed.", _fin_is_ignored),
     Mutant("context-kept", "The context is kept though it was agreed not to.", _keeps_context),
     Mutant("context-forgotten", "Each message of the client is inflated by itself.", _forgets_context),
-    Mutant("tail-kept", "A byte of the end of each compressed message is not taken off.", _tail_is_kept),
+    Mutant("tail-kept", "One byte of the tail of each compressed message is not removed.", _tail_is_kept),
 )

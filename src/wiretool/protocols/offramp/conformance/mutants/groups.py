@@ -167,25 +167,25 @@ MUTANTS: tuple[Mutant, ...] = (
         "all-own-all", "Every consumer is assigned all partitions.", _shares(lambda count, members, index: range(count))
     ),
     Mutant("uneven", "All but the first consumer are assigned one partition.", _shares(_uneven)),
-    Mutant("last-partition-lost", "The last partition is assigned to nobody.", _shares(_last_is_lost)),
-    Mutant("no-rebalance", "When a consumer joins, the others keep what they have.", _never_settles),
-    Mutant("no-rebalance-on-leave", "When a consumer leaves, its partitions go to nobody.", _leaving),
+    Mutant("last-partition-lost", "The last partition is not assigned.", _shares(_last_is_lost)),
+    Mutant("no-rebalance", "When a consumer joins, the others keep all their partitions.", _never_settles),
+    Mutant("no-rebalance-on-leave", "When a consumer leaves, its partitions stay unassigned.", _leaving),
     Mutant("reset-unnoticed", "A consumer whose connection is reset keeps its partitions.", _reset_is_not_left),
     Mutant("failure-keeps", "A consumer that is closed for a failure keeps its partitions.", _failure_is_not_left),
     Mutant("one-group", "All streams of a road share one group.", _one_group),
     Mutant("commits-leave", "Commits are forgotten when the last consumer leaves.", _commits_go_with_the_last),
     Mutant(
-        "delivered-is-committed", "What was delivered does not come again after a rebalance.", _goes_on_from_delivered
+        "delivered-is-committed", "Delivered messages do not come again after a rebalance.", _goes_on_from_delivered
     ),
     Mutant(
         "commits-unread", "An assignment begins at the default offset, whatever was committed.", _commits_are_ignored
     ),
-    Mutant("latest-beats-commits", "With LATEST commits are not looked at.", _latest_beats_commits),
-    Mutant("rebalance-missing", "The assignment is not told.", _rebalances(lambda event: ())),
-    Mutant("rebalance-twice", "Each assignment is told twice.", _rebalances(lambda event: (event, event))),
+    Mutant("latest-beats-commits", "With LATEST commits are ignored.", _latest_beats_commits),
+    Mutant("rebalance-missing", "The assignment is not sent.", _rebalances(lambda event: ())),
+    Mutant("rebalance-twice", "Each assignment is sent twice.", _rebalances(lambda event: (event, event))),
     Mutant(
         "rebalance-empty-missing",
-        "An assignment of nothing is not told.",
+        "An empty assignment is not sent.",
         _rebalances(lambda event: (event,) if event.assignment else ()),
     ),
     Mutant("joins-at-once", "A consumer joins before it asks for anything.", _joins_at_once),

@@ -269,7 +269,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "upgrade-unchecked",
-        "Upgrade and Connection are not looked at.",
+        "Upgrade and Connection are not checked.",
         _lets_in(
             lambda asked, path: (
                 _has(asked, "Sec-WebSocket-Key")
@@ -306,7 +306,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "host-unchecked", "A request without Host is served.", lambda p: p.set(upgrade, "lacks_host", lambda _: False)
     ),
-    Mutant("not-http-500", "What is no HTTP is answered with 500.", _not_http_is_our_fault),
+    Mutant("not-http-500", "A request that is not HTTP is answered with 500.", _not_http_is_our_fault),
     Mutant(
         "origin-refused",
         "A request with a foreign origin is refused.",
@@ -327,7 +327,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "anonymous-by-authority",
-        "Anonymous callers need PUBLIC as everybody else.",
+        "Anonymous callers need PUBLIC, as all others do.",
         _access(lambda grants, names, held: _status(held >= {"PUBLIC", *grants}) if names else 401 if grants else 403),
     ),
     Mutant(
@@ -343,8 +343,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("pii-untouched", "Payloads are sent as they are stored, without the grant PII, too.", _pii_untouched),
     Mutant("pii-not-nested", "PII below the first level of a payload is sent.", _pii_not_nested),
     Mutant("pii-not-in-arrays", "PII in arrays is sent.", _pii_not_in_arrays),
-    Mutant("pii-always-blanked", "PII is blanked for those who have the grant, too.", _pii_always_blanked),
-    Mutant("offer-echoed", "An extension that is not taken is agreed to in the words of the offer.", _offer_echoed),
-    Mutant("windows-not-named", "The agreement leaves the parameters out.", _windows_not_named),
+    Mutant("pii-always-blanked", "PII is blanked for callers with the grant, too.", _pii_always_blanked),
+    Mutant("offer-echoed", "The answer to an unsupported extension repeats the offer.", _offer_echoed),
+    Mutant("windows-not-named", "The accepted extension lacks its parameters.", _windows_not_named),
     Mutant("server-window-agreed", "A small window of the server is agreed to, and 15 is not.", _server_window_ignored),
 )

@@ -216,11 +216,13 @@ def _none_taken(patcher: Patcher) -> None:
     _loosen(patcher, finish=finish)
 
 
-@MUTANTS.declare("events-counted", "An append whose event frames are not as many as it says ends the connection.")
+@MUTANTS.declare(
+    "events-counted", "An append whose num_events differs from its number of event frames ends the connection."
+)
 def _counted(patcher: Patcher) -> None:
     def strict(append: Any, self: Any, arguments: Any) -> None:
         if len(bodies_of(arguments[1], 2**31)) != arguments[2]:
-            raise violation("bad-event-count", "other events than it says", "AppendBlockEnd")
+            raise violation("bad-event-count", "num_events differs from the event frames", "AppendBlockEnd")
         append(self, *arguments)
 
     reappend(patcher, strict)
@@ -230,7 +232,7 @@ def _counted(patcher: Patcher) -> None:
 def _lone_checked(patcher: Patcher) -> None:
     def finish(self: Any, end: Any) -> Any:
         if self._block is None and end.size_of_whole_events != len(end.data):
-            raise violation("bad-whole-size", "other bytes than it says", "AppendBlockEnd")
+            raise violation("bad-whole-size", "size_of_whole_events differs from the data", "AppendBlockEnd")
         return Appends.finish(self, end)
 
     _loosen(patcher, finish=finish)
@@ -241,7 +243,7 @@ def _header_dropped(patcher: Patcher) -> None:
     patcher.set(appending, "event_frame", lambda body: body)
 
 
-@MUTANTS.declare("read-after-append-late", "What is appended is read only with the next append to the segment.")
+@MUTANTS.declare("read-after-append-late", "An append becomes readable only with the next append to the segment.")
 def _kept_late(patcher: Patcher) -> None:
     def late(append: Any, self: Any, arguments: Any) -> None:
         self.keeps = "late"

@@ -26,7 +26,7 @@ def _tail(block: bytes, end: Any) -> tuple[int, bytes]:
     return kind, block[at + HEADER_BYTES : at + HEADER_BYTES + length]
 
 
-@MUTANTS.declare("block-stored-whole", "What stands after the whole events of a block is stored as it is.")
+@MUTANTS.declare("block-stored-whole", "The bytes after the whole events of a block are stored unchanged.")
 def _stored_whole(patcher: Patcher) -> None:
     _rejoin(patcher, lambda self, block, end: block + end.data)
 
@@ -61,7 +61,7 @@ def _cut_in_header(patcher: Patcher) -> None:
     _rejoin(patcher, join)
 
 
-@MUTANTS.declare("block-full-takes-more", "What the end of a full block carries is stored.")
+@MUTANTS.declare("block-full-takes-more", "The data of the AppendBlockEnd of a full block is stored.")
 def _full_takes_more(patcher: Patcher) -> None:
     def join(self: Any, block: bytes, end: Any) -> Any:
         if end.size_of_whole_events == len(block):
@@ -82,7 +82,7 @@ def _after_tail(patcher: Patcher) -> None:
     _rejoin(patcher, join)
 
 
-@MUTANTS.declare("block-tail-unchecked", "A tail that is no tail counts as padding.")
+@MUTANTS.declare("block-tail-unchecked", "An invalid tail item counts as padding.")
 def _tail_unchecked(patcher: Patcher) -> None:
     def join(self: Any, block: bytes, end: Any) -> bytes:
         try:
@@ -125,7 +125,7 @@ def _end_of_anyone(patcher: Patcher) -> None:
     patcher.set(appending, "Appends", type("LooseAppends", (Appends,), {"finish": finish}))
 
 
-@MUTANTS.declare("block-replaced", "What must not come while a block is open drops the block.")
+@MUTANTS.declare("block-replaced", "A command that is not allowed while a block is open discards the block.")
 def _replaced(patcher: Patcher) -> None:
     def dropping(handle: Any) -> Any:
         def drop(self: Any, message: Any, now_ns: int) -> None:

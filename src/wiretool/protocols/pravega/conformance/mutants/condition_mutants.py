@@ -73,7 +73,7 @@ def _with_conditional_id(init: Any) -> Any:
     return initialise
 
 
-@MUTANTS.declare("condition-failed-moves-number", "A conditional append that failed moves the writer's number on.")
+@MUTANTS.declare("condition-failed-moves-number", "A failed conditional append advances the writer's event number.")
 def _failed_moves(patcher: Patcher) -> None:
     def moving(append: Any, self: Any, arguments: Any) -> None:
         writer = self._writers.get(arguments[0])

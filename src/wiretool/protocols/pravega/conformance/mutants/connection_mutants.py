@@ -65,7 +65,7 @@ def _oldest_refused(patcher: Patcher) -> None:
     rehandle(patcher, (Hello,), replace)
 
 
-@MUTANTS.declare("hello-refused-unanswered", "A client of other versions is not told the server's.")
+@MUTANTS.declare("hello-refused-unanswered", "A client of unsupported versions gets no Hello.")
 def _refused_unanswered(patcher: Patcher) -> None:
     def replace(handle: Any) -> Any:
         def silent(self: Any, hello: Hello, now_ns: int) -> None:
@@ -133,7 +133,7 @@ def _unanswered(patcher: Patcher) -> None:
     rehandle(patcher, (KeepAlive,), lambda handle: lambda self, message, now_ns: None)
 
 
-@MUTANTS.declare("keep-alive-echoes", "KeepAlive is sent back with what it carried.")
+@MUTANTS.declare("keep-alive-echoes", "KeepAlive is sent back with its payload.")
 def _echoes(patcher: Patcher) -> None:
     def change(routes: Routes) -> Routes:
         for phase, (counted, _, _, after) in routes[head_of(KeepAlive)].items():
@@ -256,7 +256,7 @@ def _stored_at_break(patcher: Patcher) -> None:
     patcher.wrap(StoreLink, "lost", replace)
 
 
-@MUTANTS.declare("writers-end-with-connection", "What a writer has stored is forgotten when its connection breaks.")
+@MUTANTS.declare("writers-end-with-connection", "The event numbers of a writer are lost when its connection breaks.")
 def _writers_end(patcher: Patcher) -> None:
     def replace(lost: Any) -> Any:
         def forgetting(self: Any, now_ns: int) -> None:

@@ -79,7 +79,7 @@ def _one_piece(patcher: Patcher) -> None:
     patcher.wrap(StoreLink, "feed", replace)
 
 
-@MUTANTS.declare("frame-half-served", "A frame is served when its header is there.")
+@MUTANTS.declare("frame-half-served", "A frame is served as soon as its header has arrived.")
 def _half_served(patcher: Patcher) -> None:
     def replace(feed: Any) -> Any:
         def early(self: Any, data: bytes, now_ns: int) -> None:
@@ -104,7 +104,7 @@ def _unknown_ignored(patcher: Patcher) -> None:
     reroute(patcher, _Ignoring)
 
 
-@MUTANTS.declare("unknown-type-bytes", "Only the last byte of a type is looked at.")
+@MUTANTS.declare("unknown-type-bytes", "Only the last byte of a type is checked.")
 def _type_of_one_byte(patcher: Patcher) -> None:
     class LastByte(dict[bytes, Any]):
         def get(self, key: Any, default: Any = None) -> Any:
@@ -171,7 +171,7 @@ def _replies_from_clients(patcher: Patcher) -> None:
     ignore(patcher, AppendSetup, DataAppended, SegmentCreated)
 
 
-@MUTANTS.declare("admin-on-main-port", "The main port serves what is for the admin port.")
+@MUTANTS.declare("admin-on-main-port", "The main port serves commands of the admin port.")
 def _admin_on_main(patcher: Patcher) -> None:
     patcher.wrap(
         link, "_routes", lambda routes: lambda version, port: {**routes(version, "admin"), **routes(version, "main")}

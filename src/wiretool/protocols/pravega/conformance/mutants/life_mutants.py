@@ -27,7 +27,7 @@ MUTANTS = Mutants()
 _SCALE_TYPES = (0, 1, 2)
 
 
-@MUTANTS.declare("create-twice-succeeds", "A segment that is there is created again with success.")
+@MUTANTS.declare("create-twice-succeeds", "CreateSegment on an existing segment succeeds.")
 def _create_twice(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def again(store: Any, request: Any, now_ns: int) -> Any:
@@ -104,7 +104,7 @@ def _seal_twice(patcher: Patcher) -> None:
     reanswer(patcher, SealSegment, replace)
 
 
-@MUTANTS.declare("seal-forgotten", "A segment is not sealed, though the reply says so.")
+@MUTANTS.declare("seal-forgotten", "SegmentSealed is sent, and the segment is not sealed.")
 def _seal_forgotten(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def forgotten(store: Any, request: Any, now_ns: int) -> Any:
@@ -117,7 +117,7 @@ def _seal_forgotten(patcher: Patcher) -> None:
     reanswer(patcher, SealSegment, replace)
 
 
-@MUTANTS.declare("delete-missing-succeeds", "A segment that is not there is deleted with success.")
+@MUTANTS.declare("delete-missing-succeeds", "DeleteSegment on a missing segment succeeds.")
 def _delete_missing(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def anyway(store: Any, request: Any, now_ns: int) -> Any:
@@ -130,7 +130,7 @@ def _delete_missing(patcher: Patcher) -> None:
     reanswer(patcher, DeleteSegment, replace)
 
 
-@MUTANTS.declare("delete-keeps", "A segment that was deleted is still there.")
+@MUTANTS.declare("delete-keeps", "A deleted segment still exists.")
 def _delete_keeps(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def kept(store: Any, request: Any, now_ns: int) -> Any:
@@ -169,7 +169,7 @@ def _delete_sealed(patcher: Patcher) -> None:
     reanswer(patcher, DeleteSegment, replace)
 
 
-@MUTANTS.declare("delete-leaves-empty", "A segment that was deleted or merged away is there again, empty.")
+@MUTANTS.declare("delete-leaves-empty", "A deleted or merged segment exists again, empty.")
 def _leaves_empty(patcher: Patcher) -> None:
     def replace(delete: Any) -> Any:
         def reborn(self: Any, name: str, now_ns: int) -> None:
@@ -209,7 +209,7 @@ def _policy_as_create(patcher: Patcher) -> None:
 # -- failures ----------------------------------------------------------------------------------------------------------
 
 
-@MUTANTS.declare("missing-in-words", "A missing segment is answered with an error in words.")
+@MUTANTS.declare("missing-in-words", "A missing segment is answered with an ErrorMessage.")
 def _missing_in_words(patcher: Patcher) -> None:
     def change(refusal: Any, request: Any, failure: Any) -> Any:
         if not isinstance(failure, NoSuchSegment):
@@ -267,7 +267,7 @@ def _dashed_name(patcher: Patcher) -> None:
     reanswer(patcher, CreateTransientSegment, replace)
 
 
-@MUTANTS.declare("transient-needs-parent", "A transient segment needs a parent that is there.")
+@MUTANTS.declare("transient-needs-parent", "A transient segment needs an existing parent.")
 def _needs_parent(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def checked(store: Any, request: Any, now_ns: int) -> Any:

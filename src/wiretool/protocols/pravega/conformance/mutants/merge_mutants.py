@@ -92,7 +92,7 @@ def _condition_ignored(patcher: Patcher) -> None:
     reanswer(patcher, MergeSegments, replace)
 
 
-@MUTANTS.declare("merge-despite-condition", "A merge whose condition fails is reported so, and done.")
+@MUTANTS.declare("merge-despite-condition", "A merge whose condition fails is reported as failed, and done.")
 def _despite_condition(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def done(store: Any, request: Any, now_ns: int) -> Any:
@@ -133,7 +133,7 @@ def _replace_conditional(patcher: Patcher) -> None:
     patcher.wrap(segments, "_updated", replace)
 
 
-@MUTANTS.declare("merge-wakes-nobody", "A read that waits in the target is not told of a merge.")
+@MUTANTS.declare("merge-wakes-nobody", "A read that waits in the target is not answered after a merge.")
 def _wakes_nobody(patcher: Patcher) -> None:
     def replace(merge: Any) -> Any:
         def silent(self: Any, target: str, source: str, now_ns: int, updates: Any = ()) -> int:
@@ -217,7 +217,7 @@ def _last_length(patcher: Patcher) -> None:
     reanswer(patcher, MergeSegmentsBatch, replace)
 
 
-@MUTANTS.declare("batch-missing-source-fails", "A source that is not there fails the whole batch.")
+@MUTANTS.declare("batch-missing-source-fails", "A missing source fails the whole batch.")
 def _missing_source(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         def strict(store: Any, request: Any, now_ns: int) -> Any:

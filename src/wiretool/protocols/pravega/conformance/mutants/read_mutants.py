@@ -42,7 +42,7 @@ def _empty(request: Any, *, at_tail: bool = False, ends: bool = False) -> Segmen
     )
 
 
-@MUTANTS.declare("read-least-lost", "A read of less than 8 bytes gives as few as it says.")
+@MUTANTS.declare("read-least-lost", "A read of less than 8 bytes returns only the requested number.")
 def _least_lost(patcher: Patcher) -> None:
     patcher.set(reading, "READ_BYTES_MIN", 0)
 
@@ -57,7 +57,7 @@ def _one_more(patcher: Patcher) -> None:
     patcher.wrap(reading, "read_bytes", lambda read_bytes: lambda suggested: read_bytes(suggested) + 1)
 
 
-@MUTANTS.declare("read-tail-at-exact", "A read of exactly what is there says that it reaches the tail.")
+@MUTANTS.declare("read-tail-at-exact", "A read of exactly the stored bytes has at_tail set.")
 def _tail_at_exact(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         if isinstance(reply, SegmentRead) and not segment.is_sealed:
@@ -67,7 +67,7 @@ def _tail_at_exact(patcher: Patcher) -> None:
     _reanswer(patcher, change)
 
 
-@MUTANTS.declare("read-never-at-tail", "No reply says that it reaches the tail.")
+@MUTANTS.declare("read-never-at-tail", "No SegmentRead has at_tail set.")
 def _never_at_tail(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         return replaced(reply, at_tail=False) if isinstance(reply, SegmentRead) else reply
@@ -83,7 +83,7 @@ def _offset_of_end(patcher: Patcher) -> None:
     _reanswer(patcher, change)
 
 
-@MUTANTS.declare("read-end-is-tail", "The end of a sealed segment is told as the tail.")
+@MUTANTS.declare("read-end-is-tail", "The end of a sealed segment is reported as the tail.")
 def _end_is_tail(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         if isinstance(reply, SegmentRead) and reply.end_of_segment:
@@ -93,7 +93,7 @@ def _end_is_tail(patcher: Patcher) -> None:
     _reanswer(patcher, change)
 
 
-@MUTANTS.declare("read-end-early", "Every read of a sealed segment says that it ends.")
+@MUTANTS.declare("read-end-early", "Every read of a sealed segment has end_of_segment set.")
 def _end_early(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         if isinstance(reply, SegmentRead) and segment.is_sealed:
@@ -114,7 +114,7 @@ def _start_moved(patcher: Patcher) -> None:
     patcher.wrap(reading, "answer", replace)
 
 
-@MUTANTS.declare("read-truncated-not-told", "A read before the start is not told where that is.")
+@MUTANTS.declare("read-truncated-not-told", "SegmentIsTruncated names 0 as the start.")
 def _not_told(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         return replaced(reply, start_offset=0) if isinstance(reply, SegmentIsTruncated) else reply
@@ -162,7 +162,7 @@ def _gives_up(patcher: Patcher) -> None:
     patcher.wrap(Reads, "read", replace)
 
 
-@MUTANTS.declare("tail-not-woken", "A read that waits is not told of appends.")
+@MUTANTS.declare("tail-not-woken", "A waiting read is not answered by appends.")
 def _not_woken(patcher: Patcher) -> None:
     def replace(append: Any) -> Any:
         def silent(self: Any, segment: Any, data: bytes, now_ns: int) -> int:
@@ -216,7 +216,9 @@ def _woken_by_truncation(patcher: Patcher) -> None:
     patcher.wrap(Segments, "truncate", replace)
 
 
-@MUTANTS.declare("tail-seal-is-end", "A read that waits is told of the seal with nothing, and not with a failure.")
+@MUTANTS.declare(
+    "tail-seal-is-end", "When its segment is sealed, a waiting read is answered with no bytes instead of a failure."
+)
 def _seal_is_end(patcher: Patcher) -> None:
     def change(segment: Any, request: Any, reply: Any) -> Any:
         return reply if isinstance(reply, SegmentRead) else _empty(request, ends=True)
@@ -224,7 +226,7 @@ def _seal_is_end(patcher: Patcher) -> None:
     _reparked(patcher, change)
 
 
-@MUTANTS.declare("tail-not-told-of-deletion", "A read that waits is not told that its segment is deleted.")
+@MUTANTS.declare("tail-not-told-of-deletion", "A waiting read is not answered when its segment is deleted.")
 def _not_told_of_deletion(patcher: Patcher) -> None:
     def replace(delete: Any) -> Any:
         def silent(self: Any, name: str, now_ns: int) -> None:
@@ -249,7 +251,7 @@ def _answered_again(patcher: Patcher) -> None:
     patcher.wrap(Reads, "wake", replace)
 
 
-@MUTANTS.declare("tail-size-ignored", "A read that has waited has all bytes that are there.")
+@MUTANTS.declare("tail-size-ignored", "A read that has waited returns all stored bytes.")
 def _size_ignored(patcher: Patcher) -> None:
     def replace(answer: Any) -> Any:
         return lambda segment, request, size: answer(segment, request, reading.READ_BYTES_MAX)

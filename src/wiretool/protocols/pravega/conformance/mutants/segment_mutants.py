@@ -32,7 +32,7 @@ def _in_seconds(patcher: Patcher) -> None:
     _reinfo(patcher, lambda reply: replaced(reply, last_modified=reply.last_modified // _MS_PER_S))
 
 
-@MUTANTS.declare("info-never-sealed", "Info does not say that a segment is sealed.")
+@MUTANTS.declare("info-never-sealed", "StreamSegmentInfo never has is_sealed set.")
 def _never_sealed(patcher: Patcher) -> None:
     _reinfo(patcher, lambda reply: replaced(reply, is_sealed=False))
 
@@ -42,7 +42,7 @@ def _of_the_rest(patcher: Patcher) -> None:
     _reinfo(patcher, lambda reply: replaced(reply, write_offset=reply.write_offset - reply.start_offset))
 
 
-@MUTANTS.declare("info-stale", "Info is what a segment was like when it was first asked.")
+@MUTANTS.declare("info-stale", "StreamSegmentInfo repeats the first reply for the segment.")
 def _stale(patcher: Patcher) -> None:
     first: dict[Any, Any] = {}
     _reinfo(

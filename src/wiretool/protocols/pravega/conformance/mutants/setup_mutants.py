@@ -14,7 +14,7 @@ from wiretool.servers.pravega.segments import NONE_I64, SegmentSealed
 MUTANTS = Mutants()
 
 
-@MUTANTS.declare("setup-new-writer-at-zero", "A writer that has stored nothing is told 0.")
+@MUTANTS.declare("setup-new-writer-at-zero", "AppendSetup has the event number 0 for a new writer.")
 def _at_zero(patcher: Patcher) -> None:
     rereply(
         patcher,
@@ -26,7 +26,7 @@ def _at_zero(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("setup-forgets", "AppendSetup always says that nothing is stored.")
+@MUTANTS.declare("setup-forgets", "AppendSetup never names a stored event number.")
 def _forgets(patcher: Patcher) -> None:
     rereply(
         patcher,
@@ -60,7 +60,9 @@ def _creates(patcher: Patcher) -> None:
     patcher.wrap(Appending, "set_up", replace)
 
 
-@MUTANTS.declare("number-check-lost", "A writer that another connection has moved on appends from where that is.")
+@MUTANTS.declare(
+    "number-check-lost", "A writer continues at the event number that another connection of it has reached."
+)
 def _check_lost(patcher: Patcher) -> None:
     def synced(append: Any, self: Any, arguments: Any) -> None:
         writer_id = arguments[0]
@@ -73,7 +75,7 @@ def _check_lost(patcher: Patcher) -> None:
     reappend(patcher, synced)
 
 
-@MUTANTS.declare("overtaken-stays-open", "A connection whose writer was moved on elsewhere is not closed.")
+@MUTANTS.declare("overtaken-stays-open", "A connection whose writer was overtaken by another connection is not closed.")
 def _stays_open(patcher: Patcher) -> None:
     def replace(break_off: Any) -> Any:
         def refusing(self: Any, writer_id: str, number: int, request_id: int) -> None:
@@ -86,7 +88,7 @@ def _stays_open(patcher: Patcher) -> None:
     patcher.wrap(Appending, "_break", replace)
 
 
-@MUTANTS.declare("overtaken-unanswered", "A writer that was moved on elsewhere is not told why its connection ends.")
+@MUTANTS.declare("overtaken-unanswered", "The connection of an overtaken writer is closed without InvalidEventNumber.")
 def _unanswered(patcher: Patcher) -> None:
     patcher.wrap(
         Appending,
@@ -95,12 +97,12 @@ def _unanswered(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("overtaken-number-late", "The number of an append that was overtaken is told by no version.")
+@MUTANTS.declare("overtaken-number-late", "InvalidEventNumber has the event number -1 in every version.")
 def _number_late(patcher: Patcher) -> None:
     patcher.set(appending, "_EVENT_NUMBER_SINCE", 99)
 
 
-@MUTANTS.declare("overtaken-number-early", "The number of an append that was overtaken is told by every version.")
+@MUTANTS.declare("overtaken-number-early", "InvalidEventNumber has the event number in every version.")
 def _number_early(patcher: Patcher) -> None:
     patcher.set(appending, "_EVENT_NUMBER_SINCE", 1)
 
@@ -117,7 +119,7 @@ def _one_writer(patcher: Patcher) -> None:
     patcher.wrap(Appending, "set_up", replace)
 
 
-@MUTANTS.declare("numbers-of-a-connection", "All writers of a connection count on from one another.")
+@MUTANTS.declare("numbers-of-a-connection", "All writers of a connection share one sequence of event numbers.")
 def _of_a_connection(patcher: Patcher) -> None:
     highest: dict[Any, int] = {}
 
@@ -179,7 +181,7 @@ def _needs_no_answer(patcher: Patcher) -> None:
     patcher.wrap(Appending, "set_up", replace)
 
 
-@MUTANTS.declare("number-of-any-segment", "A writer is told the number that it has in any segment.")
+@MUTANTS.declare("number-of-any-segment", "AppendSetup names the writer's event number from any segment.")
 def _of_any_segment(patcher: Patcher) -> None:
     def replace(set_up: Any) -> Any:
         def wide(self: Any, setup: Any, now_ns: int) -> None:

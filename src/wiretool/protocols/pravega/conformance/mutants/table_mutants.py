@@ -34,7 +34,7 @@ MUTANTS = Mutants()
 # -- tables that come and go -------------------------------------------------------------------------------------------
 
 
-@MUTANTS.declare("table-twice-succeeds", "A table that is there is created again with success.")
+@MUTANTS.declare("table-twice-succeeds", "CreateTableSegment on an existing table succeeds.")
 def _twice(patcher: Patcher) -> None:
     def replace(create: Any) -> Any:
         def again(self: Any, request: Any, now_ns: int) -> Any:
@@ -118,7 +118,7 @@ def _count_of_changes(patcher: Patcher) -> None:
     retable(patcher, GetTableSegmentInfo, replace)
 
 
-@MUTANTS.declare("table-key-length-not-told", "Info does not tell the length of keys.")
+@MUTANTS.declare("table-key-length-not-told", "TableSegmentInfo lacks the key length.")
 def _length_not_told(patcher: Patcher) -> None:
     def replace(info: Any) -> Any:
         return lambda self, table, request, now_ns: replaced(info(self, table, request, now_ns), key_length=0)
@@ -141,7 +141,7 @@ def _commands_anywhere(patcher: Patcher) -> None:
 def _missing_closes(patcher: Patcher) -> None:
     def replace(missing: Any) -> Any:
         def strict(self: Any, request: Any, name: str) -> Any:
-            raise violation_of(request, "no-table", f"{name!r} is no table")
+            raise violation_of(request, "no-table", f"{name!r} is not a table")
 
         return strict
 
@@ -164,12 +164,12 @@ def _version_ignored(patcher: Patcher) -> None:
     patcher.wrap(TableSegment, "mismatch", lambda mismatch: lambda self, keys: None)
 
 
-@MUTANTS.declare("version-first-key-only", "Only the first version of a batch is looked at.")
+@MUTANTS.declare("version-first-key-only", "Only the first version of a batch is checked.")
 def _first_key_only(patcher: Patcher) -> None:
     patcher.wrap(TableSegment, "mismatch", lambda mismatch: lambda self, keys: mismatch(self, list(keys)[:1]))
 
 
-@MUTANTS.declare("version-stale-by-one", "A version below the present one is as good as it.")
+@MUTANTS.declare("version-stale-by-one", "A version below the current one is accepted.")
 def _stale(patcher: Patcher) -> None:
     def replace(mismatch: Any) -> Any:
         def lax(self: Any, keys: Any) -> Any:
@@ -185,7 +185,7 @@ def _stale(patcher: Patcher) -> None:
     patcher.wrap(TableSegment, "mismatch", replace)
 
 
-@MUTANTS.declare("version-missing-is-bad", "A version of a key that is not there is a bad version.")
+@MUTANTS.declare("version-missing-is-bad", "A version of a missing key is a bad version.")
 def _missing_is_bad(patcher: Patcher) -> None:
     patcher.set(
         tables,
@@ -194,7 +194,7 @@ def _missing_is_bad(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("version-bad-is-missing", "Every version that does not match is one of a key that is not there.")
+@MUTANTS.declare("version-bad-is-missing", "Every version that does not match counts as that of a missing key.")
 def _bad_is_missing(patcher: Patcher) -> None:
     patcher.set(
         tables,
@@ -246,7 +246,7 @@ def _partly_done(patcher: Patcher) -> None:
 # -- conditions and limits ---------------------------------------------------------------------------------------------
 
 
-@MUTANTS.declare("table-offset-ignored", "The length that a table must have is not looked at.")
+@MUTANTS.declare("table-offset-ignored", "table_segment_offset is not checked.")
 def _offset_ignored(patcher: Patcher) -> None:
     def replace(refusal: Any) -> Any:
         def lax(self: Any, table: Any, request: Any, keys: Any, values: Any) -> Any:
@@ -257,7 +257,7 @@ def _offset_ignored(patcher: Patcher) -> None:
     patcher.wrap(Tables, "_refusal", replace)
 
 
-@MUTANTS.declare("table-offset-not-told", "The refusal of a table's length does not tell the length.")
+@MUTANTS.declare("table-offset-not-told", "The refusal of a table_segment_offset names the length 0.")
 def _offset_not_told(patcher: Patcher) -> None:
     def replace(refusal: Any) -> Any:
         def silent(self: Any, *arguments: Any) -> Any:
@@ -314,7 +314,7 @@ def _read_sorted(patcher: Patcher) -> None:
     _reread(patcher, lambda entries: sorted(entries, key=lambda entry: entry.key.data))
 
 
-@MUTANTS.declare("table-read-without-missing", "Keys that are not there are left out of a read.")
+@MUTANTS.declare("table-read-without-missing", "A read omits missing keys.")
 def _without_missing(patcher: Patcher) -> None:
     _reread(patcher, lambda entries: [entry for entry in entries if entry.key.key_version != NOT_EXISTS])
 
@@ -326,7 +326,7 @@ def _asked_version(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("remove-missing-fails", "A key that is not there cannot be removed, not even without a version.")
+@MUTANTS.declare("remove-missing-fails", "A missing key cannot be removed, not even without a version.")
 def _missing_fails(patcher: Patcher) -> None:
     def replace(remove: Any) -> Any:
         def strict(self: Any, table: Any, request: Any, now_ns: int) -> Any:

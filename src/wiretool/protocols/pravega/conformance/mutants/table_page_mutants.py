@@ -79,7 +79,7 @@ def _repage(patcher: Patcher, replace: Any) -> None:
     patcher.wrap(tables, "page_or_refusal", replace)
 
 
-@MUTANTS.declare("token-of-fixed-keys", "A table of fixed keys takes a token, and begins anew.")
+@MUTANTS.declare("token-of-fixed-keys", "A table of fixed keys accepts a token, and starts again at the first key.")
 def _of_fixed_keys(patcher: Patcher) -> None:
     def replace(page: Any) -> Any:
         def lax(table: Any, request: Any, count: int) -> Any:
@@ -92,7 +92,7 @@ def _of_fixed_keys(patcher: Patcher) -> None:
     _repage(patcher, replace)
 
 
-@MUTANTS.declare("token-unchecked", "A token that is none of the server's begins anew.")
+@MUTANTS.declare("token-unchecked", "A token that the server did not issue starts the iteration again.")
 def _token_unchecked(patcher: Patcher) -> None:
     def replace(rank_of: Any) -> Any:
         return lambda token: rank_of(token) if token.startswith(pages._HASH_TOKEN) else b""
@@ -135,7 +135,7 @@ def _redelta(patcher: Patcher, change: Any) -> None:
     patcher.wrap(TableSegment, "delta", replace)
 
 
-@MUTANTS.declare("delta-ends-at-last-entry", "A delta goes on at its last entry, and not after it.")
+@MUTANTS.declare("delta-ends-at-last-entry", "A delta continues at its last entry, not after it.")
 def _at_last_entry(patcher: Patcher) -> None:
     def change(table: Any, position: int, count: int, page: Any) -> Any:
         if page is None or not page.entries:
@@ -145,12 +145,12 @@ def _at_last_entry(patcher: Patcher) -> None:
     _redelta(patcher, change)
 
 
-@MUTANTS.declare("delta-always-at-end", "Every page of a delta says that it reaches the end.")
+@MUTANTS.declare("delta-always-at-end", "Every page of a delta has reached_end set.")
 def _always_at_end(patcher: Patcher) -> None:
     _redelta(patcher, lambda table, position, count, page: page and page._replace(reached_end=True))
 
 
-@MUTANTS.declare("delta-always-clears", "Every page of a delta says that what was known is to be cleared.")
+@MUTANTS.declare("delta-always-clears", "Every page of a delta has should_clear set.")
 def _always_clears(patcher: Patcher) -> None:
     _redelta(patcher, lambda table, position, count, page: page and page._replace(should_clear=True))
 

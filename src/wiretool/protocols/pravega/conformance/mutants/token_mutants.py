@@ -55,12 +55,12 @@ def _wrong_is_expired(patcher: Patcher) -> None:
     _recheck(patcher, lambda token, resource, needed, now_s, why: None if why is None else Failure.EXPIRED)
 
 
-@MUTANTS.declare("token-does-not-expire", "The end of a token is not looked at.")
+@MUTANTS.declare("token-does-not-expire", "The expiry of a token is not checked.")
 def _does_not_expire(patcher: Patcher) -> None:
     patcher.set(tokens, "_expiry", lambda claims: None)
 
 
-@MUTANTS.declare("token-signature-unchecked", "A token is good whoever signed it.")
+@MUTANTS.declare("token-signature-unchecked", "The signature of a token is not checked.")
 def _signature_unchecked(patcher: Patcher) -> None:
     def replace(check: Any) -> Any:
         def unsigned(self: Any, token: str, *rest: Any) -> Any:
@@ -82,7 +82,7 @@ def _write_for_all(patcher: Patcher) -> None:
     patcher.set(store, "_UPDATES", (object,))
 
 
-@MUTANTS.declare("token-prefix-of-name", "A token for a name is one for all names that begin with it.")
+@MUTANTS.declare("token-prefix-of-name", "A token for a name is valid for all names that begin with it.")
 def _prefix_of_name(patcher: Patcher) -> None:
     def replace(covers: Any) -> Any:
         return lambda claim, resource: covers(claim, resource) or resource.startswith(_bare(claim))
@@ -96,17 +96,17 @@ def _bare(claim: str) -> str:
     return claim
 
 
-@MUTANTS.declare("token-exact-name", "A token is one for just the name that it has.")
+@MUTANTS.declare("token-exact-name", "A token is valid only for exactly its name.")
 def _exact_name(patcher: Patcher) -> None:
     patcher.set(tokens, "_covers", lambda claim, resource: claim == "*" or _bare(claim) == resource)
 
 
-@MUTANTS.declare("token-star-unknown", "A token for everything is one for nothing.")
+@MUTANTS.declare("token-star-unknown", "A token for everything is valid for nothing.")
 def _star_unknown(patcher: Patcher) -> None:
     patcher.set(tokens, "_EVERYTHING", "(everything)")
 
 
-@MUTANTS.declare("token-of-another", "A token for any stream is one for every stream.")
+@MUTANTS.declare("token-of-another", "A token for any stream is valid for every stream.")
 def _of_another(patcher: Patcher) -> None:
     patcher.set(tokens, "_covers", lambda claim, resource: claim not in ("sub", "aud", "iat", "exp"))
 
@@ -157,7 +157,9 @@ def _too_late(patcher: Patcher) -> None:
     patcher.wrap(SegmentStore, "refused", replace)
 
 
-@MUTANTS.declare("token-expired-set-up", "A writer whose token has expired is told so, and may go on.")
+@MUTANTS.declare(
+    "token-expired-set-up", "The set-up of a writer with an expired token is refused, and its connection stays open."
+)
 def _expired_set_up(patcher: Patcher) -> None:
     def replace(set_up: Any) -> Any:
         def lax(self: Any, setup: SetupAppend, now_ns: int) -> None:
@@ -175,7 +177,7 @@ def _expired_set_up(patcher: Patcher) -> None:
 # -- the admin port ----------------------------------------------------------------------------------------------------
 
 
-@MUTANTS.declare("admin-any-container", "A container that is not there is flushed.")
+@MUTANTS.declare("admin-any-container", "A missing container is flushed.")
 def _any_container(patcher: Patcher) -> None:
     def replace(flush: Any) -> Any:
         return lambda each, request, now_ns: flush(each, replaced(request, container_id=0), now_ns)

@@ -165,7 +165,7 @@ def _writer_stays(patcher: Patcher) -> None:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("group-made-anew", "A group that is made again has the new configuration.", _made_anew),
+    Mutant("group-made-anew", "Creating an existing group replaces its configuration.", _made_anew),
     Mutant("group-any-generation", "An update may name any generation.", _update(_any_generation)),
     Mutant("group-generation-stays", "An update does not count the generation up.", _generation_not_counted),
     Mutant("group-any-id", "A group is deleted by any id.", _any_id),
@@ -173,24 +173,24 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("group-without-id", "A group that is made without an id has none.", _without_id),
     Mutant(
         "group-refresh-lost",
-        "The refresh time of a group is not told.",
+        "The configuration of a group lacks its refresh time.",
         _answers("getReaderGroupConfig", lambda answer: answer.config.ClearField("groupRefreshTimeMillis")),
     ),
-    Mutant("subscribers-stay", "A group that is gone is still a subscriber.", _nothing(ReaderGroups, "_unsubscribe")),
-    Mutant("subscribers-all", "Groups that keep no data are subscribers, too.", _everybody_subscribes),
+    Mutant("subscribers-stay", "A deleted group is still a subscriber.", _nothing(ReaderGroups, "_unsubscribe")),
+    Mutant("subscribers-all", "Groups that retain no data are subscribers, too.", _everybody_subscribes),
     Mutant("subscriber-stale-fine", "A subscriber may name any generation.", _note_of(_stale_is_fine)),
-    Mutant("subscriber-unknown-fine", "Anybody may tell how far it has read.", _note_of(_nobody_is_fine)),
-    Mutant("table-made-anew", "A table that is made again replaces the old one.", _table_made_anew),
+    Mutant("subscriber-unknown-fine", "A stream cut of an unknown subscriber is accepted.", _note_of(_nobody_is_fine)),
+    Mutant("table-made-anew", "Creating an existing table replaces the old one.", _table_made_anew),
     Mutant(
         "table-again-fine",
-        "A table that is made again is said to be new.",
+        "Creating an existing table succeeds.",
         _fine_where(Why.TABLE_EXISTS, KeyValueTables, "create"),
     ),
     Mutant("table-one-segment", "Every table has one segment.", _one_partition),
     Mutant("table-stays", "A table that is deleted stays.", _nothing(KeyValueTables, "delete")),
     Mutant(
         "table-key-length-lost",
-        "The key lengths of a table are not told.",
+        "The configuration of a table lacks its key lengths.",
         _answers("getKeyValueTableConfiguration", lambda answer: answer.config.ClearField("primaryKeyLength")),
     ),
     Mutant("writer-time-back", "The time of a writer may go back.", _fine_where(Why.INVALID_TIME, WriterMarks, "note")),

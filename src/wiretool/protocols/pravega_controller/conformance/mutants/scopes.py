@@ -234,10 +234,10 @@ def _tags(holds: Callable[[str, Any], bool]) -> Callable[[Patcher], None]:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("scope-lost", "A scope is said to be made, and is not.", _nothing(Scopes, "create")),
+    Mutant("scope-lost", "A scope is reported as created, and does not exist.", _nothing(Scopes, "create")),
     Mutant(
         "scope-again-fine",
-        "A scope that is made again is said to be new.",
+        "Creating an existing scope succeeds.",
         _fine_where(Why.SCOPE_EXISTS, Scopes, "create"),
     ),
     Mutant("names-unchecked", "Names are not checked.", _names_unchecked),
@@ -249,7 +249,7 @@ MUTANTS: tuple[Mutant, ...] = (
         _fine_where(Why.SCOPE_NOT_FOUND, Scopes, "delete"),
     ),
     Mutant("scope-full-deleted", "A scope is deleted though there are streams in it.", _full_scope_deleted),
-    Mutant("scope-contents-stay", "What is in a scope outlives it.", _only_scope_deleted),
+    Mutant("scope-contents-stay", "The contents of a scope outlive it.", _only_scope_deleted),
     Mutant("failures-without-word", "Every refusal is a plain FAILURE.", _failures_without_word),
     Mutant("page-tokens-ignored", "Every page is the first.", _tokens_ignored),
     Mutant(
@@ -259,7 +259,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("scope-missing-empty", "A scope that is missing has an empty list of streams.", _missing_is_empty),
     Mutant("streams-of-any-scope", "A stream is found in every scope.", _any_scope),
-    Mutant("stream-made-anew", "A stream that is made again replaces the old one.", _created_again),
+    Mutant("stream-made-anew", "Creating an existing stream replaces the old one.", _created_again),
     Mutant("retention-lost", "The retention policy is not kept.", _forgets("retentionPolicy")),
     Mutant("tags-lost", "Tags are not kept.", _forgets("tags")),
     Mutant(
@@ -268,7 +268,7 @@ MUTANTS: tuple[Mutant, ...] = (
         _forgets("rolloverSizeBytes", "timestampAggregationTimeout"),
     ),
     Mutant("one-segment", "Every stream has one segment.", _one_segment),
-    Mutant("update-lost", "An update is said to be done, and is not.", _nothing(Streams, "update")),
+    Mutant("update-lost", "An update is reported as done, and is not.", _nothing(Streams, "update")),
     Mutant("sealed-served", "A sealed stream is updated, truncated and scaled.", _sealed_served),
     Mutant("seal-twice-refused", "A stream is not sealed again.", _seal_twice_refused),
     Mutant("unsealed-deleted", "A stream is deleted without being sealed.", _unsealed_deleted),
@@ -286,7 +286,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "stream-exists-always",
-        "Every stream is said to be there.",
+        "Every stream is reported to exist.",
         _answers("checkStreamExists", lambda answer: setattr(answer, "exists", True)),
     ),
 )

@@ -184,8 +184,8 @@ MUTANTS: tuple[Mutant, ...] = (
         _predecessors(lambda segment, found: [segment]),
     ),
     Mutant("predecessors-missing", "A successor names no predecessors.", _predecessors(lambda segment, found: [])),
-    Mutant("successor-first", "Only the first successor is told.", _only_first_successor),
-    Mutant("successor-active", "What takes events now follows every segment.", _active_follows_itself),
+    Mutant("successor-first", "Only the first successor is returned.", _only_first_successor),
+    Mutant("successor-active", "Every segment has the current segments as successors.", _active_follows_itself),
     Mutant("older-name-missing", "The older name of the method is unknown.", _older_name_missing),
     Mutant(
         "valid-always",
@@ -193,10 +193,10 @@ MUTANTS: tuple[Mutant, ...] = (
         _answers("isSegmentValid", lambda answer: setattr(answer, "response", True)),
     ),
     Mutant("cuts-by-segments", "A cut is valid if the stream has its segments.", _cuts_by_segments_only),
-    Mutant("truncate-lost", "A truncation is said to be done, and is not.", _nothing(Streams, "truncate")),
+    Mutant("truncate-lost", "A truncation is reported as done, and is not.", _nothing(Streams, "truncate")),
     Mutant("truncate-backwards", "A stream is truncated backwards.", _backwards),
     Mutant("truncate-to-end", "A cut beyond the end is refused.", _beyond_the_end),
-    Mutant("between-without-first", "The segments of the first cut are left out.", _between_without_first),
+    Mutant("between-without-first", "The segments of the first cut are missing.", _between_without_first),
     Mutant(
         "uri-without-port",
         "Addresses of stores have no port.",
@@ -204,18 +204,20 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "no-controllers",
-        "No controller is told.",
+        "The list of controllers is empty.",
         _answers("getControllerServerList", lambda answer: answer.ClearField("nodeURI")),
     ),
-    Mutant("scale-new-epoch", "A scaling tells the epoch that begins.", _new_epoch_told),
+    Mutant("scale-new-epoch", "A scaling returns the new epoch.", _new_epoch_told),
     Mutant("scale-numbers-restart", "New segments are numbered from 0 on.", _numbers_restart),
     Mutant("id-without-epoch", "The id of a segment is its number.", _epoch_not_in_id),
     Mutant("scale-everything", "A scaling replaces the segments that stay.", _everything_anew),
     Mutant("scale-ranges-unchecked", "New ranges are not compared with those that are sealed.", _ranges_unchecked),
     Mutant("scale-inactive-failure", "A scaling of segments that are not active is a FAILURE.", _inactive_is_a_failure),
     Mutant("scale-sealed", "A sealed stream is scaled.", _sealed_scaled),
-    Mutant("check-scale-success", "Every scaling is said to be done.", _scale_status(pb.ScaleStatusResponse.SUCCESS)),
+    Mutant("check-scale-success", "Every scaling is reported as done.", _scale_status(pb.ScaleStatusResponse.SUCCESS)),
     Mutant(
-        "check-scale-in-progress", "Every scaling is said to go on.", _scale_status(pb.ScaleStatusResponse.IN_PROGRESS)
+        "check-scale-in-progress",
+        "Every scaling is reported as in progress.",
+        _scale_status(pb.ScaleStatusResponse.IN_PROGRESS),
     ),
 )

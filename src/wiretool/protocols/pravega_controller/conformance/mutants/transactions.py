@@ -190,17 +190,17 @@ def _first_epoch(patcher: Patcher) -> None:
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "txn-id-constant",
-        "Every transaction is told the same id.",
+        "Every transaction gets the same id.",
         _answers("createTransaction", _low_bits_are_constant),
     ),
     Mutant("txn-id-without-epoch", "The id of a transaction does not name its epoch.", _epoch_not_in_id),
     Mutant("txn-forgotten", "A transaction that ended is unknown.", _unknown_once_over),
-    Mutant("txn-abort-commits", "An aborted transaction is told to be committed.", _ends(is_committed=True)),
-    Mutant("txn-commit-aborts", "A committed transaction is told to be aborted.", _ends(is_committed=False)),
+    Mutant("txn-abort-commits", "An aborted transaction is reported as COMMITTED.", _ends(is_committed=True)),
+    Mutant("txn-commit-aborts", "A committed transaction is reported as ABORTED.", _ends(is_committed=False)),
     Mutant("txn-not-twice", "A transaction is not ended again in the same way.", _not_twice),
-    Mutant("txn-commit-always", "Every commit is fine.", _always_fine("commit")),
-    Mutant("txn-abort-always", "Every abort is fine.", _always_fine("abort")),
-    Mutant("txn-ping-always", "Every ping is fine.", _ping_is_fine),
+    Mutant("txn-commit-always", "Every commit succeeds.", _always_fine("commit")),
+    Mutant("txn-abort-always", "Every abort succeeds.", _always_fine("abort")),
+    Mutant("txn-ping-always", "Every ping is answered with OK.", _ping_is_fine),
     Mutant(
         "txn-open-unknown", "An open transaction is UNKNOWN.", _states(TransactionState.UNKNOWN, TransactionState.OPEN)
     ),
@@ -209,8 +209,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "A transaction that never was is OPEN.",
         _states(TransactionState.OPEN, TransactionState.UNKNOWN),
     ),
-    Mutant("lease-unbounded", "A lease may be as long as one likes.", _bounds(10_000, 10**9)),
-    Mutant("lease-any-short", "A lease may be as short as one likes.", _bounds(0, 600_000)),
+    Mutant("lease-unbounded", "A lease has no upper limit.", _bounds(10_000, 10**9)),
+    Mutant("lease-any-short", "A lease has no lower limit.", _bounds(0, 600_000)),
     Mutant("lease-bounds-open", "The longest and the shortest lease are refused.", _bounds(10_001, 599_999)),
     Mutant("lease-endless", "A lease never ends.", _no_leases),
     Mutant("lease-not-renewed", "A ping does not renew the lease.", _leases_not_renewed),
@@ -222,7 +222,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("txn-found-by-id", "A transaction is found under the name of any stream.", _found_by_id),
     Mutant(
         "txn-first-segment",
-        "Only the first segment of a transaction is told.",
+        "Only the first segment of a transaction is returned.",
         _answers("createTransaction", _first_segment),
     ),
     Mutant("txn-first-epoch", "A transaction is opened on the segments of the first epoch.", _first_epoch),

@@ -258,17 +258,19 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("settings-unacknowledged", "Settings are not acknowledged.", _sends(_without_ack(_SETTINGS))),
     Mutant("ping-unanswered", "Pings are not answered.", _sends(_without_ack(_PING))),
     Mutant("ping-data-lost", "Pings are answered with zeros.", _sends(_ping_data_lost)),
-    Mutant("goaway-without-code", "GOAWAY does not say what was wrong.", _sends(_goaway_without_code)),
+    Mutant("goaway-without-code", "GOAWAY has no error code.", _sends(_goaway_without_code)),
     Mutant(
         "unimplemented-internal",
         "An unknown method fails with INTERNAL.",
         _fails_with(Code.INTERNAL, Code.UNIMPLEMENTED),
     ),
-    Mutant("not-found-unknown", "What is not found fails with UNKNOWN.", _fails_with(Code.UNKNOWN, Code.NOT_FOUND)),
+    Mutant(
+        "not-found-unknown", "A call for a missing entry fails with UNKNOWN.", _fails_with(Code.UNKNOWN, Code.NOT_FOUND)
+    ),
     Mutant("failures-without-text", "Failures have no text.", _without_text),
-    Mutant("compression-unchecked", "The flag of compression is not looked at.", _compression_unchecked),
-    Mutant("length-unchecked", "The length before a message is not looked at.", _length_unchecked),
-    Mutant("bad-protobuf-empty", "A message that is no protobuf is taken for an empty one.", _bad_protobuf_is_empty),
+    Mutant("compression-unchecked", "The compressed flag is ignored.", _compression_unchecked),
+    Mutant("length-unchecked", "The length prefix of a message is ignored.", _length_unchecked),
+    Mutant("bad-protobuf-empty", "A message that is not protobuf counts as empty.", _bad_protobuf_is_empty),
     Mutant(
         "last-data-frame",
         "Of a request in several frames the last one counts.",
@@ -294,9 +296,9 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("frame-size-code", "A frame that is too long is called a PROTOCOL_ERROR.", _size_is_protocol_error),
     Mutant("broken-stays-open", "A connection that broke the rules stays open.", _broken_stays_open),
-    Mutant("content-type-unchecked", "What is no call of gRPC is served as one.", _content_type_unchecked),
+    Mutant("content-type-unchecked", "A request that is not a gRPC call is served as one.", _content_type_unchecked),
     Mutant("status-missing", "Answers have trailers without a status.", _trailers(("grpc-message", ""))),
-    Mutant("anybody-admitted", "Credentials are not looked at.", _admits(lambda self, authorization: True)),
+    Mutant("anybody-admitted", "Credentials are not checked.", _admits(lambda self, authorization: True)),
     Mutant("password-unchecked", "Any password is taken.", _admits(_any_password)),
     Mutant("name-unchecked", "Any name is taken.", _admits(_any_name)),
     Mutant("scheme-unchecked", "Credentials of any method are taken.", _admits(_any_scheme)),
@@ -307,5 +309,5 @@ MUTANTS: tuple[Mutant, ...] = (
         _fails_with(Code.UNKNOWN, Code.UNAUTHENTICATED),
     ),
     Mutant("tokens-empty", "Delegation tokens are empty.", _no_tokens),
-    Mutant("tokens-unasked", "Answers carry a token that the request did not want.", _tokens_unasked),
+    Mutant("tokens-unasked", "Answers carry a token that was not requested.", _tokens_unasked),
 )

@@ -26,7 +26,7 @@ def _resend(patcher: Patcher, change: Any) -> None:
     patcher.wrap(DraftLink, "_send", lambda send: lambda self, message: send(self, change(message)))
 
 
-@MUTANTS.declare("setup-level-zero", "Every appender is told that nothing is stored.")
+@MUTANTS.declare("setup-level-zero", "AppendSetup never names a stored offset.")
 def _level_zero(patcher: Patcher) -> None:
     _resend(
         patcher,
@@ -36,7 +36,9 @@ def _level_zero(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("setup-new-as-today", "A new appender is told the number that stands for none in today's protocol.")
+@MUTANTS.declare(
+    "setup-new-as-today", "AppendSetup gives a new appender NONE_I64, the number for none in the current protocol."
+)
 def _new_as_today(patcher: Patcher) -> None:
     def marked(message: Any) -> Any:
         if isinstance(message, AppendSetup) and not message.connection_offset_ack_level:
@@ -46,7 +48,7 @@ def _new_as_today(patcher: Patcher) -> None:
     _resend(patcher, marked)
 
 
-@MUTANTS.declare("setup-level-of-any-segment", "An appender is told the offset that it has in any segment.")
+@MUTANTS.declare("setup-level-of-any-segment", "AppendSetup names the appender's offset from any segment.")
 def _of_any_segment(patcher: Patcher) -> None:
     def replace(set_up: Any) -> Any:
         def wide(self: Any, setup: Any, segment: Any) -> Any:
@@ -162,7 +164,7 @@ def _replaces(patcher: Patcher) -> None:
     allow(patcher, "block", BeginAppendBlock, "block")
 
 
-@MUTANTS.declare("begin-offset-ignored", "Where a block says that it begins is not looked at.")
+@MUTANTS.declare("begin-offset-ignored", "The offset of the beginning of a block is not checked.")
 def _offset_ignored(patcher: Patcher) -> None:
     def change(self: Any, begin: Any) -> Any:
         writer = self._blocks.writers.get(begin.connection_id)
@@ -182,7 +184,7 @@ def _begin_of(self: Any, end: Any) -> Any:
     return end if block is None else block.begin
 
 
-@MUTANTS.declare("end-offset-ignored", "Where the end of a block says that it is, is not looked at.")
+@MUTANTS.declare("end-offset-ignored", "The offset of the end of a block is not checked.")
 def _end_offset_ignored(patcher: Patcher) -> None:
     rewrite(
         patcher,
@@ -201,7 +203,7 @@ def _end_length_ignored(patcher: Patcher) -> None:
     rewrite(patcher, "end", change)
 
 
-@MUTANTS.declare("end-says-more", "An end that says more than was sent ends a block of what was sent.")
+@MUTANTS.declare("end-says-more", "An end with a length above the number of sent bytes ends a block of the sent bytes.")
 def _says_more(patcher: Patcher) -> None:
     def change(self: Any, end: Any) -> Any:
         block = self._blocks._block
@@ -250,7 +252,7 @@ def _stored_at_break(patcher: Patcher) -> None:
 
 
 @MUTANTS.declare(
-    "appenders-end-with-connection", "What an appender has stored is forgotten when its connection breaks."
+    "appenders-end-with-connection", "The stored offset of an appender is lost when its connection breaks."
 )
 def _end_with_connection(patcher: Patcher) -> None:
     def replace(lost: Any) -> Any:

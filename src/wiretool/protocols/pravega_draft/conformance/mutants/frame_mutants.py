@@ -60,7 +60,7 @@ def _trailing_ignored(patcher: Patcher) -> None:
     patcher.wrap(link, "message_of", replace)
 
 
-@MUTANTS.declare("keep-alive-echoes", "KeepAlive is sent back with what it carried.")
+@MUTANTS.declare("keep-alive-echoes", "KeepAlive is sent back with its payload.")
 def _echoes(patcher: Patcher) -> None:
     rehandle(patcher, KeepAlive, lambda handle: lambda self, message, now_ns: self.reply(message))
 
@@ -130,7 +130,7 @@ def _interrupted(patcher: Patcher) -> None:
     patcher.wrap(Appends, "enter", replace)
 
 
-@MUTANTS.declare("partial-length-unchecked", "Parts that are not as long as their frame says are taken as they are.")
+@MUTANTS.declare("partial-length-unchecked", "The length of the parts is not compared with that of their frame.")
 def _length_unchecked(patcher: Patcher) -> None:
     def replace(put_together: Any) -> Any:
         def lax(self: Any, whole: bytes, last: Any) -> Any:

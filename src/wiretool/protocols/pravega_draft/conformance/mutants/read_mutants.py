@@ -25,22 +25,22 @@ def _each(change: Any) -> Any:
     return lambda segment, offset, reply: change(segment, reply) if isinstance(reply, SegmentRead) else reply
 
 
-@MUTANTS.declare("read-always-at-tail", "Every reply says that it reaches the end.")
+@MUTANTS.declare("read-always-at-tail", "Every SegmentRead has at_tail set.")
 def _always(patcher: Patcher) -> None:
     _reread(patcher, _each(lambda segment, reply: replaced(reply, at_tail=True)))
 
 
-@MUTANTS.declare("read-never-at-tail", "No reply says that it reaches the end.")
+@MUTANTS.declare("read-never-at-tail", "No SegmentRead has at_tail set.")
 def _never(patcher: Patcher) -> None:
     _reread(patcher, _each(lambda segment, reply: replaced(reply, at_tail=False)))
 
 
-@MUTANTS.declare("read-end-not-told", "The end of a sealed segment is told as the tail alone.")
+@MUTANTS.declare("read-end-not-told", "The end of a sealed segment is reported as the tail only.")
 def _end_not_told(patcher: Patcher) -> None:
     _reread(patcher, _each(lambda segment, reply: replaced(reply, end_of_segment=False)))
 
 
-@MUTANTS.declare("read-end-early", "Every read of a sealed segment says that it ends.")
+@MUTANTS.declare("read-end-early", "Every read of a sealed segment has end_of_segment set.")
 def _end_early(patcher: Patcher) -> None:
     _reread(patcher, _each(lambda segment, reply: replaced(reply, end_of_segment=segment.is_sealed)))
 
@@ -58,7 +58,7 @@ def _does_not_wait(patcher: Patcher) -> None:
     )
 
 
-@MUTANTS.declare("tail-not-woken", "A read that waits is not told of blocks.")
+@MUTANTS.declare("tail-not-woken", "A waiting read is not answered by blocks.")
 def _not_woken(patcher: Patcher) -> None:
     patcher.set(Segments, "wake", lambda self, segment, *, is_idle=False: None)
 
@@ -119,7 +119,7 @@ def _beyond_end(patcher: Patcher) -> None:
     _reask(patcher, clamped)
 
 
-@MUTANTS.declare("read-missing-unanswered", "A read of a segment that is not there has no reply.")
+@MUTANTS.declare("read-missing-unanswered", "A read of a missing segment has no reply.")
 def _missing_unanswered(patcher: Patcher) -> None:
     _reask(
         patcher,

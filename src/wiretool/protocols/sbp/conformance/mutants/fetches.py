@@ -93,7 +93,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fetch-unlimited",
-        "The limit of a fetch is not looked at.",
+        "The limit of a fetch is ignored.",
         _between_as(lambda self, offset, limit: (offset, None)),
     ),
     Mutant("fetch-stale", "A fetch does not see the last batch.", _found_as(lambda found: found[:-1])),
@@ -101,7 +101,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("fetch-one", "A fetch has one batch at most.", _found_as(lambda found: found[:1])),
     Mutant(
         "fetch-fitting",
-        "A fetch has nothing where one batch is longer than what is asked for.",
+        "A fetch finds nothing if the first batch is longer than the requested bytes.",
         _whole_answer_or_nothing,
     ),
     Mutant("fetch-index-lost", "A fetch is from the first range of the stream.", _fetch_as(_fetch_index_0)),

@@ -351,9 +351,11 @@ MUTANTS: tuple[Mutant, ...] = (
         _not_fatal("header_length_overflow"),
     ),
     Mutant("empty-checksum-checked", "The checksum of an empty payload has to be 0.", _checksum_of_nothing),
-    Mutant("resynchronise", "After bytes that are no frame the server goes on with the next ones.", _resynchronise),
+    Mutant(
+        "resynchronise", "After bytes that are not a frame the server continues with the next ones.", _resynchronise
+    ),
     Mutant("parts-dropped", "A frame that comes in two parts is lost.", _parts_dropped),
-    Mutant("no-goaway", "The server never says GOAWAY of its own.", _no_goaway),
+    Mutant("no-goaway", "The server never sends GOAWAY unprompted.", _no_goaway),
     Mutant("leave-at-once", "The server closes right after a GOAWAY.", _leave_at_once),
     Mutant("never-leave", "The server leaves the connection open after a GOAWAY.", _never_leave),
     Mutant("serve-while-leaving", "The server goes on answering after a GOAWAY.", _serve_while_leaving),
@@ -404,7 +406,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("replica-never-idle", "A range server keeps silent connections.", _tick_never),
     Mutant("replica-always-idle", "A range server closes every connection after 6 s.", _tick_always),
     Mutant(
-        "replica-says-goaway", "A range server says GOAWAY before it closes a silent connection.", _tick_with_goaway
+        "replica-says-goaway", "A range server sends GOAWAY before it closes a silent connection.", _tick_with_goaway
     ),
     Mutant("end-ignored", "The server keeps a connection that the client has ended.", _end_ignored),
 )

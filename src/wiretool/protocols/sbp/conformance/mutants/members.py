@@ -96,10 +96,10 @@ def _same_server_number(serve: Handler) -> Handler:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("follower-leads", "A node that does not lead serves what only the leader may.", _follower_leads),
-    Mutant("follower-idle", "A node that does not lead refuses everything.", _follower_serves_nothing),
-    Mutant("leader-unnamed", "A node that does not lead does not say who does.", _leader_unnamed),
-    Mutant("nobody-leads", "No node is told as the leader.", _nobody_leads),
+    Mutant("follower-leads", "A follower serves the operations of the leader.", _follower_leads),
+    Mutant("follower-idle", "A follower refuses every request.", _follower_serves_nothing),
+    Mutant("leader-unnamed", "A follower does not name the leader.", _leader_unnamed),
+    Mutant("nobody-leads", "No node is named as the leader.", _nobody_leads),
     Mutant(
         "same-server-number",
         "Two range servers get the same number.",
@@ -122,12 +122,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "any-role-counts",
-        "A heartbeat in any role makes a range server known.",
+        "A heartbeat in any role registers a range server.",
         wrap_handler(codes.HEARTBEAT, _any_role_counts),
     ),
-    Mutant("reports-not-counted", "No range server is ever known.", _reports_not_counted),
+    Mutant("reports-not-counted", "No range server is ever registered.", _reports_not_counted),
     Mutant("dead-server-chosen", "A range server that fell silent gets new ranges.", _dead_chosen),
     Mutant("full-server-chosen", "A range server with a full disk gets new ranges.", _full_chosen),
-    Mutant("too-few-servers", "A range is made although range servers are missing.", _fewer_servers),
+    Mutant("too-few-servers", "A range is created without enough range servers.", _fewer_servers),
     Mutant("one-server-twice", "A range names its first range server twice.", _one_server_more),
 )

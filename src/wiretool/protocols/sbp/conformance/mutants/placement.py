@@ -181,7 +181,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("seal-forgotten", "A sealed range is open again.", wrap_handler(SEAL_RANGE, _seal_forgotten)),
     Mutant(
         "list-of-any-server",
-        "A list of a stream does not look at the range server.",
+        "A list of a stream ignores the range server.",
         ask_otherwise(codes.LIST_RANGE, _any_server),
     ),
     Mutant(
@@ -189,6 +189,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "A list has its ranges in reverse order.",
         answer_otherwise(codes.LIST_RANGE, _newest_first),
     ),
-    Mutant("list-left-out", "An empty list is left out.", answer_otherwise(codes.LIST_RANGE, _unknown_without_list)),
-    Mutant("list-of-open", "A list leaves sealed ranges out.", answer_otherwise(codes.LIST_RANGE, _open_ranges_only)),
+    Mutant("list-left-out", "An empty list is omitted.", answer_otherwise(codes.LIST_RANGE, _unknown_without_list)),
+    Mutant("list-of-open", "A list omits sealed ranges.", answer_otherwise(codes.LIST_RANGE, _open_ranges_only)),
 )

@@ -159,7 +159,7 @@ def _lack_is_not_found(patcher: Patcher) -> None:
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("range-untold", "The answer to a new range lacks the range.", _handler(codes.CREATE_RANGE, _range_untold)),
-    Mutant("create-resets", "A range that is created again begins anew.", _handler(codes.CREATE_RANGE, _create_resets)),
+    Mutant("create-resets", "Creating a range again resets it.", _handler(codes.CREATE_RANGE, _create_resets)),
     Mutant(
         "create-conflicts",
         "A range that is created with another start is refused.",
@@ -176,7 +176,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "heartbeat-with-server",
-        "A range server tells the range server of a heartbeat again.",
+        "A range server repeats the range server of a heartbeat in the answer.",
         _handler(codes.HEARTBEAT, _heartbeat_server),
     ),
     Mutant(

@@ -108,9 +108,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "An update of an unknown stream is refused.",
         ask_otherwise(codes.UPDATE_STREAM, _update_refuses_unknown),
     ),
-    Mutant(
-        "delete-keeps", "A stream that is deleted is still there.", wrap_handler(codes.DELETE_STREAM, _delete_keeps)
-    ),
+    Mutant("delete-keeps", "A deleted stream still exists.", wrap_handler(codes.DELETE_STREAM, _delete_keeps)),
     Mutant(
         "delete-untold",
         "The answer to a deletion lacks the stream.",

@@ -284,7 +284,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("fetch-stale", "A fetch does not see the last batch.", _fetch_as(_last_unseen)),
     Mutant("fetch-end-refused", "A fetch from the end is refused.", _fetch_as(_end_refused)),
     Mutant("fetch-unknown-empty", "A fetch that is refused has nothing new instead.", _fetch_as(_unknown_empty)),
-    Mutant("fetch-unbounded", "A fetch does not look at the bytes that are asked for.", _fetch_as(_unbounded)),
+    Mutant("fetch-unbounded", "A fetch ignores the requested number of bytes.", _fetch_as(_unbounded)),
     Mutant("fetch-first-range", "A fetch is from the first range of the stream.", _fetch_as(_first_range)),
     Mutant("fetch-end-unanswered", "A fetch from the end that may wait is never answered.", _tail_unanswered),
     Mutant(

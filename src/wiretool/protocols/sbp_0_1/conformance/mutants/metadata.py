@@ -228,7 +228,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "All streams of a batch get one number.",
         _store("create_streams", _same_stream_number),
     ),
-    Mutant("too-few-nodes", "A stream is made although data nodes are missing.", _store("_chosen", _fewer_nodes)),
+    Mutant("too-few-nodes", "A stream is created without enough data nodes.", _store("_chosen", _fewer_nodes)),
     Mutant(
         "create-in-part",
         "A batch creates the streams that it can.",
@@ -237,7 +237,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("stream-without-range", "A new stream has no range.", _store("create_streams", _without_range)),
     Mutant(
         "one-unknown-fails-all",
-        "One unknown stream fails the whole question in S1.",
+        "One unknown stream fails the whole request in S1.",
         wrap_handler(op.DESCRIBE_STREAMS, _first_unknown_fails, schema="S1"),
     ),
     Mutant(
@@ -245,7 +245,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "An unknown stream is described without an error code.",
         results_otherwise(op.DESCRIBE_STREAMS, "describe_responses", _all_ok_s1, schema="S1"),
     ),
-    Mutant("delete-keeps", "A stream that is deleted is still there.", _store("delete_stream", _delete_keeps)),
+    Mutant("delete-keeps", "A deleted stream still exists.", _store("delete_stream", _delete_keeps)),
     Mutant(
         "unknown-deleted-ok",
         "An unknown stream is deleted without an error code.",
@@ -295,7 +295,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("list-newest-first", "A list has its ranges in reverse order.", _listing(_newest_first)),
     Mutant(
         "no-primary",
-        "No replica of a range is told as primary.",
+        "No replica of a range is marked as primary.",
         results_otherwise(op.LIST_RANGES, "list_responses", _node_unset),
     ),
     Mutant(
@@ -307,14 +307,14 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("sync-at-0", "A data node takes ranges over from 0 on.", _store("take_over", _sync_at_0)),
     Mutant(
         "empty-list-left-out",
-        "An empty batch has its results left out.",
+        "The response to an empty batch omits the list of results.",
         answer_otherwise(
             op.CREATE_STREAMS, lambda header: with_fields(header, create_responses=header.create_responses or None)
         ),
     ),
     Mutant(
         "request-of-one",
-        "Only the first stream of a question is described.",
+        "Only the first stream of a request is described.",
         ask_otherwise(
             op.DESCRIBE_STREAMS, lambda request: with_fields(request, stream_ids=(request.stream_ids or ())[:1])
         ),

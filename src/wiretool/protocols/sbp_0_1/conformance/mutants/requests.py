@@ -84,8 +84,8 @@ def _nobody_leads(header: Any) -> Any:
 
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("s1-unknown-refused", "S1 refuses what it does not know with a system error.", _refuse_in_s1),
-    Mutant("s2-unknown-dropped", "S2 drops what it does not know.", _refuse_with(None)),
+    Mutant("s1-unknown-refused", "S1 refuses an unknown operation with a system error.", _refuse_in_s1),
+    Mutant("s2-unknown-dropped", "S2 drops a frame with an unknown operation.", _refuse_with(None)),
     Mutant("s2-refusal-without-flag", "A system error of S2 lacks its flag.", _refuse_with(WHOLE)),
     Mutant("unknown-closes", "An unknown operation closes the connection.", _close_unknown),
     Mutant("format-unchecked", "A header in another format is read as a FlatBuffer.", _format_unchecked),
@@ -115,5 +115,5 @@ MUTANTS: tuple[Mutant, ...] = (
         answer_otherwise(op.REPORT_METRICS, lambda header: with_fields(header, data_node=None)),
     ),
     Mutant("same-node-number", "Two data nodes get the same number.", wrap_handler(op.ALLOCATE_ID, _same_number)),
-    Mutant("nobody-leads", "No node is told as the leader.", answer_otherwise(op.DESCRIBE_PM_CLUSTER, _nobody_leads)),
+    Mutant("nobody-leads", "No node is named as the leader.", answer_otherwise(op.DESCRIBE_PM_CLUSTER, _nobody_leads)),
 )
