@@ -1,4 +1,5 @@
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,35 @@ def test_an_address_has_a_host_and_a_port() -> None:
 )
 def test_a_value_that_nothing_has_is_a_slip(expression: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
+        keeps(expression, names=ALL)
+
+
+@pytest.mark.parametrize(
+    ("expression", "suggested"),
+    [
+        ("latncy > 1ms", "latency"),  # not the duration is wrong here
+        ("5ms < latancy", "latency"),
+        ("replyto == 1", "reply_to"),
+        ("clinet.host == 'x'", "client"),
+        ("client.hst == 'x'", "client.host"),
+        ("client.prt > 1ms", "client.port"),
+        ("client_host == 'x'", "client.host"),
+        ("segmnt == 'x'", "fields.segment"),
+        ("requst.message == 'x'", "request"),
+        ("request.mesage == 'x'", "request.message"),
+        ("request.clint.host == 'x'", "request.client"),
+        ("request.segment == 'x'", "request.fields.segment"),
+        ("request.fields.ofset == 1", "request.fields.offset"),
+        ("latenxxx > 1ms", None),
+        ("banana.host == 'x'", None),
+        ("client.address == 'x'", None),
+        ("request.latency > 1ms", None),  # a name is not close because the path before it is the same
+        ("request.sxyzmnt == 'x'", None),
+    ],
+)
+def test_a_name_that_is_close_is_suggested(expression: str, suggested: str | None) -> None:
+    hint = f" (did you mean {suggested}?)" if suggested else ""
+    with pytest.raises(UsageError, match=rf"no record has [a-z_.]+{re.escape(hint)}$"):
         keeps(expression, names=ALL)
 
 

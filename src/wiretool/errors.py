@@ -103,6 +103,18 @@ class NothingReadError(CaptureError):
         return f"{self.name}: {self.why}"
 
 
+class UnopenedError(CaptureError):
+    """A capture that the system does not open: the name or its permissions are wrong, not the bytes."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(name, why, offset=0)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
 class EncodeError(WiretoolError):
     """The caller asks for a message that cannot be put on the wire; `path` names the field."""
 

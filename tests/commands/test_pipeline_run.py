@@ -1,5 +1,6 @@
 """`wiretool pipeline run`: what it says and how it ends, and that nothing is lost where it ends badly."""
 
+import errno
 import gzip
 import json
 import os
@@ -16,7 +17,9 @@ from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import packets_of, pcap_bytes
 from tests.helpers.closed import LONG
 from tests.helpers.forked import run
+from typer.testing import CliRunner
 
+from wiretool.cli import app
 from wiretool.pipeline.held import HELD
 from wiretool.pipeline.staging import NEW, OLD, STAGING
 
@@ -73,7 +76,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
             3,
             "{fifo}: byte 0: not a seekable file; expected a regular file; copy it into one",
         ),
-        (("{long}", "-o", "{new}"), 3, "{long}: byte 0: cannot be opened: File name too long"),
+        (("{long}", "-o", "{new}"), 2, "{long}: cannot be opened: File name too long"),
         (("{write}", "-o", "{long}"), 2, "cannot write {long}: File name too long"),
         (("{write}", "-o", "{text}"), 2, "cannot write {text}: not a folder; expected a folder for tables"),
         (("{write}", "-o", "{other}"), 2, "{other} holds files that wiretool pipeline has not written"),
@@ -98,6 +101,37 @@ def test_what_is_wrong_is_said_in_a_line(words: tuple[str, ...], code: int, why:
     assert why.format(**places) in line
     assert not places["new"].exists()
     assert [path.name for path in places["other"].iterdir()] == [APPEND.name]
+
+
+def test_a_capture_without_read_permission_is_misuse_as_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shut(monkeypatch)
+    for given in (APPEND, APPEND.parent):
+        ended = CliRunner().invoke(app, ["pipeline", "run", str(given), "-o", str(tmp_path / "tables")])
+        (line,) = [line for line in ended.stderr.splitlines() if "is not a file" not in line]
+        assert line.startswith(f"wiretool: {APPEND.parent}")
+        assert line.endswith(": cannot be opened: Permission denied; expected a readable file")
+        assert (ended.exit_code, ended.stdout) == (2, "")
+        assert not (tmp_path / "tables").exists()
+
+
+def test_a_pipe_without_read_permission_is_misuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    shut(monkeypatch)
+    ended = CliRunner().invoke(app, ["decode", str(pipe)])
+    why = "cannot be opened: Permission denied; expected a readable pipe"
+    assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", f"wiretool: {pipe}: {why}\n")
+
+
+def shut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody open any file by its path, nor root."""
+
+    def refuse(self: Path, *args: object, **kwargs: object) -> object:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(Path, "open", refuse)
 
 
 def test_what_has_no_packets_is_told(tmp_path: Path) -> None:

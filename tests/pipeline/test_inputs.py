@@ -79,8 +79,9 @@ def test_where_none_can_be_opened(tmp_path: Path, told: list[str], monkeypatch: 
     shutil.copy(APPEND, shut)
     closed(shut, monkeypatch)
     for given in (tmp_path, shut):
-        with pytest.raises(CaptureError, match="cannot be opened: Permission denied"):
+        with pytest.raises(CaptureError, match="cannot be opened: Permission denied; expected a readable") as refused:
             list(indexed([shut], [given], told.append))
+        assert refused.value.exit_code == 2
 
 
 def test_a_folder_that_cannot_be_listed_is_among_the_files(
@@ -108,7 +109,7 @@ def test_who_opens_it_tells_why_it_is_closed(tmp_path: Path, told: list[str], mo
     closed(inside, monkeypatch)
     for path, why in ((inside, "Permission denied"), (tmp_path / LONG, "File name too long")):
         assert captures_in([path], told.append) == [path]
-        with pytest.raises(CaptureError, match=rf"{path}: byte 0: cannot be opened: {why}"):
+        with pytest.raises(CaptureError, match=rf"{path}: cannot be opened: {why}"):
             list(indexed([path], [path], told.append))
 
 

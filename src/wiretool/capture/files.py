@@ -14,7 +14,7 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import VARIANTS, read_pcap
 from wiretool.capture.pcapng import SECTION, read_pcapng
 from wiretool.capture.source import Source, open_source
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, UnopenedError
 
 _packet = partial(tuple.__new__, Packet)
 
@@ -35,13 +35,16 @@ def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
 
 
 def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
-    """The name of a source and its stream, which `stack` closes if it was opened here."""
+    """Return the name of a source and its stream, which `stack` closes if it was opened here.
+
+    UnopenedError, a CaptureError, for a file that the system does not open.
+    """
     if not isinstance(source, Path):
         return str(getattr(source, "name", "a stream")), source
     try:
         return str(source), stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
-        raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
+        raise UnopenedError(str(source), f"cannot be opened: {err.strerror}; expected a readable file") from err
 
 
 def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat_result]:

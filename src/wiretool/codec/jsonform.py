@@ -38,11 +38,17 @@ CLOSE = 0.7
 
 def nearest(name: str, known: Any) -> str:
     """` (did you mean X?)` when something known is close to `name`, else nothing."""
+    close = find_nearest(name, known)
+    return f" (did you mean {close}?)" if close else ""
+
+
+def find_nearest(name: str, known: Any) -> str:
+    """Return the known name that is closest to `name`; empty where none is close."""
     other_case = [found for found in known if found.casefold() == name.casefold()]
     close = other_case or [
         found for found in difflib.get_close_matches(name, list(known), n=1) if is_close(name, found)
     ]
-    return f" (did you mean {close[0]}?)" if close else ""
+    return close[0] if close else ""
 
 
 def is_close(name: str, found: str) -> bool:

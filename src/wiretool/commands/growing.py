@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISCHR, S_ISFIFO, S_ISSOCK
 from typing import Any, BinaryIO, cast
 
-from wiretool.errors import CaptureError
+from wiretool.errors import UnopenedError
 
 
 class GrowingInput:
@@ -45,7 +45,7 @@ def _growing(source: "Path | BinaryIO", on_wait: Callable[[], None], stack: Exit
     try:
         stream = stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
-        raise CaptureError(str(source), f"cannot be opened: {err.strerror}", offset=0) from err
+        raise UnopenedError(str(source), f"cannot be opened: {err.strerror}; expected a readable pipe") from err
     return cast(BinaryIO, GrowingInput(stream, str(source), on_wait))
 
 

@@ -59,8 +59,8 @@ def _truth(node: Truth, names: Names, history: History) -> Judge:
 
 def _comparison(node: Comparison, names: Names, history: History) -> Judge:
     node = with_times(node)
+    left, right = _kind(node.left, names), _kind(node.right, names)  # before durations: a typo is the likelier mistake
     _check_durations(node)
-    left, right = _kind(node.left, names), _kind(node.right, names)
     _check(node, left, right)
     _check_choices(node, names)
     get_left, get_right = _value_getter(node.left, history), _value_getter(node.right, history)

@@ -7,7 +7,7 @@ from typing import Any
 
 from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, StringSlot, TableSlot, TablesSlot, UnionSlot
 from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonName, JsonText
-from wiretool.codec.jsonform import nearest
+from wiretool.codec.jsonform import find_nearest
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import Bool, Data, Int, ListOf, NamedByte, Text16, Uuid, WireType
@@ -174,22 +174,33 @@ def known(names: Names, steps: tuple[str | int, ...], at: int) -> Names:
     for index, step in enumerate(steps):
         found = here.at(step)
         if found is None:
-            raise wrong(at, _unknown(names, here, steps[: index + 1]))
+            raise wrong(at, _unknown(here, steps[: index + 1]))
         here = found
     return here
 
 
-def _unknown(names: Names, here: Names, steps: tuple[str | int, ...]) -> str:
+def _unknown(here: Names, steps: tuple[str | int, ...]) -> str:
     text, before = spelt(steps), spelt(steps[:-1])
     last = steps[-1]
     if isinstance(last, int):
         return f"{before} is not a list"
     if not here.members:
         return f"{before} is {here.kind.words}, it has no {last!r} in it"
-    hint = nearest(text, {spelt((*steps[:-1], name)) for name in here.members})
-    if len(steps) == 1 and last in names.members["fields"].members:
-        hint = f" (did you mean fields.{last}?)"
+    near = _near_names(here)
+    close = find_nearest(last, near)  # the last step alone: a long path before it would make any two names similar
+    hint = f" (did you mean {spelt((*steps[:-1], *near[close]))}?)" if close else ""
     return f"no record has {text}{hint}"
+
+
+def _near_names(here: Names) -> dict[str, tuple[str, ...]]:
+    """Return the steps to names that may have been meant: the members, message fields, and parts of addresses."""
+    near: dict[str, tuple[str, ...]] = {name: (name,) for name in here.members}
+    for name in here.members["fields"].members if "fields" in here.members else ():
+        near.setdefault(name, ("fields", name))
+    for side in ("client", "server"):
+        for part in here.members[side].members if side in here.members else ():
+            near[f"{side}.{part}"] = (side, part)
+    return near
 
 
 def spelt(steps: Iterable[str | int]) -> str:
