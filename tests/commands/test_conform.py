@@ -1,7 +1,10 @@
 """`wiretool conform` as its users run it: verdicts, exit codes, files, and every kind of bad target."""
 
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -199,3 +202,44 @@ def test_wrong_usage(words: tuple[str, ...], why: str) -> None:
 def test_the_list() -> None:
     listed = wiretool("conform", "pravega", *SOME, "--list", "--format", "json")
     assert [row["id"] for row in json.loads(listed.stdout)] == ["pravega/append/1", "pravega/append/2"]
+
+
+def test_a_server_that_never_listens_ends_the_run_by_its_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        target = f"127.0.0.1:{taken.getsockname()[1]}"
+    command = ("--command", "sleep 100", "--deadline", "0.3s")
+    ended = wiretool("conform", "pravega", *SOME, "--target", target, *command)
+    assert ended.returncode == 4
+    assert ended.stderr.strip() == f"wiretool: the server did not accept connections at {target} within 0.3 s"
+
+
+def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "{}:{}".format(*silent.getsockname())
+        words = ("conform", "pravega", "--target", address, "--timeout", "20s", "--json", str(report))
+        running = subprocess.Popen([sys.executable, "-m", "wiretool", *words], stdout=subprocess.PIPE)
+        greeted, _ = silent.accept()
+        case, _ = silent.accept()
+        with greeted, case:
+            case.recv(1)
+            running.send_signal(signal.SIGINT)
+            running.communicate(timeout=60)
+    assert running.returncode == 130
+    written = json.loads(report.read_text())
+    assert {case["verdict"] for case in written["cases"]} == {"error", "not-exercised"}
+    assert written["remarks"] == ["SIGINT stopped the run before its end"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--deadline", "1s"), "--deadline: requires --target"),
+        (("--junit", "no/such/folder/x.xml"), "--junit no/such/folder/x.xml: no such folder"),
+        (("--client", "--", "python", "client.py", "{adress}"), "no placeholder {adress} (did you mean address?)"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_the_run(words: tuple[str, ...], problem: str) -> None:
+    ended = wiretool("conform", "pravega", *words)
+    assert ended.returncode == 2
+    assert problem in ended.stderr

@@ -69,10 +69,10 @@ def broken(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "x.json: byte 0: no JSON"),
-        ("{", "x.json: byte 1: no JSON"),
-        ('{"a": nope}', "x.json: byte 7: no JSON"),
-        ("\xff", "no JSON"),
+        ("", "x.json: byte 0: not JSON"),
+        ("{", "x.json: byte 1: not JSON"),
+        ('{"a": nope}', "x.json: byte 7: not JSON"),
+        ("\xff", "not JSON"),
         ("[]", "not a report of wiretool bench --json, or a damaged one: Expected `object`, got `array`"),
         ('{"wiretool_bench": "1"}', "Expected `int . null`, got `str`"),
         ('{"stats": []}', "x.json: byte 0: not a report of wiretool bench --json: no key wiretool_bench"),
@@ -82,7 +82,7 @@ def broken(**changes: Any) -> str:
         (broken(operations=...), "missing required field `operations`"),
         (broken(operations={"append": {"count": "many"}}), r"Expected `int`, got `str` - at `\$.operations"),
         (broken(valid=1), r"Expected `bool`, got `int` - at `\$.valid`"),
-        ('{"a":' * 100_000, "x.json: byte .*no JSON"),
+        ('{"a":' * 100_000, "x.json: byte .*not JSON"),
     ],
 )
 def test_what_is_no_report_is_refused_by_name(text: str, why: str) -> None:

@@ -8,6 +8,7 @@
 Each entry is for one case. A case that passes again, or fails for another reason, makes the run fail.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,9 @@ def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFail
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
-        raise UsageError(f"{name}: {err}; expected TOML") from err
+        place = re.search(r"line \d+", str(err))
+        where = f"{name}: {place[0]}" if place else name
+        raise UsageError(f"{where}: not TOML; expected entries as [[expected]] with case, message and reason") from err
     entries = table.pop("expected", [])
     if table or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise UsageError(f"{name}: expected entries as [[expected]]")

@@ -12,6 +12,8 @@ from wiretool.net.caller import Act, Caller, Dial
 #: Tokens of cases in names: short, and fit for every protocol's names.
 _TOKEN_BASE = 36
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+#: Why a case has no verdict.
+STOPPED = "the run was stopped before its end"
 
 
 class ConformanceCaller(Caller):
@@ -138,6 +140,12 @@ class ConformanceCaller(Caller):
         self._waiting.clear()
         self.is_over, self.wake_ns = True, None
         return acts
+
+    def stop(self) -> None:
+        """End the cases under way without a verdict: the server did not close what the user closed."""
+        self.results |= {index: CaseResult(run.case, Verdict.ERROR, STOPPED) for index, run in self._running.items()}
+        self._running.clear()
+        self._waiting.clear()
 
     def _set_wake(self) -> None:
         wakes = [run.wake_ns for run in self._running.values() if run.wake_ns is not None]

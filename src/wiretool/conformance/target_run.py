@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from signal import Signals
 
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.levels import Verdict
@@ -103,6 +104,8 @@ def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
 
 def _remarks(options: TargetOptions, called: Called) -> list[str]:
     remarks = []
+    if called.stopped_by is not None:
+        remarks.append(f"{Signals(called.stopped_by).name} stopped the run before its end")
     if options.process is not None and options.process.restarts:
         remarks.append(f"the server ended and was started again {options.process.restarts} times")
     if called.unrecorded is not None:

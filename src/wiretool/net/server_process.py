@@ -13,7 +13,7 @@ from wiretool.net.addresses import Address
 from wiretool.processes import parent_death_hook
 
 #: Seconds in which a server must accept connections, between two tries, and from SIGTERM to SIGKILL.
-READY_S, TRY_S, STOP_S = 120.0, 0.05, 10.0
+READY_S, TRY_S, STOP_S = 60.0, 0.05, 10.0
 #: Seconds for one connection attempt.
 CONNECT_S = 1.0
 
@@ -21,8 +21,8 @@ CONNECT_S = 1.0
 class ServerProcess:
     """One server; it is started and stopped as a context."""
 
-    def __init__(self, command: str, addresses: Sequence[Address]) -> None:
-        """`command` is split as a shell splits words; the server is ready when it accepts at all `addresses`."""
+    def __init__(self, command: str, addresses: Sequence[Address], *, ready_s: float = READY_S) -> None:
+        """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`."""
         try:
             self._words = shlex.split(command)
         except ValueError as err:
@@ -30,6 +30,7 @@ class ServerProcess:
         if not self._words:
             raise UsageError("--command: expected a program and its arguments")
         self._addresses = addresses
+        self._ready_s = ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self.restarts = 0
 
@@ -76,14 +77,14 @@ class ServerProcess:
             )
         except OSError as err:
             raise UsageError(f"--command {self._words[0]}: {err.strerror}") from err
-        give_up_s = time.monotonic() + READY_S
+        give_up_s = time.monotonic() + self._ready_s
         waiting = list(self._addresses)
         while waiting:
             if death := self.death():
                 raise PeerError(f"{death} before it accepted connections at {waiting[0]}")
             if time.monotonic() > give_up_s:
                 self._stop()
-                raise PeerError(f"the server did not accept connections at {waiting[0]} in {READY_S:g} s")
+                raise PeerError(f"the server did not accept connections at {waiting[0]} within {self._ready_s:g} s")
             if _accepts(waiting[0]):
                 waiting.pop(0)
             else:

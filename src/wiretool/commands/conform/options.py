@@ -1,5 +1,6 @@
 """The options of `wiretool conform`, and what is wrong with combinations of them."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 #: The word that stands in the place of the protocol where two reports are compared.
 COMPARE = "compare"
 FORMS = ("text", "json")
+#: What the command of a client may contain, in braces.
+PLACEHOLDERS = ("address", "controller")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,11 @@ def check_options(options: ConformOptions) -> None:
         raise UsageError(f"{options.arguments[0]}: expected --capture before captures, --client -- before a command")
     if options.is_client and not options.arguments and not options.only_lists:
         raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
+    if options.is_client:
+        check_placeholders(options.arguments)
     if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
-    needs_target = {"--command": options.command, "--controller": options.controller}
+    needs_target = {"--command": options.command, "--controller": options.controller, "--deadline": options.deadline_s}
     for name, value in needs_target.items():
         if value and not options.targets:
             raise UsageError(f"{name}: requires --target, the address of the server")
@@ -95,6 +100,17 @@ def check_options(options: ConformOptions) -> None:
     check_files(options)
 
 
+def check_placeholders(words: Sequence[str]) -> None:
+    """UsageError where the command of a client has a misspelt placeholder; other braces are the client's own."""
+    from wiretool.codec.jsonform import nearest
+
+    for word in words:
+        for name in re.findall(r"\{([a-z]+)\}", word):
+            if name not in PLACEHOLDERS and (hint := nearest(name, PLACEHOLDERS)):
+                known = " and ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+                raise UsageError(f"--client {word}: no placeholder {{{name}}}{hint}; expected {known}")
+
+
 def check_files(options: ConformOptions) -> None:
     """UsageError where two outputs, or an input and an output, are the same file."""
     from wiretool.sinks.output import check_not_read
@@ -105,6 +121,8 @@ def check_files(options: ConformOptions) -> None:
     seen: dict[Path, str] = {}
     for option, path in written.items():
         check_not_read(path, read)
+        if not path.parent.is_dir():
+            raise UsageError(f"{option} {path}: no such folder: {path.parent}")
         other = seen.setdefault(path.absolute(), option)
         if other != option:
             raise UsageError(f"{other} and {option} would both be written to {path}; give each its own file")

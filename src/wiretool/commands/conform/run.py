@@ -128,12 +128,13 @@ def run_on_server(
     """Run cases against a target, which is started first where a command is given."""
     from wiretool.conformance.mock_run import mock_of
     from wiretool.conformance.target_run import TargetOptions, run_on_target
-    from wiretool.net.server_process import ServerProcess
+    from wiretool.net.server_process import READY_S, ServerProcess
 
     addresses = addresses_from(options, [door.name for door in mock_of(part, "", 0).doors])
     process = None
     if options.command:
-        process = stack.enter_context(ServerProcess(options.command, list(addresses.values())))
+        ready_s = min(READY_S, options.deadline_s or READY_S)
+        process = stack.enter_context(ServerProcess(options.command, list(addresses.values()), ready_s=ready_s))
     return run_on_target(
         part,
         cases,

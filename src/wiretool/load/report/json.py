@@ -35,7 +35,9 @@ def result_from(text: str | bytes, name: str) -> Result:
     except msgspec.ValidationError as err:
         raise CaptureError(name, f"not a report of wiretool bench --json, or a damaged one: {err}", offset=0) from err
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
-        raise CaptureError(name, f"no JSON: {err}", offset=_offset(str(err), len(text))) from err
+        raise CaptureError(
+            name, "not JSON; expected a report of wiretool bench --json", offset=_offset(str(err), len(text))
+        ) from err
     raise CaptureError(name, "not a report of wiretool bench --json: no key wiretool_bench", offset=0)
 
 
