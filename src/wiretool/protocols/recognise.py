@@ -33,6 +33,8 @@ class Verdict(NamedTuple):
     trial: Conversation | None = None
     why: str = ""
     note: str = ""
+    #: Whether whole frames were read, so that not the port alone speaks for the protocol.
+    has_frames: bool = False
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ class Evidence:
         """That it is this protocol."""
         if self.conversation.doubt and not note:
             note = f"taken for {self.protocol.name} by its port: {self.conversation.doubt}"
-        return Verdict(self.protocol, self.conversation, note=note)
+        return Verdict(self.protocol, self.conversation, note=note, has_frames=self.frames > 0)
 
 
 def recognise(
