@@ -10,7 +10,7 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.flows import Recent
 from wiretool.capture.layers import Segment, read_segments
 from wiretool.capture.packet_counts import PacketCounts
-from wiretool.capture.packets import Packet
+from wiretool.capture.packets import Packet, Tick
 from wiretool.capture.streams import Connection, Data, End, Item, Streams
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
@@ -55,7 +55,7 @@ def paths_of(captures: Source | Sequence[Source]) -> list[Path | BinaryIO]:
 
 
 def read_from(
-    packets: Iterable[Packet],
+    packets: Iterable[Packet | Tick],
     *,
     protocol: str = "auto",
     ports: Mapping[int, str] | None = None,
@@ -63,7 +63,10 @@ def read_from(
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
 ) -> Iterator[Record]:
-    """The records of packets as they come, from an interface say; otherwise as `read`."""
+    """Yield the records of packets as they arrive, such as those of an interface; otherwise like `read`.
+
+    After a tick, no messages wait for more evidence of their protocol.
+    """
     records = Dissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes).records(packets)
     return strictly(records) if strict else records
 
@@ -175,6 +178,11 @@ class Connections:
         for watch in self.unfinished.excess():
             yield from watch.discard_unfinished()
 
+    def settle(self, until_ns: int) -> Iterator[Record]:
+        """Yield the records that watches hold, captured up to `until_ns`, for more evidence of their protocol."""
+        for watch in list(self._watches.values()):
+            yield from watch.settle(until_ns)
+
     def close(self) -> None:
         """When nothing more will come."""
         for connection, watch in self._watches.items():
@@ -205,16 +213,19 @@ class Dissector:
         self._recent = recent
         self._connections = Connections(itertools.count(1).__next__, **options)
 
-    def records(self, packets: Iterable[Packet]) -> Iterator[Record]:
+    def records(self, packets: Iterable[Packet | Tick]) -> Iterator[Record]:
         """The records of packets, as they come; CaptureError once all that came before the damage is told."""
         return self.records_of(read_segments(packets, self._connections.packets))
 
-    def records_of(self, segments: Iterable[Segment]) -> Iterator[Record]:
+    def records_of(self, segments: Iterable[Segment | Tick]) -> Iterator[Record]:
         """The records of TCP segments."""
         streams = Streams(self._connections.ports, self._recent, name=self._name)
         failure: CaptureError | None = None
         try:
             for segment in segments:
+                if isinstance(segment, Tick):
+                    yield from self._connections.settle(segment.time_ns - limits.UNDECIDED_NS_MAX)
+                    continue
                 for item in streams.feed(segment):
                     yield from self._told(item)
         except CaptureError as err:

@@ -9,7 +9,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.ledger import ConnectionAccount
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
-from wiretool.protocols.recognise import Chunk, recognise
+from wiretool.protocols.recognise import Chunk, Verdict, recognise
 from wiretool.records import Record
 from wiretool.stretches import Stretches
 
@@ -95,7 +95,7 @@ class Watch:
     def discard_unfinished(self) -> list[Record]:
         """Lose the held bytes, and return their problems and the records that did not need the rest."""
         why = f"discarded: unfinished frames of all connections take more than {limits.UNFINISHED_BYTES_MAX:,} bytes"
-        out = [] if self._is_settled else self._settle(final=True)
+        out = [] if self._is_settled else self._settle(self._verdict(final=True))
         if self._conversation is not None:
             for side in SIDES:
                 out += self._told(side, self._splitters[side].discard(NOT_HELD, why))
@@ -126,7 +126,21 @@ class Watch:
         is_over = isinstance(item, End) and self._ends_all(item)
         if not is_over and self._held_bytes < self._look_at:
             return []
-        return self._settle(final=is_over)
+        return self._settle(self._verdict(final=is_over))
+
+    def settle(self, until_ns: int) -> list[Record]:
+        """Return the records of what was captured up to `until_ns` and waits only for more evidence.
+
+        For a live source: nothing may come for long. Bytes without a whole frame still wait.
+        """
+        out: list[Record] = []
+        if not self._is_settled and self._held and self._held[0].time_ns <= until_ns:
+            verdict = self._verdict(final=True)
+            out += self._settle(verdict if verdict is not None and verdict.has_frames else None)
+        if self._in_doubt:
+            out += self._settle_splitters(until_ns)
+        self.note_unfinished()
+        return out
 
     @property
     def number(self) -> int:
@@ -147,9 +161,11 @@ class Watch:
 
     # -- which protocol --------------------------------------------------------------------------------------------
 
-    def _settle(self, *, final: bool) -> list[Record]:
+    def _verdict(self, *, final: bool) -> Verdict | None:
         chunks = [_chunk(item) for item in self._held if isinstance(item, Data | Gap)]
-        verdict = recognise(chunks, from_start=self._began, expected=self._expected, every=self._every, final=final)
+        return recognise(chunks, from_start=self._began, expected=self._expected, every=self._every, final=final)
+
+    def _settle(self, verdict: Verdict | None) -> list[Record]:
         if verdict is None:
             self._look_at = self._held_bytes * 2
             return []
@@ -205,6 +221,20 @@ class Watch:
     def _is_looking(self, side: Side) -> bool:
         splitter = self._splitters[side]
         return splitter.is_searching and splitter.held > 0
+
+    def _settle_splitters(self, until_ns: int) -> list[Record]:
+        """Return the frames found without further bytes, and what waited for them."""
+        out = self._settle_searches(until_ns)
+        if self._waiting and self._waiting[0].time_ns <= until_ns:
+            out += self._drain() + self._settle_searches(until_ns)
+        return out
+
+    def _settle_searches(self, until_ns: int) -> list[Record]:
+        out: list[Record] = []
+        for side in SIDES:
+            if self._is_looking(side) and self._splitters[side].held_since_ns <= until_ns:
+                out += self._told(side, self._splitters[side].settle())
+        return out
 
     def _drain(self) -> list[Record]:
         """What waited. All of it is of one side: no item overtakes another of its own."""

@@ -6,20 +6,36 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.bench.talk import sbp_frame
 from tests.helpers.captures import pcap_bytes, pcapng_bytes, tcp_packets
+
+from wiretool.capture.packets import Packet
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 KEEP_ALIVE = bytes.fromhex("0000006400000000")
 #: That a machine with other work may take; the promise is 0.5 s.
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 PACKETS = tcp_packets(
     [("client", HELLO), ("server", HELLO), ("client", KEEP_ALIVE)], server=("10.0.0.2", 12345), acks=False, end=""
 )
+#: What a client without a name says is the same in both versions of the protocol: no evidence for one of them.
+BEAT = sbp_frame("sbp", "client", "HEARTBEAT", 1, "HeartbeatRequest", {"client_id": "c", "client_role": 3}, b"").data
+UNDECIDED = {
+    "beat": (tcp_packets([("client", BEAT)], server=("10.0.0.2", 12378), acks=False, end=""), b"HEARTBEAT"),
+    "middle": (
+        tcp_packets([("client", KEEP_ALIVE)], server=("10.0.0.2", 12345), begin=False, end=""),
+        b"KeepAlive",
+    ),
+}
+CAPTURES = Path(__file__).parents[2] / "captures"
+#: Smaller than the buffer of a pipe.
+SMALL = ["sbp/pd_ranges.pcap", "sbp-0.1/s1_streams.pcap", "pravega/mgmt.pcap", "offramp/plain_dumpcap.pcapng"]
 
 
 def lines_from(stream: IO[bytes]) -> "queue.Queue[bytes]":
@@ -78,3 +94,77 @@ def show_each(lines: "queue.Queue[bytes]", writer: IO[bytes], made: Callable[...
         await_line(lines, said)
         if count > 4:  # the program has started
             assert time.monotonic() - since < PATIENCE_S / 4
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_an_undecided_protocol_is_settled_in_a_pause(name: str) -> None:
+    packets, said = UNDECIDED[name]
+    with decoding() as (lines, writer):
+        writer.write(pcap_bytes(packets))
+        await_line(lines, said)
+
+
+def test_an_undecided_protocol_is_settled_while_another_connection_goes_on() -> None:
+    """The pipe of a busy interface never pauses; its packets are read as soon as they were captured."""
+    beat = UNDECIDED["beat"][0]
+    others = tcp_packets([("client", KEEP_ALIVE)] * 2, server=("10.0.0.2", 12345), acks=False, end="")
+    with decoding() as (lines, writer):
+        writer.write(pcap_bytes([]))
+        since_ns, number = time.time_ns(), 0
+        while True:
+            packet = (beat + others)[min(number, len(beat + others) - 1)]
+            writer.write(record_of(packet._replace(time_ns=time.time_ns())))
+            number += 1
+            try:
+                if b"HEARTBEAT" in lines.get(timeout=0.05):
+                    return
+            except queue.Empty:
+                assert time.time_ns() - since_ns < PATIENCE_S * 1e9, "no message appears"
+
+
+def record_of(packet: Packet) -> bytes:
+    """The packet as it stands in a capture."""
+    return pcap_bytes([packet])[len(pcap_bytes([])) :]
+
+
+@contextmanager
+def decoding() -> "Iterator[tuple[queue.Queue[bytes], IO[bytes]]]":
+    """A decoder that reads a pipe: the lines that it writes, and the pipe."""
+    command = [sys.executable, "-m", "wiretool", "decode", "-", "--format", "ndjson"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield lines_from(process.stdout), process.stdin
+        process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_pipe_that_never_pauses_gives_what_the_file_gives(name: str) -> None:
+    path = CAPTURES / name
+    command = [sys.executable, "-m", "wiretool", "decode", "--format", "ndjson"]
+    of_file = subprocess.run([*command, str(path)], capture_output=True, check=False)
+    reader, writer = os.pipe()
+    with open(reader, "rb") as stdin:
+        with open(writer, "wb", buffering=0) as whole:
+            whole.write(path.read_bytes())
+        of_pipe = subprocess.run([*command, "-"], stdin=stdin, capture_output=True, check=False)
+    assert (of_pipe.returncode, of_pipe.stdout) == (of_file.returncode, of_file.stdout)
+    assert of_pipe.stdout
+
+
+def test_a_count_ends_it_while_the_pipe_is_open() -> None:
+    command = [sys.executable, "-m", "wiretool", "decode", "-", "--count", "1"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(pcap_bytes(PACKETS))
+            process.stdin.flush()
+            assert process.wait(PATIENCE_S) == 0
+        finally:
+            process.kill()

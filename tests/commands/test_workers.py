@@ -171,7 +171,12 @@ def test_a_reading_process_that_is_killed_is_told(
     deadline = time.monotonic() + 60
     while not (out / "messages").exists() and time.monotonic() < deadline and process.poll() is None:
         select.select([], [], [], 0.02)
-    os.kill(max(group_of(process.pid)), number)
+    process.send_signal(signal.SIGSTOP)  # it can neither end nor reap what is killed before that was seen to be there
+    try:
+        assert process.poll() is None, "it ended before a reading process could be killed"
+        os.kill(max(group_of(process.pid)), number)
+    finally:
+        process.send_signal(signal.SIGCONT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 128 + number, told
     assert b"Traceback" not in told

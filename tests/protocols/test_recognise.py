@@ -201,3 +201,38 @@ def test_a_path_of_offramp_or_an_upgrade_is_offramp(target: bytes, header: bytes
 
 def test_a_head_that_is_not_whole_decides_nothing() -> None:
     assert verdict([Sent("client", b"GET /health HTTP/1.1\r\nHost: a")], 8080, final=False) is None
+
+
+UPGRADED = b"HTTP/1.1 101 \r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+REFUSED = b"HTTP/1.1 404 \r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        RESPONSE,
+        REFUSED,
+        RESPONSE[:20],
+        b"HTTP/1.1 426 \r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 101 \r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+        b"HTTP/1.1 101 \r\nUpgrade: h2c\r\n\r\nupgrade: websocket",
+    ],
+)
+def test_a_response_alone_is_of_offramp_only_where_it_upgrades_to_a_websocket(answer: bytes) -> None:
+    assert verdict([Sent("server", answer)], 8080, final=False) is None  # the request may be captured after it
+    found = verdict([Sent("server", answer)], 8080)
+    assert found is not None
+    assert (found.protocol, found.why) == (None, "HTTP of another service")
+
+
+@pytest.mark.parametrize("answer", [UPGRADED, UPGRADED.lower().replace(b"http", b"HTTP"), RESPONSE + UPGRADED])
+def test_an_upgrade_without_its_request_is_offramp(answer: bytes) -> None:
+    assert name_of(verdict([Sent("server", answer)], 8080)) == "offramp"
+
+
+def test_a_refusal_is_offramps_where_the_request_is() -> None:
+    target = b"/offramp/v2/roads/none/streams/s/messages"
+    asked, refused = Sent("client", REQUEST % (target, b"Upgrade: websocket\r\n")), Sent("server", REFUSED)
+    assert name_of(verdict([asked, refused], 8080)) == "offramp"
+    assert name_of(verdict([refused, asked], 8080)) == "offramp"
+    assert name_of(verdict([asked._replace(data=asked.data[:60]), refused], 8080)) == "offramp"

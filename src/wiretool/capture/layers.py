@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 from struct import Struct, error
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.links import LINKS, NotTcp
 from wiretool.capture.packet_counts import FRAGMENT as IP_FRAGMENT
 from wiretool.capture.packet_counts import PacketCounts
-from wiretool.capture.packets import Packet
+from wiretool.capture.packets import Packet, Tick
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 TCP = 6
@@ -65,12 +65,23 @@ _ipv6_fragment = Struct(">BxHI").unpack_from
 _tcp = Struct(">4sIIBB").unpack_from
 
 
-def read_segments(packets: Iterable[Packet], counts: PacketCounts | None = None) -> Iterator[Segment]:
-    """The TCP segments among the packets; `counts` tells of the others."""
+@overload
+def read_segments(packets: Iterable[Packet], counts: PacketCounts | None = None) -> Iterator[Segment]: ...
+
+
+@overload
+def read_segments(packets: Iterable[Packet | Tick], counts: PacketCounts | None = None) -> Iterator[Segment | Tick]: ...
+
+
+def read_segments(packets: Iterable[Packet | Tick], counts: PacketCounts | None = None) -> Iterator[Segment | Tick]:
+    """Yield the TCP segments among the packets, and the ticks between them; `counts` counts the other packets."""
     counts = PacketCounts() if counts is None else counts
     fragments = Fragments()
     try:
         for packet in packets:
+            if isinstance(packet, Tick):
+                yield packet
+                continue
             segment = segment_of(packet, fragments, counts)
             if segment is not None:
                 yield segment

@@ -6,14 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any
 
-from wiretool.capture.packets import Packet
+from wiretool.capture.packets import Packet, Tick
 from wiretool.errors import CaptureError, UsageError
 
 #: How often a capture that hears nothing looks whether its time is over.
 POLL_S = 0.1
+#: How often one that hears packets gives a tick all the same.
+TICK_NS = 100_000_000
 #: More than the largest packet that loopback and segmentation offload make.
 SNAP_BYTES = 256 * 1024
 #: What the kernel may hold for us: some tenths of a second of traffic on a fast link.
@@ -36,7 +38,13 @@ def sniff(interface: str, *, bpf: str = "", count: int = 0, duration_s: float = 
 
     The interface is open when this returns: whatever is sent from then on is seen. Times are exact to a microsecond.
     """
-    return _packets(interface, _listen(interface, bpf), count, duration_s)
+    arrivals = _packets(interface, _listen(interface, bpf), count, duration_s)
+    return (arrival for arrival in arrivals if isinstance(arrival, Packet))
+
+
+def sniff_with_ticks(interface: str, *, bpf: str = "", duration_s: float = 0.0) -> Iterator[Packet | Tick]:
+    """Sniff packets of an interface, with a tick between them about every `POLL_S`."""
+    return _packets(interface, _listen(interface, bpf), 0, duration_s)
 
 
 def _listen(interface: str, bpf: str) -> Any:
@@ -88,24 +96,34 @@ def _widen(listener: Any) -> None:
         listener.ins.setsockopt(*FORCE_BUFFER, BUFFER_BYTES)
 
 
-def _packets(interface: str, listener: Any, count: int, duration_s: float) -> Iterator[Packet]:
+def _packets(interface: str, listener: Any, count: int, duration_s: float) -> Iterator[Packet | Tick]:
+    number, ticked_ns = 0, 0
     with closing(listener):
         try:
-            for number, (link_type, data, time_ns) in enumerate(_received(interface, listener, duration_s), 1):
-                yield _packet((number, time_ns, link_type, data, len(data)))
+            for arrival in _received(interface, listener, duration_s):
+                if arrival is None:
+                    yield Tick(time_ns())
+                    continue
+                number += 1
+                link_type, data, captured_ns = arrival
+                yield _packet((number, captured_ns, link_type, data, len(data)))
                 if number == count:
                     return
+                if captured_ns >= ticked_ns + TICK_NS:
+                    ticked_ns = captured_ns
+                    yield Tick(captured_ns)
         except KeyboardInterrupt:
             return
 
 
-def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tuple[int, bytes, int]]:
-    """Link type, bytes and time of each packet, until the time is over."""
+def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tuple[int, bytes, int] | None]:
+    """Yield link type, bytes and time of each packet, and None where none arrives, until the time is over."""
     until = monotonic() + duration_s if duration_s else float("inf")
     is_ip = _is_bare(listener)
     try:
         while (left := until - monotonic()) > 0:
             if not listener.select([listener], min(left, POLL_S)):
+                yield None
                 continue
             layer, data, time_s = listener.recv_raw(SNAP_BYTES)
             if data:

@@ -15,3 +15,10 @@ class Packet(NamedTuple):
     data: bytes
     #: Bytes it had on the wire, at least `len(data)`.
     length: int
+
+
+class Tick(NamedTuple):
+    """A sign of life from a source that waits for packets: those captured before this time have been given out."""
+
+    #: Since the epoch, by the clock of the packets.
+    time_ns: int

@@ -139,6 +139,15 @@ class Splitter:
         out = self._look(final=True) if self._held else []
         return out + self._lose_all("incomplete", "the stream ends before the frame does")
 
+    @property
+    def held_since_ns(self) -> int:
+        """Capture time of the first bytes that wait; only where some do."""
+        return self._marks[0].time_ns
+
+    def settle(self) -> list[Piece]:
+        """Return the frames that a search finds without further bytes; whatever else is held still waits."""
+        return self._look(final=True) if self.is_searching and self._held else []
+
     def give_up(self, error: str = "", why: str = "") -> list[Piece]:
         """What is held, told now as at the end: what is no frame is lost, and the search goes on behind it.
 

@@ -155,11 +155,11 @@ def from_columns(job: Job, sources: "Sequence[Path | BinaryIO]") -> None:
 
 def of_captures(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Generator[Record]":
     """The records of files, or of pipes as they grow: whoever watches sees all of them before more are awaited."""
-    from wiretool.commands.growing import open_growing
-    from wiretool.dissect import read
+    from wiretool.commands.growing import growing_packets
+    from wiretool.dissect import read_from
 
-    with open_growing(sources, job.display.flush) as opened:
-        yield from read(opened, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
+    with growing_packets(sources, job.display.flush) as packets:
+        yield from read_from(packets, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
 
 
 def of_hex(job: Job, side: SideName) -> "Generator[Record]":
@@ -175,10 +175,10 @@ def of_hex(job: Job, side: SideName) -> "Generator[Record]":
 
 def of_interface(job: Job) -> "Generator[Record]":
     """The records of packets as they come."""
-    from wiretool.capture.live import sniff
+    from wiretool.capture.live import sniff_with_ticks
     from wiretool.dissect import read_from
 
-    packets = sniff(job.given.interface, bpf=job.given.bpf, duration_s=job.given.duration_s or 0.0)
+    packets = sniff_with_ticks(job.given.interface, bpf=job.given.bpf, duration_s=job.given.duration_s or 0.0)
     yield from read_from(packets, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
 
 

@@ -1,55 +1,188 @@
 """Pipes that are read while another program still writes to them, as `tcpdump -U -w -` does."""
 
 import os
+import queue
 import select
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from stat import S_ISCHR, S_ISFIFO, S_ISSOCK
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, Self, cast
 
+from wiretool.capture.files import read_packets
+from wiretool.capture.packets import Packet, Tick
 from wiretool.errors import UnopenedError
 
+#: A pipe without bytes for so long is a live source: what it gave so far is settled.
+PAUSE_S = 0.3
+#: Packets read so soon after their capture are of a live source, which may never pause.
+FRESH_NS, TICK_NS = 2_000_000_000, 100_000_000
+#: Packets given to the main thread at once, and how many such batches may wait there.
+BATCH_PACKETS, BATCHES_MAX = 256, 8
+#: How often a thread that cannot hand over packets looks whether anybody still reads them.
+POLL_S = 0.1
 
-class GrowingInput:
-    """A pipe as a binary stream that calls `on_wait` before it waits for more bytes."""
-
-    def __init__(self, stream: Any, name: str, on_wait: Callable[[], None]) -> None:
-        self.name = name
-        self._stream = stream
-        self._read = getattr(stream, "read1", None) or stream.read
-        self._on_wait = on_wait
-
-    def read1(self, size: int) -> bytes:
-        """Return the bytes that are there, at most `size`; wait where there are none."""
-        if not _has_bytes(self._stream):
-            self._on_wait()
-        data: bytes = self._read(size)
-        return data
+Source = Path | BinaryIO
 
 
 @contextmanager
-def open_growing(
-    sources: "Sequence[Path | BinaryIO]", on_wait: Callable[[], None]
-) -> "Iterator[list[Path | BinaryIO]]":
-    """Give the sources, those that are pipes as streams that call `on_wait` before they wait."""
+def growing_packets(sources: Sequence[Source], on_wait: Callable[[], None]) -> Iterator[Iterator[Packet | Tick]]:
+    """Give the packets of all sources; where pipes are among them, also the ticks of a live source.
+
+    Before it waits for a pipe, it calls `on_wait`.
+    """
+    if not any(map(_is_pipe, sources)):
+        yield read_packets(sources)
+        return
     with ExitStack() as stack:
-        yield [_growing(source, on_wait, stack) for source in sources]
+        reader = stack.enter_context(_Reader())
+        reader.start([_growing(source, reader.wait, stack) for source in sources])
+        yield reader.packets(on_wait)
 
 
-def _growing(source: "Path | BinaryIO", on_wait: Callable[[], None], stack: ExitStack) -> "Path | BinaryIO":
+class GrowingInput:
+    """A pipe as a binary stream that calls `wait` before each read."""
+
+    def __init__(self, stream: Any, name: str, wait: Callable[[Any], None], head: bytes = b"") -> None:
+        self.name = name
+        self._stream = stream
+        self._wait = wait
+        #: Bytes already taken from the pipe: the system does not report them as readable.
+        self._head = head
+
+    def read1(self, size: int) -> bytes:
+        """Return the bytes that are there, at most `size`; wait where there are none."""
+        if self._head:
+            head, self._head = self._head[:size], self._head[size:]
+            return head
+        self._wait(self._stream)
+        data: bytes = self._stream.read(size)
+        return data
+
+
+class _Batch(NamedTuple):
+    """Packets from the reading thread, and whether the pipe had no more when they were sent."""
+
+    packets: list[Packet | Tick]
+    is_waiting: bool
+
+
+class _Stopped(Exception):
+    """Ends the reading thread: its packets are no longer needed."""
+
+
+class _Reader:
+    """Reads packets in a thread: a pause of the source can be seen only while another thread waits for bytes."""
+
+    def __init__(self) -> None:
+        #: None is the last arrival.
+        self._arrivals: queue.Queue[_Batch | None] = queue.Queue(BATCHES_MAX)
+        self._thread = ThreadPoolExecutor(1)
+        self._reading: Future[None] = Future()
+        self._is_stopped = False
+        self._stop_in, self._stop_out = os.pipe()
+        self._batch: list[Packet | Tick] = []
+        self._newest_ns = self._ticked_ns = 0
+
+    # -- in the main thread ----------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop the thread, and wait for it: it must not read from a stream that is closed next."""
+        self._is_stopped = True
+        os.write(self._stop_out, b"x")
+        self._thread.shutdown()
+        os.close(self._stop_in)
+        os.close(self._stop_out)
+
+    def start(self, sources: Sequence[Source]) -> None:
+        """Begin to read."""
+        self._reading = self._thread.submit(self._run, sources)
+
+    def packets(self, on_wait: Callable[[], None]) -> Iterator[Packet | Tick]:
+        """Yield packets and ticks; raise the error of the reading thread after its last packet."""
+        while (arrival := self._arrivals.get()) is not None:
+            yield from arrival.packets
+            if arrival.is_waiting and self._arrivals.empty():
+                on_wait()
+        self._reading.result()
+
+    # -- in the reading thread -------------------------------------------------------------------------------------
+
+    def _run(self, sources: Sequence[Source]) -> None:
+        with suppress(_Stopped):
+            try:
+                self._read(sources)
+            finally:
+                self._hand_over()
+                self._send(None)
+
+    def _read(self, sources: Sequence[Source]) -> None:
+        for packet in read_packets(sources):
+            self._batch.append(packet)
+            self._newest_ns = max(self._newest_ns, packet.time_ns)
+            if len(self._batch) >= BATCH_PACKETS:
+                self._hand_over()
+
+    def wait(self, stream: Any) -> None:
+        """Wait until the stream has bytes, or has ended; hand over all packets before."""
+        if _ready([stream], 0):
+            return
+        self._hand_over(is_waiting=True)
+        if _ready([stream, self._stop_in], PAUSE_S) == []:
+            self._batch.append(Tick(self._newest_ns + round(PAUSE_S * 1e9)))
+            self._hand_over(is_waiting=True)
+            _ready([stream, self._stop_in], None)
+        if self._is_stopped:
+            raise _Stopped
+
+    def _hand_over(self, *, is_waiting: bool = False) -> None:
+        """Send the packets read so far, with a tick where they were captured just now."""
+        if self._batch and self._is_tick_due():
+            self._ticked_ns = self._newest_ns
+            self._batch.append(Tick(self._newest_ns))
+        if self._batch or is_waiting:
+            batch, self._batch = self._batch, []
+            self._send(_Batch(batch, is_waiting))
+
+    def _is_tick_due(self) -> bool:
+        return self._newest_ns >= self._ticked_ns + TICK_NS and abs(time.time_ns() - self._newest_ns) < FRESH_NS
+
+    def _send(self, arrival: _Batch | None) -> None:
+        while not self._is_stopped:
+            try:
+                self._arrivals.put(arrival, timeout=POLL_S)
+            except queue.Full:
+                continue
+            return
+        raise _Stopped
+
+
+def _growing(source: Source, wait: Callable[[Any], None], stack: ExitStack) -> Source:
     if not _is_pipe(source):
         return source
     if not isinstance(source, Path):
-        return cast(BinaryIO, GrowingInput(source, source.name, on_wait))
+        return cast(BinaryIO, _unbuffered(source, wait))
     try:
         stream = stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
         raise UnopenedError(str(source), f"cannot be opened: {err.strerror}; expected a readable pipe") from err
-    return cast(BinaryIO, GrowingInput(stream, str(source), on_wait))
+    return cast(BinaryIO, GrowingInput(stream, str(source), wait))
 
 
-def _is_pipe(source: "Path | BinaryIO") -> bool:
+def _unbuffered(stream: BinaryIO, wait: Callable[[Any], None]) -> GrowingInput:
+    """Return an input that reads behind the stream's buffer, where a wait for the pipe would overlook bytes."""
+    if not isinstance(stream, BufferedReader):
+        return GrowingInput(stream, stream.name, wait)
+    return GrowingInput(stream.raw, stream.name, wait, head=stream.read1(len(stream.peek(1))))
+
+
+def _is_pipe(source: Source) -> bool:
     try:
         mode = os.stat(source).st_mode if isinstance(source, Path) else os.fstat(source.fileno()).st_mode
     except OSError:
@@ -57,9 +190,9 @@ def _is_pipe(source: "Path | BinaryIO") -> bool:
     return S_ISFIFO(mode) or S_ISSOCK(mode) or (S_ISCHR(mode) and not isinstance(source, Path))
 
 
-def _has_bytes(stream: Any) -> bool:
-    """Whether a read returns at once; False where the system cannot tell."""
+def _ready(streams: list[Any], timeout_s: float | None) -> list[Any] | None:
+    """Return the streams that can be read without waiting; None where the system cannot tell."""
     try:
-        return bool(select.select([stream], [], [], 0)[0])
+        return select.select(streams, [], [], timeout_s)[0]
     except (OSError, ValueError):
-        return False
+        return None

@@ -120,8 +120,9 @@ class Protocol:
     begins: Callable[[Side, bytes], bool] | None = None
     #: What of its messages is asked, and what answers and how.
     exchanges: Exchanges = field(default_factory=Exchanges, hash=False)  # it holds dicts
-    #: Whether the first bytes of a client are of another service, though their carrier is that of this protocol.
-    disowns: Callable[[bytes], bool] | None = None
+    #: Whether the first bytes of client and server are of another service, though their carrier is that of this
+    #: protocol; the last argument says whether no more will come before that is decided.
+    disowns: Callable[[bytes, bytes, bool], bool] | None = None
     #: The messages one of which a connection begins with; empty where any may be the first.
     first_messages: frozenset[str] = frozenset()
     #: The kind of encoder for whole connections, where a frame depends on messages before or after it.

@@ -10,6 +10,7 @@ from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 
+SIDES: tuple[Side, Side] = ("client", "server")
 #: Points of evidence (see Conversation.trust) that decide at once when nothing else fits.
 POINTS_SURE = 2
 #: Points that a port nobody is expected on must show before its bytes are taken for a protocol of ours.
@@ -32,6 +33,8 @@ class Verdict(NamedTuple):
     trial: Conversation | None = None
     why: str = ""
     note: str = ""
+    #: Whether whole frames were read, so that not the port alone speaks for the protocol.
+    has_frames: bool = False
 
 
 @dataclass(slots=True)
@@ -53,7 +56,7 @@ class Evidence:
         """That it is this protocol."""
         if self.conversation.doubt and not note:
             note = f"taken for {self.protocol.name} by its port: {self.conversation.doubt}"
-        return Verdict(self.protocol, self.conversation, note=note)
+        return Verdict(self.protocol, self.conversation, note=note, has_frames=self.frames > 0)
 
 
 def recognise(
@@ -68,10 +71,14 @@ def recognise(
     foreign = describe_foreign(chunks)
     if foreign in UNMISTAKABLE:
         return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}" if expected else foreign)
-    if expected and foreign == HTTP and not (expected := _without_disowning(expected, chunks)):
-        return Verdict(None, why=f"{foreign} of another service")
     bytes_max = limits.RECOGNISE_BYTES_MAX if expected else limits.RECOGNISE_UNEXPECTED_BYTES_MAX
     full = final or sum(len(chunk.data) for chunk in chunks) > bytes_max
+    if expected and foreign == HTTP:
+        if not (owning := _without_disowning(expected, chunks, full)):
+            return Verdict(None, why=f"{foreign} of another service")
+        if not full and _without_disowning(expected, chunks, True) != owning:
+            return None
+        expected = owning
     choices = expected or every
     found = [weigh(protocol, chunks, from_start=from_start) for protocol in choices]
     if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
@@ -88,10 +95,10 @@ def recognise(
     return Verdict(None, why=foreign or "nothing of a protocol known here")
 
 
-def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> Sequence[Protocol]:
-    """Return the protocols that do not disown what the client says; the server's bytes alone do not tell."""
-    said = b"".join(chunk.data for chunk in chunks if chunk.side == "client")
-    return [protocol for protocol in expected if protocol.disowns is None or not protocol.disowns(said)]
+def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk], full: bool) -> Sequence[Protocol]:
+    """Return the protocols that do not disown what client and server send."""
+    client, server = (b"".join(chunk.data for chunk in chunks if chunk.side == side) for side in SIDES)
+    return [each for each in expected if each.disowns is None or not each.disowns(client, server, full)]
 
 
 def _unexpected(

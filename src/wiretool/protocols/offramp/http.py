@@ -19,6 +19,8 @@ _REQUEST_LINE = re.compile(r"([A-Z][!#$%&'*+.^_`|~0-9A-Za-z-]{0,19}) ([^\s]+) (H
 _STATUS_LINE = re.compile(r"(HTTP/1\.[01]) ([1-9][0-9]{2})(?: ([^\r\n]*))?", re.ASCII)
 _HEAD_END = re.compile(rb"\n\r?\n")
 _OFFRAMP = re.compile(rb"/offramp/v2/|\nupgrade:[ \t]*websocket", re.IGNORECASE)
+#: The head of a response that makes the connection a WebSocket.
+_UPGRADED = re.compile(rb"HTTP/1\.[01] 101(?:[^\n]*\n(?!\r?\n))+?upgrade:[ \t]*websocket", re.IGNORECASE)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
 _DECIMAL = re.compile(r"[0-9]{1,18}", re.ASCII)
 
@@ -99,9 +101,18 @@ def begins_head(side: Side, data: bytes) -> bool:
     return True
 
 
-def is_other_http(said: bytes) -> bool:
-    """Whether a client has sent whole heads, none of which has a path of Offramp or asks for a WebSocket."""
-    return _HEAD_END.search(said) is not None and _OFFRAMP.search(said) is None
+def is_other_http(asked: bytes, answered: bytes, is_final: bool) -> bool:
+    """Return whether HTTP is of another service, by the bytes of both sides so far.
+
+    A client that asks for a path of Offramp, or for a WebSocket, makes it Offramp, whatever the answer. Without a
+    request only an upgrade to a WebSocket does: a refusal of Offramp looks like any other. The request may be captured
+    after its response, so only `is_final` tells that there is none.
+    """
+    if _OFFRAMP.search(asked) is not None:
+        return False
+    if _HEAD_END.search(asked) is not None:
+        return True
+    return is_final and answered.startswith(b"HTTP/1.") and _UPGRADED.search(answered) is None
 
 
 def _check_first_line(side: Side, data: bytes, at: int, end: int) -> None:
