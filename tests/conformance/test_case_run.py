@@ -75,6 +75,8 @@ def test_the_first_difference_is_marked_and_said() -> None:
         (answering(("NoSuchSegment", {"request_id": 1, "segment": "x"})), "NoSuchSegment came"),
         (answering(bytes.fromhex("000000990000000142")), "Unknown: "),
         (answering(created, created), "unexpected SegmentCreated"),
+        (answering(created, "close"), "the server closed the connection"),
+        (answering(created, (0.02, "close")), "the server closed the connection"),
         (answering(created, (0.02, ("KeepAlive", {}))), "unexpected KeepAlive"),
     ],
 )

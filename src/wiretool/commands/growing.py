@@ -17,7 +17,7 @@ from wiretool.capture.packets import Packet, Tick
 from wiretool.errors import UnopenedError
 
 #: A pipe without bytes for so long is a live source: what it gave so far is settled.
-PAUSE_S = 0.3
+PAUSE_S = 0.2
 #: Packets read so soon after their capture are of a live source, which may never pause.
 FRESH_NS, TICK_NS = 2_000_000_000, 100_000_000
 #: Packets given to the main thread at once, and how many such batches may wait there.

@@ -251,6 +251,11 @@ class Incoming:
 AutoReply = Callable[[Incoming], Sequence[tuple[str, Mapping[str, Any]]]]
 
 
+def never_ends(incoming: Incoming) -> bool:
+    """Return that a server keeps the connection open after any message."""
+    return False
+
+
 def no_auto_reply(incoming: Incoming) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """Send nothing by itself."""
     return ()
@@ -270,6 +275,8 @@ class Conformance:
     #: Messages that may come at any time in every case.
     ignore: frozenset[str] = frozenset()
     auto_reply: AutoReply = no_auto_reply
+    #: Whether a server may close the connection after a message of its own; else each case names the end it expects.
+    may_end_after: Callable[[Incoming], bool] = never_ends
     #: Steps that every server of this protocol answers, to recognise a peer of another protocol.
     greeting: tuple[Step, ...] = ()
     #: Requirements that every recording is judged by.

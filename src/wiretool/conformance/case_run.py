@@ -60,6 +60,8 @@ class CaseRun:
         #: Of ExpectAll: the replies that are still missing.
         self._missing: list[Reply] | None = None
         self._endpoints: dict[str, Endpoint] = {}
+        #: Connections that the case ended itself, or that it saw the server end.
+        self._ended: set[str] = set()
         self._labels: dict[int, str] = {}
         self._acts: list[caller.Act] = []
         self._events: list[Event] = []
@@ -90,6 +92,8 @@ class CaseRun:
         endpoint, label = self._endpoint(connection), self._labels[connection]
         for incoming in endpoint.feed(data):
             self._note(now_ns, label, "server", incoming.name, incoming.fields, incoming.problems)
+            if self._part.may_end_after(incoming):
+                self._ended.add(label)
             for name, fields in self._part.auto_reply(incoming):
                 self._send(label, endpoint.encode(name, fields), name, fields, now_ns)
         return self._advance(now_ns)
@@ -148,9 +152,11 @@ class CaseRun:
             data = step.data if isinstance(step.data, bytes) else step.data(self._bindings)
             self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns, is_held=step.is_held)
         elif isinstance(step, Finish):
+            self._ended.add(step.on)
             self._acts.append(caller.Finish(endpoint.number))
             self._note(now_ns, step.on, "client", "(sends no more)")
         elif isinstance(step, Reset):
+            self._ended.add(step.on)
             self._acts.append(caller.Abort(endpoint.number))
             self._note(now_ns, step.on, "client", "(connection reset)")
         elif isinstance(step, Expect):
@@ -212,6 +218,8 @@ class CaseRun:
         if outcome.verdict is Verdict.FAIL:
             self._fail(step.outcomes, outcome.why, now_ns)
             return _WAITS
+        if name == CLOSED:
+            self._ended.add(step.on)
         if outcome.verdict is not Verdict.PASS:
             self._graded = outcome
         if outcome.verdict in (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED):
@@ -289,12 +297,15 @@ class CaseRun:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _settle(self, now_ns: int) -> None:
-        """After the last step: a message that nothing asked for is a failure."""
+        """After the last step: a message, or the end of a connection, that nothing asked for is a failure."""
         for label, endpoint in self._endpoints.items():
             incoming = self._next(endpoint)
             if incoming is not None:
                 self._mark_last(label, incoming.name)
                 self._finish(Verdict.FAIL, now_ns, f"unexpected {incoming.name}", expected="no further message")
+                return
+            if endpoint.ended and label not in self._ended:
+                self._finish(Verdict.FAIL, now_ns, "the server closed the connection", expected="an open connection")
                 return
         if not self._is_past(SETTLE_S, now_ns):
             return

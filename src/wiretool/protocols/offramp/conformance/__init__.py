@@ -30,6 +30,11 @@ def _auto_reply(incoming: Incoming) -> Sequence[tuple[str, dict[str, Any]]]:
     return [("Pong", {"payload": incoming.fields["payload"]})] if incoming.name == "Ping" else ()
 
 
+def _may_end_after(incoming: Incoming) -> bool:
+    """Return whether a response refuses the upgrade (RFC 9112 §9.6), or it is a Close (RFC 6455 §7.1.1)."""
+    return incoming.name == "Close" or (incoming.name == "HandshakeResponse" and incoming.fields["status"] != 101)
+
+
 CONFORMANCE = Conformance(
     protocol="offramp",
     server="offramp",
@@ -49,6 +54,7 @@ CONFORMANCE = Conformance(
     client_cases=CLIENT_CASES,
     variants=VARIANTS,
     auto_reply=_auto_reply,
+    may_end_after=_may_end_after,
     greeting=flat((ask_for("/offramp/v2/garbage"), expect("HandshakeResponse"))),
     mutants="wiretool.protocols.offramp.conformance.mutants",
 )

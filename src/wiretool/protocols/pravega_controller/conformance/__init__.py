@@ -45,6 +45,7 @@ CONFORMANCE = Conformance(
     variants={"auth": {"auth": ("user", "password")}},
     ignore=frozenset({"Settings", "Ping", "WindowUpdate"}),
     auto_reply=_auto_reply,
+    may_end_after=lambda incoming: incoming.name == "GoAway",
     greeting=flat((hello(), expect("Settings"))),
     mutants="wiretool.protocols.pravega_controller.conformance.mutants",
 )

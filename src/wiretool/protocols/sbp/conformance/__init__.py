@@ -33,6 +33,7 @@ CONFORMANCE = Conformance(
     # Servers that are being stopped say GOAWAY at any time.
     ignore=frozenset(("GOAWAY",)),
     greeting=flat(alive(1)),
+    may_end_after=lambda incoming: incoming.name == "GOAWAY",
     rules=RULES,
     client_cases=CLIENT_CASES,
     mutants="wiretool.protocols.sbp.conformance.mutants",

@@ -23,6 +23,7 @@ CONFORMANCE = Conformance(
     # Servers that are being stopped say GOAWAY at any time.
     ignore=frozenset(("GOAWAY",)),
     greeting=flat(alive(1)),
+    may_end_after=lambda incoming: incoming.name == "GOAWAY",
     rules=RULES,
     mutants="wiretool.protocols.sbp_0_1.conformance.mutants",
 )
