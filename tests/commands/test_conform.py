@@ -1,6 +1,7 @@
 """`wiretool conform` as its users run it: verdicts, exit codes, files, and every kind of bad target."""
 
 import json
+import shlex
 import signal
 import socket
 import subprocess
@@ -52,7 +53,7 @@ def test_a_mutant_fails_with_all_that_is_needed_to_see_why() -> None:
     assert "DataAppended.previous_event_number: expected" in ended.stdout
     assert "requirement: An append is acknowledged" in ended.stdout
     assert "source:      protocols/pravega.md" in ended.stdout
-    assert "run alone:   wiretool conform pravega --case pravega/append/1" in ended.stdout
+    assert "run alone:   wiretool conform pravega --mutant ack-previous --case pravega/append/1" in ended.stdout
 
 
 def test_every_report_is_written(tmp_path: Path) -> None:
@@ -243,3 +244,47 @@ def test_what_cannot_work_is_refused_before_the_run(words: tuple[str, ...], prob
     ended = wiretool("conform", "pravega", *words)
     assert ended.returncode == 2
     assert problem in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--command", "server", "--target", "127.0.0.1:1", "--jobs", "2"), "--command and --jobs: "),
+        (("--mutants", "--list"), "--list and --mutants: expected one of them"),
+        (("--client", "--record", "x.pcapng", "--", "true"), "--record and --client: "),
+    ],
+)
+def test_options_that_exclude_each_other(words: tuple[str, ...], problem: str) -> None:
+    ended = wiretool("conform", "pravega", *words)
+    assert ended.returncode == 2
+    assert problem in ended.stderr
+
+
+def test_a_failed_case_names_the_whole_command_that_runs_it_alone() -> None:
+    ended = wiretool("conform", "pravega", *SOME, "--mutant", "ack-previous", "--seed", "7")
+    line = next(line for line in ended.stdout.splitlines() if "run alone:" in line)
+    words = shlex.split(line.partition("run alone:")[2])
+    assert words[:2] == ["wiretool", "conform"]
+    again = wiretool(*words[1:])
+    assert again.returncode == 1
+    assert "1 cases" in again.stdout
+
+
+SERVER = """
+import os, socket, sys
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as server:
+    while True:
+        end, _ = server.accept()
+        if end.recv(10):
+            os._exit(3)
+"""
+
+
+def test_a_server_that_ends_during_a_case_is_started_again_and_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    command = shlex.join([sys.executable, "-c", SERVER, str(port)])
+    target = ("--target", f"127.0.0.1:{port}", "--timeout", "2s")
+    ended = wiretool("conform", "sbp", "--case", "sbp/frame/[12]", *target, "--command", command)
+    assert ended.returncode in (1, 3), ended.stderr
+    assert "the server ended with exit code 3" in ended.stdout + ended.stderr

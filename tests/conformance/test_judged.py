@@ -59,14 +59,27 @@ def test_one_that_was_not_selected_says_nothing() -> None:
 
 
 def test_what_is_written_is_what_is_expected_next_time() -> None:
-    failures = judged().findings
-    assert judged(expect=expected_text(failures)).is_success
+    expect = expected_text(judged().findings)
+    assert judged(*RESULTS[:-1], expect=expect).is_success
+    other_name = replace(FAILED, why="DataAppended.event_number: expected 1, found 3 of stream/b")
+    assert judged(PASSED, other_name, expect=expect).is_success
+
+
+def test_an_error_is_not_to_be_expected() -> None:
+    assert "pravega/x/6" not in expected_text(judged().findings)
+    assert not judged(PASSED, ERROR, expect=entry("pravega/x/6")).is_success
+
+
+def test_one_that_cannot_be_seen_is_no_change() -> None:
+    assert judged(PASSED, UNSEEN, expect=entry("pravega/x/5")).is_success
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("nonsense", "known.toml: not TOML; expected entries"),
+        (entry("pravega/x/1") * 2, r"expected\[2\]: pravega/x/1 is listed twice"),
+        ("[a]\nb c", "known.toml: line 2: not TOML"),
         ("[accept]\na = 1", r"known.toml: expected entries as \[\[expected\]\]"),
         (entry("pravega/x/9"), r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean pravega/x/"),
         ('[[expected]]\ncase = "pravega/x/1"\n', r"expected\[1\]: reason is missing"),

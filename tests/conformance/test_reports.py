@@ -113,4 +113,4 @@ def test_comparison() -> None:
         ("pravega/x/5", "", "not-exercised"),
         ("pravega/x/6", "", "error"),
     ]
-    assert [change.is_worse for change in changes] == [True, False, False, False, False]
+    assert [change.is_worse for change in changes] == [True, False, False, False, True]

@@ -14,7 +14,7 @@ from wiretool.errors import CaptureError, UsageError
 
 #: How often a capture that hears nothing looks whether its time is over.
 POLL_S = 0.1
-#: How often one that hears packets gives a tick all the same.
+#: How often one that receives packets gives a tick all the same.
 TICK_NS = 100_000_000
 #: More than the largest packet that loopback and segmentation offload make.
 SNAP_BYTES = 256 * 1024

@@ -176,7 +176,7 @@ def _growing(source: Source, wait: Callable[[Any], None], stack: ExitStack) -> S
 
 
 def _unbuffered(stream: BinaryIO, wait: Callable[[Any], None]) -> GrowingInput:
-    """Return an input that reads behind the stream's buffer, where a wait for the pipe would overlook bytes."""
+    """Return an input that bypasses the stream's buffer, where a wait for the pipe would overlook bytes."""
     if not isinstance(stream, BufferedReader):
         return GrowingInput(stream, stream.name, wait)
     return GrowingInput(stream.raw, stream.name, wait, head=stream.read1(len(stream.peek(1))))

@@ -56,8 +56,7 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
             break
     results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it") for case in cases]
     target = shlex.join(options.command)
-    again = ("--client", f"-- {target}")
-    return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by, again)
+    return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by)
 
 
 def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd]:

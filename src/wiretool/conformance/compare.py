@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+#: Verdicts of a case that failed, or that has no verdict on the peer.
+_FAILURES = ("fail", "error")
+
 
 class Change(NamedTuple):
     """One case that differs between two reports; an empty verdict means that a report lacks it."""
@@ -14,8 +17,9 @@ class Change(NamedTuple):
 
     @property
     def is_worse(self) -> bool:
-        """Return whether a case that passed does not pass any more."""
-        return self.before == "pass" and self.after != "pass"
+        """Return whether a case does not pass any more, or fails now and did not before."""
+        is_lost = self.before == "pass" and self.after != "pass"
+        return is_lost or (self.after in _FAILURES and self.before not in _FAILURES)
 
     def __str__(self) -> str:
         why = f"  {self.why}" if self.why else ""

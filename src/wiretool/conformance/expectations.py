@@ -20,7 +20,7 @@ from wiretool.errors import UsageError
 
 _KEYS = ("case", "message", "reason")
 #: Verdicts that an entry can stand for.
-_FAILURES = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED, Verdict.ERROR)
+_FAILURES = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class ExpectedFailures:
         found = []
         for entry in self.entries.values():
             result = by_id.get(entry.case)
-            if result is None:
-                continue  # not selected in this run
+            if result is None or result.verdict is Verdict.NOT_EXERCISED:
+                continue  # not selected in this run, or not to be seen in it
             if result.verdict is Verdict.PASS:
                 found.append(f"{entry.case} passes; remove it from the expected failures")
             elif not entry.fits(result):
@@ -76,8 +76,13 @@ def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFail
     entries = table.pop("expected", [])
     if table or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise UsageError(f"{name}: expected entries as [[expected]]")
-    found = [_entry(each, known, f"{name}: expected[{number}]") for number, each in enumerate(entries, 1)]
-    return ExpectedFailures({each.case: each for each in found})
+    found: dict[str, Expected] = {}
+    for number, table in enumerate(entries, 1):
+        entry = _entry(table, known, f"{name}: expected[{number}]")
+        if entry.case in found:
+            raise UsageError(f"{name}: expected[{number}]: {entry.case} is listed twice")
+        found[entry.case] = entry
+    return ExpectedFailures(found)
 
 
 def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expected:
@@ -94,13 +99,18 @@ def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expect
     return Expected(table["case"], table.get("message", ""), table["reason"])
 
 
+def _lasting(result: CaseResult) -> str:
+    """Return the part of a reason that another run gives too: names and numbers are generated in each."""
+    return (result.difference or result.why).partition(": expected ")[0]
+
+
 def expected_text(results: Iterable[CaseResult]) -> str:
     """Return the failures of a run as such a file."""
     from wiretool.codec.json_text import json_text
 
     entries = [result for result in results if result.verdict in _FAILURES]
     parts = [
-        f"[[expected]]\ncase = {json_text(each.case.id)}\nmessage = {json_text(each.difference or each.why)}\n"
+        f"[[expected]]\ncase = {json_text(each.case.id)}\nmessage = {json_text(_lasting(each))}\n"
         f"reason = {json_text('not yet examined')}\n"
         for each in entries
     ]

@@ -71,7 +71,6 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         time.perf_counter() - started,
         remarks=_remarks(options, called),
         stopped_by=called.stopped_by,
-        again=(f"--target {options.addresses['']}" + (f" --setup {options.setup}" if options.setup else ""), ""),
     )
 
 
@@ -98,6 +97,8 @@ def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
     death = process.death() if process is not None else ""
     if not death or process is None:
         return result
+    if process.why_lost:
+        return replace(result, verdict=Verdict.ERROR, why="the server ended in an earlier case")
     process.restart()
     return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
 
@@ -107,7 +108,10 @@ def _remarks(options: TargetOptions, called: Called) -> list[str]:
     if called.stopped_by is not None:
         remarks.append(f"{Signals(called.stopped_by).name} stopped the run before its end")
     if options.process is not None and options.process.restarts:
-        remarks.append(f"the server ended and was started again {options.process.restarts} times")
+        many = "once" if options.process.restarts == 1 else f"{options.process.restarts} times"
+        remarks.append(f"the server ended and was started again {many}")
+        if options.process.why_lost:
+            remarks.append(f"later cases had no server: {options.process.why_lost}")
     if called.unrecorded is not None:
         remarks.append(f"the recording ends early: {called.unrecorded}")
     return remarks

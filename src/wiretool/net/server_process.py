@@ -1,5 +1,6 @@
 """A server program that a command starts, watches, restarts and stops."""
 
+import os
 import shlex
 import signal
 import socket
@@ -33,6 +34,8 @@ class ServerProcess:
         self._ready_s = ready_s
         self._process: subprocess.Popen[bytes] | None = None
         self.restarts = 0
+        #: Why it could not be started again; empty while it could.
+        self.why_lost = ""
 
     def __enter__(self) -> "ServerProcess":
         self._start()
@@ -40,12 +43,6 @@ class ServerProcess:
 
     def __exit__(self, *_: object) -> None:
         self._stop()
-
-    @property
-    def pid(self) -> int:
-        """The id of the process that runs now."""
-        assert self._process is not None
-        return self._process.pid
 
     def death(self) -> str:
         """Return how the server ended, in words; empty while it runs."""
@@ -58,10 +55,15 @@ class ServerProcess:
         return f"the server ended with exit code {status}"
 
     def restart(self) -> None:
-        """Start it again after its end. PeerError where it does not become ready."""
+        """Start it again after its end, unless that failed before."""
+        if self.why_lost:
+            return
         self._stop()
         self.restarts += 1
-        self._start()
+        try:
+            self._start()
+        except PeerError as err:
+            self.why_lost = str(err)
 
     def _start(self) -> None:
         for address in self._addresses:
@@ -91,15 +93,20 @@ class ServerProcess:
                 time.sleep(TRY_S)
 
     def _stop(self) -> None:
+        """Stop it with all that it started: a server can be the child of a script."""
         process = self._process
-        if process is None or process.poll() is not None:
+        if process is None:
             return
-        process.terminate()
+        self._signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_S)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        self._signal(signal.SIGKILL)
+        process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def _accepts(address: Address) -> bool:

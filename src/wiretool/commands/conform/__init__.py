@@ -41,7 +41,9 @@ def conform(
     ] = None,
     case: Annotated[
         list[str] | None,
-        typer.Option(metavar="GLOB", show_default=False, help="only these cases, as pravega/append/*; !GLOB excludes"),
+        typer.Option(
+            metavar="GLOB", show_default=False, help="only these cases, such as pravega/append/*; !GLOB excludes"
+        ),
     ] = None,
     level: Annotated[
         list[str] | None, typer.Option(metavar="LEVEL", show_default=False, help="must, should or observed; repeatable")
@@ -49,9 +51,14 @@ def conform(
     list_: Annotated[bool, typer.Option("--list", help="list the cases and run none")] = False,
     jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="cases that run at the same time")] = 1,
     timeout: Annotated[
-        float,
-        typer.Option(parser=duration_parser("--timeout", most=3600), metavar="TIME", help="time for one reply"),
-    ] = 5.0,
+        float | None,
+        typer.Option(
+            parser=duration_parser("--timeout", most=3600),
+            metavar="TIME",
+            show_default="5s, 30s with --client",
+            help="time for one reply; with --client, for one run of the client",
+        ),
+    ] = None,
     deadline: Annotated[
         float | None,
         typer.Option(
@@ -66,7 +73,7 @@ def conform(
     allow_lenient: Annotated[
         bool, typer.Option("--allow-lenient", help="lenient verdicts do not fail the run")
     ] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORM", help="text or json, on stdout")] = "text",
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json, on stdout")] = "text",
     junit: Annotated[Path | None, typer.Option(**_FILE, help="write a JUnit report")] = None,
     json: Annotated[Path | None, typer.Option(**_FILE, help="write a JSON report")] = None,
     sarif: Annotated[Path | None, typer.Option(**_FILE, help="write a SARIF report")] = None,

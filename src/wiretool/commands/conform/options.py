@@ -1,6 +1,7 @@
 """The options of `wiretool conform`, and what is wrong with combinations of them."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ class ConformOptions:
     levels: Sequence[str] = ()
     only_lists: bool = False
     jobs: int = 1
-    timeout_s: float = 5.0
+    timeout_s: float | None = None
     deadline_s: float | None = None
     expect: Path | None = None
     allows_lenient: bool = False
@@ -93,11 +94,39 @@ def check_options(options: ConformOptions) -> None:
             raise UsageError(f"{name}: requires --target, the address of the server")
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
+    if options.command and options.jobs > 1:
+        raise UsageError("--command and --jobs: a server that ends would not show in which case; expected one of them")
+    if options.only_lists and options.tests_mutants:
+        raise UsageError("--list and --mutants: expected one of them")
+    if options.record is not None and (options.is_client or options.is_capture or options.tests_mutants):
+        raise UsageError(f"--record and {chosen[0]}: only the traffic of cases that wiretool sends is recorded")
     if options.mutant and chosen:
         raise UsageError(f"--mutant and {chosen[0]}: mutants exist only of the built-in mock")
     if options.reports.form not in FORMS:
         raise UsageError(f"--format {options.reports.form}: expected text or json")
     check_files(options)
+
+
+def words_again(options: ConformOptions) -> tuple[str, str]:
+    """Return the words of a command that judges the same peer again, before and after those that name a case."""
+    words: list[str] = []
+    for name, values in {
+        "--target": options.targets,
+        "--controller": [options.controller],
+        "--command": [options.command],
+        "--allow-remote": options.allowed_hosts,
+        "--setup": [options.setup],
+        "--port": options.ports,
+        "--mutant": [options.mutant],
+        "--seed": [str(options.seed)] if options.seed else [],
+        "--timeout": [f"{options.timeout_s:g}s"] if options.timeout_s else [],
+    }.items():
+        words += [word for value in values if value for word in (name, value)]
+    if options.is_client:
+        return shlex.join([*words, "--client"]), shlex.join(["--", *options.arguments])
+    if options.is_capture:
+        words += ["--capture", *options.arguments]
+    return shlex.join(words), ""
 
 
 def check_placeholders(words: Sequence[str]) -> None:

@@ -2,12 +2,13 @@
 
 import secrets
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options
+from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options, words_again
 from wiretool.commands.conform.reports import write_comparison, write_list, write_mutants, write_reports
 from wiretool.commands.options import lines_of, ports_from, sources_from, tell
 from wiretool.commands.step_progress import StepProgress, with_progress
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The deadline of a run against a target, where none is given: so many times what the mock takes, and at least so long.
 DEADLINE_TIMES, DEADLINE_S_MIN = 10, 60.0
+#: The time for one reply of a server, and for one run of a client, where none is given.
+REPLY_S, CLIENT_S = 5.0, 30.0
 
 
 def run_conform(options: ConformOptions) -> None:
@@ -53,6 +56,7 @@ def finish(part: "Conformance", run: "RunResult", options: ConformOptions) -> No
     """Write the reports and end as the verdicts say."""
     from wiretool.conformance.judged import JudgedRun
 
+    run = replace(run, again=words_again(options))
     judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected_failures(part, options))
     write_reports(judged, options.reports)
     if run.stopped_by is not None:
@@ -142,7 +146,7 @@ def run_on_server(
             addresses,
             token=secrets.token_hex(3),
             setup=options.setup,
-            patience_s=options.timeout_s,
+            patience_s=options.timeout_s or REPLY_S,
             deadline_s=lambda: options.deadline_s or usual_deadline(part, cases),
             jobs=options.jobs,
             recording=recording,
@@ -190,9 +194,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
-    run = RunResult(
-        part.protocol, names, judge_recording(part, connections, cases, options.setup), again=("--capture", names)
-    )
+    run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
     finish(part, run, options)
     if recording.damage is not None:
         raise recording.damage
@@ -225,7 +227,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
             cases,
             ClientOptions(
                 options.arguments,
-                timeout_s=options.timeout_s,
+                timeout_s=options.timeout_s or CLIENT_S,
                 seed=options.seed,
                 read=lambda path: recorded([path], options),
                 on_scenario=lambda name, done, total: progress.update(done, total),

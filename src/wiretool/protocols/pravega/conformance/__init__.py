@@ -31,6 +31,8 @@ from wiretool.protocols.pravega.conformance.steps import hello
 CONFORMANCE = Conformance(
     protocol="pravega",
     server="pravega",
+    # Stores close the connection after this refusal (§3.7).
+    may_end_after=lambda incoming: incoming.name == "InvalidEventNumber",
     cases=(
         *frames.CASES,
         *fields.CASES,
