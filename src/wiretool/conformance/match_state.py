@@ -70,6 +70,11 @@ class MatchState:
     #: The last outcome that is not a plain pass.
     graded: Reply | None = None
 
+    def begin(self, connection: ObservedConnection) -> None:
+        """Let the conversation begin with a connection."""
+        self.start_n = next((message.n for message in connection.messages if message.side == "client"), 0)
+        self.now_ns = connection.opened_ns
+
     @property
     def unsent(self) -> frozenset[str]:
         """Messages that may come at any time, and that no step sends."""

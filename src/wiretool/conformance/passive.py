@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from wiretool.conformance.attribution import attributed
-from wiretool.conformance.case import Case, Conformance, Verdict, Wait
+from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.observed import ObservedConnection
+from wiretool.conformance.opening import OpeningIndex
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.rules import Rule
 from wiretool.conformance.script_match import find_sighting
@@ -44,13 +45,13 @@ def _sightings(
 ) -> Mapping[str, Sequence[Sighting]]:
     """Return where each case of the protocol was exercised, the selected ones and the others: any may explain one."""
     index = TrafficIndex(part, connections)
+    openings = OpeningIndex(part, index)
     found: dict[str, list[Sighting]] = {}
     for case in part.cases:
         if setup is not None and case.variant != setup:
             continue
         protocol = part.protocol_in(case.variant)
-        label = next(step.on for step in case.steps if not isinstance(step, Wait))
-        seen = (find_sighting(case, part, protocol, index, each) for each in index.candidates(case, label))
+        seen = (find_sighting(case, part, protocol, index, each) for each in openings.connections(case))
         found[case.id] = [sighting for sighting in seen if sighting is not None]
     return attributed(found)
 

@@ -116,7 +116,7 @@ def _check_order(state: MatchState, followed: FollowedConnection, found: _Found,
 def _too_early(state: MatchState, item: Item, after_s: float) -> str:
     """Return in words that an outcome came before its time; empty where it did not."""
     waited_s = (item.time_ns - state.now_ns) / NS_PER_S
-    return f"came after {waited_s:.3f} s, before {after_s:g} s" if waited_s < after_s else ""
+    return f"came after {waited_s:.3f} s, before {after_s:g} s" if 0 <= waited_s < after_s else ""
 
 
 def _fitting(state: MatchState, outcomes: Sequence[Reply], found: _Found) -> tuple[Reply | None, str]:

@@ -70,8 +70,7 @@ class _Attempt:
         """Return the verdict where the case begins with this connection; None where it is not exercised there."""
         state = self._state
         label = next(step.on for step in state.case.steps if not isinstance(step, Wait))
-        state.start_n = next((message.n for message in connection.sent_by("client")), 0)
-        state.now_ns = connection.opened_ns
+        state.begin(connection)
         state.followed[label] = FollowedConnection(connection)
         steps = iter(state.case.steps)
         try:

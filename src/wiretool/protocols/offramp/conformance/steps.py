@@ -83,6 +83,10 @@ class Target(Value):
         return f"the path of road {self.road}, stream {self.stream}, query {self.query!r}"
 
 
+#: The parts of a header.
+_PAIR = ("name", "value")
+
+
 class Upgrade(Value):
     """The headers of a handshake; in a capture those that ask for the same, whatever else there is."""
 
@@ -104,6 +108,8 @@ class Upgrade(Value):
         return self.given
 
     def matches(self, value: Any, bindings: Bindings) -> bool:
+        if not isinstance(value, list) or not all(isinstance(each, list) and len(each) == len(_PAIR) for each in value):
+            return False
         bindings.values["key"] = _values(value).get("sec-websocket-key", "")
         return self._asked(value) == self._asked(self.given)
 
