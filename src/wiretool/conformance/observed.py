@@ -132,8 +132,13 @@ def _in_stream_order(events: Iterable[Event]) -> list[Event]:
     for at, ended in placed:
         if isinstance(ended, Ended):
             keys[at] = max(keys[at], latest.get((id(ended.dialogue), ended.side), keys[at]))
-    placed.sort(key=lambda each: (keys[each[0]][0], isinstance(each[1], Ended), keys[each[0]][1], _rank_of(each[1])))
+    placed.sort(key=lambda each: (keys[each[0]][0], _end_rank(each[1]), keys[each[0]][1], _rank_of(each[1])))
     return [event for _, event in placed]
+
+
+def _end_rank(event: Event) -> int:
+    """Return the place of an end in its instant: after the messages, and that of the client last."""
+    return (1 if event.side == "server" else 2) if isinstance(event, Ended) else 0
 
 
 def _rank_of(event: Event) -> float:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from wiretool.conformance.attribution import attributed
 from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.observed import ObservedConnection
-from wiretool.conformance.opening import OpeningIndex
+from wiretool.conformance.prefixes import FailedPrefixes
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.rules import Rule
-from wiretool.conformance.script_match import find_sighting
+from wiretool.conformance.script_match import CaseSearch
 from wiretool.conformance.sighting import Sighting
 from wiretool.conformance.traffic_index import TrafficIndex
 
@@ -45,14 +45,13 @@ def _sightings(
 ) -> Mapping[str, Sequence[Sighting]]:
     """Return where each case of the protocol was exercised, the selected ones and the others: any may explain one."""
     index = TrafficIndex(part, connections)
-    openings = OpeningIndex(part, index)
+    failed = FailedPrefixes(part)
     found: dict[str, list[Sighting]] = {}
     for case in part.cases:
         if setup is not None and case.variant != setup:
             continue
-        protocol = part.protocol_in(case.variant)
-        seen = (find_sighting(case, part, protocol, index, each) for each in openings.connections(case))
-        found[case.id] = [sighting for sighting in seen if sighting is not None]
+        search = CaseSearch(case, part, index, failed)
+        found[case.id] = list(search.sightings())
     return attributed(found)
 
 

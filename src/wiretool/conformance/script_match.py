@@ -5,7 +5,7 @@ placeholders are bound to the recorded values. A name that the case generates mu
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from wiretool.conformance.case import (
@@ -25,11 +25,11 @@ from wiretool.conformance.case import (
 from wiretool.conformance.case_run import NS_PER_S
 from wiretool.conformance.match_state import FollowedConnection, MatchState
 from wiretool.conformance.observed import ObservedConnection
+from wiretool.conformance.prefixes import FailedPrefixes
 from wiretool.conformance.reply_match import judge_end, judge_expect, judge_expect_all
 from wiretool.conformance.sent_match import match_bytes, match_closing, match_send
 from wiretool.conformance.sighting import Decided, NotShown, Sighting
 from wiretool.conformance.traffic_index import TrafficIndex
-from wiretool.protocols.conversation import Protocol
 
 #: Connections that may be the next one of a case, in the order in which they were opened.
 NEIGHBOURS_MAX = 4
@@ -37,24 +37,45 @@ NEIGHBOURS_MAX = 4
 ATTEMPTS_MAX = 8
 
 
-def find_sighting(
-    case: Case, part: Conformance, protocol: Protocol, index: TrafficIndex, connection: ObservedConnection
-) -> Sighting | None:
-    """Return the verdict where a case begins with a connection; None where the case is not exercised there."""
-    pending: deque[tuple[int, ...]] = deque([()])
-    found: Sighting | None = None
-    for _ in range(ATTEMPTS_MAX):
-        if not pending:
-            break
-        choices = pending.popleft()
-        attempt = _Attempt(MatchState(case, part, protocol, index), choices)
-        sighting = attempt.follow(connection)
-        if sighting is not None and (found is None or sighting.matched > found.matched or sighting.is_kept):
-            found = sighting
-        if found is not None and found.is_kept:
-            break
-        pending.extend(attempt.alternatives())
-    return found
+class CaseSearch:
+    """Finds the conversation of one case in a recording."""
+
+    def __init__(self, case: Case, part: Conformance, index: TrafficIndex, failed: FailedPrefixes) -> None:
+        self._case = case
+        self._part = part
+        self._protocol = part.protocol_in(case.variant)
+        self._index = index
+        self._failed = failed
+        self._prefixes = failed.prefixes_of(case)
+
+    def sightings(self) -> Iterator[Sighting]:
+        """Yield the verdict at each connection with which the case begins."""
+        label = next(step.on for step in self._case.steps if not isinstance(step, Wait))
+        for connection in self._index.candidates(self._case, label):
+            if self._failed.has_failed(self._prefixes, connection.number):
+                continue
+            sighting = self._look(connection)
+            if sighting is not None:
+                yield sighting
+
+    def _look(self, connection: ObservedConnection) -> Sighting | None:
+        """Return the verdict where the case begins with a connection; None where the case is not exercised there."""
+        pending: deque[tuple[int, ...]] = deque([()])
+        found: Sighting | None = None
+        for _ in range(ATTEMPTS_MAX):
+            if not pending:
+                break
+            state = MatchState(self._case, self._part, self._protocol, self._index)
+            attempt = _Attempt(state, pending.popleft())
+            sighting = attempt.follow(connection)
+            if attempt.failed_at is not None:
+                self._failed.add(self._prefixes[attempt.failed_at], connection.number)
+            if sighting is not None and (found is None or sighting.matched > found.matched or sighting.is_kept):
+                found = sighting
+            if found is not None and found.is_kept:
+                break
+            pending.extend(attempt.alternatives())
+        return found
 
 
 class _Attempt:
@@ -65,6 +86,8 @@ class _Attempt:
         self._choices = choices
         #: The number of connections that were possible for each label after the first.
         self._options: list[int] = []
+        #: The first step that the recording does not show, where it is one on the first connection.
+        self.failed_at: int | None = None
 
     def follow(self, connection: ObservedConnection) -> Sighting | None:
         """Return the verdict where the case begins with this connection; None where it is not exercised there."""
@@ -72,12 +95,16 @@ class _Attempt:
         label = next(step.on for step in state.case.steps if not isinstance(step, Wait))
         state.begin(connection)
         state.followed[label] = FollowedConnection(connection)
-        steps = iter(state.case.steps)
+        steps = enumerate(state.case.steps)
+        at, is_at_end = 0, False
         try:
-            for step in steps:
+            for at, step in steps:  # noqa: B007 - the number is that of the step which does not match
                 self._follow_step(step)
+            is_at_end = True
             judge_end(state)
         except NotShown:
+            if not self._options and not is_at_end:
+                self.failed_at = at
             return None
         except Decided as decided:
             return self._finished(decided.sighting) if self._continues_alike(steps) else None
@@ -141,10 +168,10 @@ class _Attempt:
             state.followed[label] = FollowedConnection(free[choice])
         return state.followed[label]
 
-    def _continues_alike(self, later: Iterable[Step]) -> bool:
+    def _continues_alike(self, later: Iterable[tuple[int, Step]]) -> bool:
         """Return whether the client, after the reply that decides the case, sent what the case sends, or no more."""
         state = self._state
-        for step in later:
+        for _, step in later:
             if not isinstance(step, Send | SendBytes) or step.on not in state.followed:
                 continue
             if state.has_explained(state.followed[step.on]):

@@ -25,9 +25,11 @@ class TrafficIndex:
         #: Connections by the names of their client's first messages, of as many as the key has, and of all.
         self._by_prefix: dict[tuple[str, ...], list[ObservedConnection]] = defaultdict(list)
         self._by_all: dict[tuple[str, ...], list[ObservedConnection]] = defaultdict(list)
+        #: Servers whose packets were captured: one that sends nothing on a connection is silent there.
+        heard = {connection.server for connection in connections if connection.has_server}
         for connection in connections:
             self._add_names(connection)
-            if connection.is_whole and connection.has_server:
+            if connection.is_whole and connection.server in heard:
                 self._add_connection(connection)
 
     def is_new(self, value: Any, n: int) -> bool:
