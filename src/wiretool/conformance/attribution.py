@@ -7,7 +7,7 @@ from wiretool.conformance.sighting import Sighting
 
 
 def attributed(found: Mapping[str, Sequence[Sighting]]) -> Mapping[str, list[Sighting]]:
-    """Remove failures that say nothing about their case, because the client may have begun another conversation.
+    """Remove failures that show nothing about their case, because the client may have begun another conversation.
 
     Many cases begin alike. A failure counts against the cases that match the most messages of its connection, unless a
     case that passes explains all that the client sent there. Of several that match as many, those that the recording

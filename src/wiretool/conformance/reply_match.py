@@ -9,7 +9,7 @@ from wiretool.conformance.match_state import FollowedConnection, MatchState
 from wiretool.conformance.observed import Closing, Item, Missing, Observed
 from wiretool.conformance.sighting import Decided, NotShown, Sighting, Undecided
 
-#: How long a client must have waited for a reply whose absence is a failure, where the case does not say, in seconds.
+#: How long a client must have waited for a reply whose absence is a failure, where the case has no limit, in seconds.
 PATIENCE_S = 1.0
 #: The share of a silence that counts as all of it: clocks of clients and of captures differ.
 _ENOUGH = 0.95

@@ -114,7 +114,7 @@ def _has_expected_problems(state: MatchState, step: Send, message: Observed, bin
 
 
 def _check_new(state: MatchState, step: Send, before: set[str]) -> None:
-    """Require that nobody has used the names that are bound here, before this conversation."""
+    """Require that no message has the names that are bound here, before this conversation."""
     chosen = _chosen_values(step.fields)
     keys = {each.key for each in chosen if isinstance(each, Uuid | Number)} - before
     names = [each.resolve(state.bindings) for each in chosen if isinstance(each, Text)]

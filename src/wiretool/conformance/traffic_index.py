@@ -26,10 +26,10 @@ class TrafficIndex:
         self._by_prefix: dict[tuple[str, ...], list[ObservedConnection]] = defaultdict(list)
         self._by_all: dict[tuple[str, ...], list[ObservedConnection]] = defaultdict(list)
         #: Servers whose packets were captured: one that sends nothing on a connection is silent there.
-        heard = {connection.server for connection in connections if connection.has_server}
+        captured = {connection.server for connection in connections if connection.has_server}
         for connection in connections:
             self._add_names(connection)
-            if connection.is_whole and connection.server in heard:
+            if connection.is_whole and connection.server in captured:
                 self._add_connection(connection)
 
     def is_new(self, value: Any, n: int) -> bool:
