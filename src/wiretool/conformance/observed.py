@@ -121,7 +121,7 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
 
 
 def _in_stream_order(events: Iterable[Event]) -> list[Event]:
-    """Return events by time; those of one side stay in the order of its bytes, and its end comes after them."""
+    """Return events by time; those of one side stay in the order of its bytes, and ends come last of their instant."""
     placed = list(enumerate(events))
     latest: dict[tuple[int, Side], tuple[int, int]] = {}
     keys = {at: (event.time_ns, at) for at, event in placed}
@@ -132,8 +132,13 @@ def _in_stream_order(events: Iterable[Event]) -> list[Event]:
     for at, ended in placed:
         if isinstance(ended, Ended):
             keys[at] = max(keys[at], latest.get((id(ended.dialogue), ended.side), keys[at]))
-    placed.sort(key=lambda each: (keys[each[0]], _rank_of(each[1])))
+    placed.sort(key=lambda each: (keys[each[0]][0], _end_rank(each[1]), keys[each[0]][1], _rank_of(each[1])))
     return [event for _, event in placed]
+
+
+def _end_rank(event: Event) -> int:
+    """Return the place of an end in its instant: after the messages, and that of the client last."""
+    return (1 if event.side == "server" else 2) if isinstance(event, Ended) else 0
 
 
 def _rank_of(event: Event) -> float:

@@ -1,14 +1,18 @@
 """The judgement of recordings: every case that is recognised there, and every rule."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from wiretool.conformance.attribution import attributed
 from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.observed import ObservedConnection
+from wiretool.conformance.prefixes import FailedPrefixes
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.rules import Rule
-from wiretool.conformance.script_match import NameIndex, ScriptMatch, Sighting
+from wiretool.conformance.script_match import CaseSearch
+from wiretool.conformance.sighting import Sighting
+from wiretool.conformance.traffic_index import TrafficIndex
 
-#: Sightings of one case that are followed further once one has failed, and messages that a transcript shows.
+#: Verdicts, the worst first; and messages that a transcript shows.
 _WORST = (Verdict.FAIL, Verdict.LENIENT, Verdict.UNSUPPORTED, Verdict.PASS)
 _SHOWN_BEFORE, _SHOWN_AFTER = 6, 1
 
@@ -23,7 +27,7 @@ def judge_recording(
 
     `setup` is that of the recorded server, by its name in `Conformance.variants`; None for servers in all setups.
     """
-    names = NameIndex(connections)
+    by_case = _sightings(part, connections, setup) if any(isinstance(each, Case) for each in cases) else {}
     results = []
     for case in cases:
         if isinstance(case, Rule):
@@ -32,20 +36,26 @@ def judge_recording(
             why = f"requires a server in the setup {case.variant or 'default'}; see --setup"
             results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
         else:
-            results.append(_by_script(case, part, connections, names))
+            results.append(_by_script(case, by_case.get(case.id, ()), connections))
     return results
 
 
-def _by_script(
-    case: Case, part: Conformance, connections: Sequence[ObservedConnection], names: NameIndex
-) -> CaseResult:
-    protocol = part.protocol_in(case.variant)
-    found: list[Sighting] = []
-    for connection in connections:
-        if connection.is_whole and connection.has_server:
-            sighting = ScriptMatch(case, part, protocol, names, connections).look(connection)
-            if sighting is not None:
-                found.append(sighting)
+def _sightings(
+    part: Conformance, connections: Sequence[ObservedConnection], setup: str | None
+) -> Mapping[str, Sequence[Sighting]]:
+    """Return where each case of the protocol was exercised, the selected ones and the others: any may explain one."""
+    index = TrafficIndex(part, connections)
+    failed = FailedPrefixes(part)
+    found: dict[str, list[Sighting]] = {}
+    for case in part.cases:
+        if setup is not None and case.variant != setup:
+            continue
+        search = CaseSearch(case, part, index, failed)
+        found[case.id] = list(search.sightings())
+    return attributed(found)
+
+
+def _by_script(case: Case, found: Sequence[Sighting], connections: Sequence[ObservedConnection]) -> CaseResult:
     if not found:
         return CaseResult(case, Verdict.NOT_EXERCISED, "the recording does not show it")
     worst = min(found, key=lambda each: _WORST.index(each.verdict))

@@ -58,7 +58,10 @@ _ANY_ROAD = frozenset({ONE})
 
 
 class Target(Value):
-    """The target of a handshake for a stream of the case's own; in a capture any stream, and any road for some."""
+    """The target of a handshake for a stream of the case's own; in a capture any stream, and any road for some.
+
+    The other roads have the names of the setup there, as their cases depend on the messages on them.
+    """
 
     def __init__(self, road: str, stream: str, query: str) -> None:
         self.road, self.stream, self.query = road, stream, query
@@ -73,14 +76,15 @@ class Target(Value):
             return False
         if not bindings.is_passive:
             return bool(value == self.resolve(bindings))
-        return (
-            self.road in _ANY_ROAD
-            and bindings.bind(f"road {self.road}", path.road)
-            and bindings.bind(self.stream, path.stream)
-        )
+        is_road = bindings.bind(f"road {self.road}", path.road) if self.road in _ANY_ROAD else path.road == self.road
+        return is_road and bindings.bind(self.stream, path.stream)
 
     def describe(self, bindings: Bindings) -> str:
         return f"the path of road {self.road}, stream {self.stream}, query {self.query!r}"
+
+
+#: The parts of a header.
+_PAIR = ("name", "value")
 
 
 class Upgrade(Value):
@@ -104,6 +108,8 @@ class Upgrade(Value):
         return self.given
 
     def matches(self, value: Any, bindings: Bindings) -> bool:
+        if not isinstance(value, list) or not all(isinstance(each, list) and len(each) == len(_PAIR) for each in value):
+            return False
         bindings.values["key"] = _values(value).get("sec-websocket-key", "")
         return self._asked(value) == self._asked(self.given)
 
