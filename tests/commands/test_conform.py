@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.helpers.servers import started, wiretool
 
+CAPTURES = Path(__file__).parents[2] / "captures" / "pravega"
 SOME = ("--case", "pravega/append/[12]")
 
 
@@ -288,3 +289,20 @@ def test_a_server_that_ends_during_a_case_is_started_again_and_named() -> None:
     ended = wiretool("conform", "sbp", "--case", "sbp/frame/[12]", *target, "--command", command)
     assert ended.returncode in (1, 3), ended.stderr
     assert "the server ended with exit code 3" in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "problem"),
+    [
+        (lambda data: data[:24], 1, "nothing was read: no packets"),
+        (lambda data: data[:20] + b"\x93" + data[21:], 3, "2,036 of 2,036 packets not read"),
+    ],
+)
+def test_a_capture_of_which_nothing_is_read(
+    change: Callable[[bytes], bytes], code: int, problem: str, tmp_path: Path
+) -> None:
+    capture = tmp_path / "changed.pcap"
+    capture.write_bytes(change((CAPTURES / "write.pcap").read_bytes()))
+    ended = wiretool("conform", "pravega", "--capture", str(capture))
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert problem in ended.stderr

@@ -138,7 +138,7 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
             yield _capture(path, index)
     if others:
         more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""
-        tell(f"{others[0]}{more} skipped: not a capture" + "s" * bool(more))
+        tell(f"{others[0]}{more} skipped: {'not captures' if more else 'not a capture'}")
     if len(others) + len(unread) == len(files):
         raise unread[0] if unread else UsageError("none of the files is a capture; expected pcap or pcapng files")
 

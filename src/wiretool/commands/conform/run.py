@@ -10,7 +10,7 @@ import typer
 
 from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options, words_again
 from wiretool.commands.conform.reports import write_comparison, write_list, write_mutants, write_reports
-from wiretool.commands.options import lines_of, ports_from, sources_from, tell
+from wiretool.commands.options import lines_of, ports_from, report_unread, sources_from, tell
 from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError, Stopped
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wiretool.conformance.expectations import ExpectedFailures
     from wiretool.conformance.results import AnyCase, CaseResult, RunResult
     from wiretool.conformance.rules import Rule
+    from wiretool.ledger import Ledger
     from wiretool.sessions.dialogues import Recording
     from wiretool.sinks.pcapng import Recording as Pcapng
 
@@ -181,6 +182,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     from wiretool.conformance.passive import judge_recording
     from wiretool.conformance.results import RunResult
     from wiretool.conformance.selection import select_cases
+    from wiretool.ledger import Ledger
 
     every: tuple[Case | Rule, ...] = (*part.cases, *part.rules)
     cases = select_cases(every, options.case_globs, options.levels)
@@ -188,7 +190,9 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         write_list(cases, options.reports.form)
         return
     names = " ".join(options.arguments)
-    recording = recorded([Path(name) for name in options.arguments], options)
+    book, captures = Ledger(), [Path(name) for name in options.arguments]
+    recording = recorded(captures, options, book)
+    report_unread(book, captures)
     connections = observe(recording, part.protocol)
     if not connections:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
@@ -200,13 +204,13 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         raise recording.damage
 
 
-def recorded(captures: "Sequence[Path]", options: ConformOptions) -> "Recording":
-    """Return what captures recorded."""
+def recorded(captures: "Sequence[Path]", options: ConformOptions, book: "Ledger | None" = None) -> "Recording":
+    """Return the traffic of captures; the ledger counts the packets."""
     from wiretool.capture.files import read_packets
     from wiretool.replay.recording import recording_of
 
     packets = with_progress(read_packets(sources_from(captures)), "reading", "packets")
-    return recording_of(packets, ports=ports_from(options.ports), notes=tell)
+    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=tell)
 
 
 # -- clients -----------------------------------------------------------------------------------------------------------

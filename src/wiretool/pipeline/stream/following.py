@@ -323,7 +323,7 @@ class Following:
         if others:
             count = len(others) - 1
             more = f" and {count} other file" + "s" * (count > 1) if count else ""
-            self._tell(f"{others[0]}{more} skipped: not a capture" + "s" * bool(count))
+            self._tell(f"{others[0]}{more} skipped: {'not captures' if count else 'not a capture'}")
 
     def _tell_once(self, path: Path, text: str) -> None:
         if path not in self._told:
