@@ -125,6 +125,7 @@ class ScriptMatch:
         self._cursors: dict[str, _Cursor] = {}
         self._start_n = 0
         self._graded: Reply | None = None
+        self._is_over = False
 
     def look(self, connection: ObservedConnection) -> Sighting | None:
         """Return the verdict where the case begins with this connection; None where it is not exercised there."""
@@ -135,6 +136,8 @@ class ScriptMatch:
         try:
             for step in self._case.steps:
                 self._follow(step)
+                if self._is_over:
+                    break
             self._settle()
         except (_NoMatch, _Undecided):
             return None
@@ -330,6 +333,7 @@ class ScriptMatch:
             raise _Judged(Sighting(Verdict.UNSUPPORTED, outcome.why, "", cursor.connection.number, n, time_ns))
         if outcome.verdict is not Verdict.PASS:
             self._graded = outcome
+        self._is_over = outcome.is_last
 
     def _has_sent_more(self, cursor: _Cursor, item: Observed | Closing | None) -> bool:
         """Return whether the client has sent more, or ended, before an outcome that silence brings about."""
