@@ -72,6 +72,8 @@ class Reply:
     why: str = ""
     #: Words of the problem that the message has, for a known fault of real servers; a message with another one fails.
     problem: str = ""
+    #: Whether the case is over with this outcome, and its later steps belong to other ones.
+    is_last: bool = False
 
     def describe(self, bindings: Bindings) -> str:
         """Return the outcome in words."""
@@ -145,6 +147,11 @@ def together(*sends: Send | SendBytes) -> Steps:
 def reply(message: str, /, **fields: Any) -> Reply:
     """Return an accepted message; fields that are not named are free."""
     return Reply(message, fields)
+
+
+def final(message: str, /, **fields: Any) -> Reply:
+    """Return an accepted message that ends the case: the steps that follow belong to its other outcomes."""
+    return Reply(message, fields, is_last=True)
 
 
 def flawed(message: str, problem: str, /, **fields: Any) -> Reply:

@@ -225,6 +225,8 @@ class CaseRun:
         if outcome.verdict in (Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED):
             self._finish(outcome.verdict, now_ns, outcome.why)
             return _WAITS
+        if outcome.is_last:
+            self._at = len(self.case.steps) - 1
         return _DONE
 
     def _fitting(self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None) -> tuple[Reply | None, str]:

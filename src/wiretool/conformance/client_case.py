@@ -83,9 +83,10 @@ def ends_well(run: ClientRun) -> Iterable[Observation]:
 
 
 def reports_failure(run: ClientRun) -> Iterable[Observation]:
-    """Judge that the program ends by itself with an exit code that says that it failed."""
+    """Judge that the program ends by itself with an exit code that says that it failed; a signal is no such end."""
     if run.connections:
-        yield Observation(0, "" if run.exit_code else f"the client {_how_it_ended(run)}; expected a failure")
+        is_failure = run.exit_code is not None and run.exit_code > 0
+        yield Observation(0, "" if is_failure else f"the client {_how_it_ended(run)}; expected a failure")
 
 
 def _how_it_ended(run: ClientRun) -> str:

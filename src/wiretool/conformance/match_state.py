@@ -67,6 +67,8 @@ class MatchState:
     waits_until_ns: int = 0
     #: The number of the client's messages that match.
     matched: int = 0
+    #: Whether an outcome has ended the case before its last step.
+    is_over: bool = False
     #: The last outcome that is not a plain pass.
     graded: Reply | None = None
 

@@ -162,6 +162,7 @@ def _grade(state: MatchState, followed: FollowedConnection, found: _Found, outco
         raise Decided(sighting)
     if outcome.verdict is not Verdict.PASS:
         state.graded = outcome
+    state.is_over = outcome.is_last
 
 
 def _fail(state: MatchState, followed: FollowedConnection, found: _Found, why: str, words: str) -> NoReturn:

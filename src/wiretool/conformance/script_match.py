@@ -100,6 +100,8 @@ class _Attempt:
         try:
             for at, step in steps:  # noqa: B007 - the number is that of the step which does not match
                 self._follow_step(step)
+                if state.is_over:
+                    break
             is_at_end = True
             judge_end(state)
         except NotShown:

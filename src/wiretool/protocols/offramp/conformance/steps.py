@@ -9,7 +9,6 @@ from wiretool.conformance.case import (
     CLOSED,
     FIRST,
     NOTHING,
-    SILENCE_S,
     Expect,
     Reply,
     Send,
@@ -19,6 +18,7 @@ from wiretool.conformance.case import (
     expect,
     expect_any,
     expect_close,
+    final,
     lenient,
     not_exercised,
     reply,
@@ -246,13 +246,20 @@ def accept_of(key: str) -> str:
 
 
 def refused(*statuses: int, close: int | None = None, too: Sequence[Reply] = ()) -> Steps:
-    """Take a refusal: one of these statuses, or the upgrade and a Close with this code before any event."""
-    outcomes = [reply("HandshakeResponse", status=one_of(*statuses)), *too]
+    """Take a refusal: one of these statuses, or the upgrade and a Close with this code, or the bare end of TCP."""
     if close is None:
-        return expect_any(*outcomes)
+        return expect_any(reply("HandshakeResponse", status=one_of(*statuses)), *too)
     return (
-        expect_any(*outcomes, reply("HandshakeResponse", status=101)),
-        expect_any(reply("Close", code=close, reason=""), Reply(CLOSED), Reply(NOTHING), within_s=SILENCE_S),
+        expect_any(final("HandshakeResponse", status=one_of(*statuses)), *too, reply("HandshakeResponse", status=101)),
+        expect_any(reply("Close", code=close, reason=""), Reply(CLOSED)),
+    )
+
+
+def refused_or_served(status: int, **fields: Any) -> Steps:
+    """Take a refusal with this status, or the upgrade and CONNECTION."""
+    return (
+        expect_any(final("HandshakeResponse", status=status), reply("HandshakeResponse", status=101, **fields)),
+        connected(),
     )
 
 

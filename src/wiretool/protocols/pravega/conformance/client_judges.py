@@ -206,11 +206,3 @@ def does_not_storm(run: ClientRun) -> Iterable[Observation]:
         burst = next(bursts, None)
         problem = f"more than {window} SetupAppend within a second" if burst is not None else ""
         yield Observation((burst or messages[-1]).n, problem)
-
-
-def ends_well(run: ClientRun) -> Iterable[Observation]:
-    """The program ends by itself with exit code 0."""
-    if run.connections:
-        how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
-        last = next(reversed(run.output.strip().splitlines()), "no output")
-        yield Observation(0, "" if run.exit_code == 0 else f"the client {how}: {last}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, on_each_connection
+from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, ends_well, on_each_connection
 from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
 from wiretool.conformance.rules import Judge, Observation, decodable
 from wiretool.protocols.pravega.conformance import client_judges as judges
@@ -65,7 +65,7 @@ _PLAIN = (
     _case("append/3", SHOULD, "Each event is sent until it is acknowledged.", "§4.2", judges.stores_each_event_once),
     _case("request/1", SHOULD, "A request has an id that no open request has.", "§2", _each(judges.ids_are_free)),
     _case("read/1", MUST, "A read asks for bytes at an offset of 0 or more.", "§4.5", _each(judges.reads_forward)),
-    _case("end/1", SHOULD, "The program ends by itself with exit code 0.", "§4", judges.ends_well),
+    _case("end/1", SHOULD, "The program ends by itself with exit code 0.", "§4", ends_well),
 )
 
 
@@ -89,7 +89,7 @@ def _writer_survives(scenario: Scenario) -> tuple[ClientCase, ...]:
     return (
         *_under(scenario),
         _case(f"{name}/3", MUST, f"No acknowledged event is sent again {words}.", "§4.2", once, scenario),
-        _case(f"{name}/4", SHOULD, f"The program still ends well {words}.", "§4", judges.ends_well, scenario),
+        _case(f"{name}/4", SHOULD, f"The program still ends well {words}.", "§4", ends_well, scenario),
     )
 
 
@@ -108,7 +108,7 @@ def _writer_returns(scenario: Scenario, end: Level = SHOULD) -> tuple[ClientCase
             scenario,
         ),
         _case(f"{name}/5", MUST, f"Hello comes first {words}.", "§4.1", _each(judges.greets_first), scenario),
-        _case(f"{name}/6", end, f"The program still ends well {words}.", "§4", judges.ends_well, scenario),
+        _case(f"{name}/6", end, f"The program still ends well {words}.", "§4", ends_well, scenario),
     )
 
 
@@ -142,7 +142,7 @@ CLIENT_CASES: tuple[ClientCase, ...] = (
         WRONG_HOST,
     ),
     *_under(LATE_READS),
-    _case("reset-read/1", SHOULD, "Reading goes on after a lost connection.", "§4.5", judges.ends_well, RESET_READ),
+    _case("reset-read/1", SHOULD, "Reading goes on after a lost connection.", "§4.5", ends_well, RESET_READ),
     _refuses_versions(OLD),
     _refuses_versions(NEW),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wiretool.conformance.client_case import ClientRun
-from wiretool.conformance.observed import Closing, ObservedConnection
+from wiretool.conformance.observed import Closing, Observed, ObservedConnection
 from wiretool.conformance.rules import Observation
 from wiretool.protocols.sbp.conformance.rules import ENTRIES, RangeKey
 from wiretool.protocols.sbp.conformance.steps import OK
@@ -70,19 +70,17 @@ def reconnects(run: ClientRun) -> Iterable[Observation]:
 
 
 def answers_pings(run: ClientRun) -> Iterable[Observation]:
-    """A PING of the server is answered with its identifier, header and payload."""
+    """Each PING of the server is answered after it, with its identifier, header and payload."""
     for connection in run.connections:
         answers = [each for each in connection.sent_by("client") if each.name == "PING" and is_response(each)]
         for message in connection.sent_by("server"):
             if message.name == "PING" and is_request(message):
-                names = ("stream_id", "header", "payload")
-                alike = [each for each in answers if all(each.fields[name] == message.fields[name] for name in names)]
-                yield Observation(message.n, "" if alike else "the client does not answer this PING")
+                answer = next((each for each in answers if _answers(each, message)), None)
+                if answer is not None:
+                    answers.remove(answer)
+                yield Observation(message.n, "" if answer is not None else "the client does not answer this PING")
 
 
-def ends_well(run: ClientRun) -> Iterable[Observation]:
-    """The program ends by itself with exit code 0."""
-    if run.connections:
-        how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
-        last = next(reversed(run.output.strip().splitlines()), "no output")
-        yield Observation(0, "" if run.exit_code == 0 else f"the client {how}: {last}")
+def _answers(answer: Observed, ping: Observed) -> bool:
+    is_alike = all(answer.fields[name] == ping.fields[name] for name in ("stream_id", "header", "payload"))
+    return answer.n > ping.n and is_alike

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, on_each_connection
+from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, ends_well, on_each_connection
 from wiretool.conformance.levels import MUST, SHOULD, Level
 from wiretool.conformance.observed import Observed
 from wiretool.conformance.rules import Judge, Observation
@@ -70,17 +70,17 @@ CLIENT_CASES: tuple[ClientCase, ...] = (
     _case("id/3", MUST, "Identifiers are not negative.", "§1.4", _each(traffic.identifiers_are_not_negative)),
     _case("append/1", SHOULD, "Batches count their records.", "§3.2", _each(batches_count)),
     _case("append/2", MUST, "A batch begins where the one before it ends.", "§4.5", _each(judges.appends_follow)),
-    _case("end/1", SHOULD, "The program ends by itself with exit code 0.", "§4", judges.ends_well),
+    _case("end/1", SHOULD, "The program ends by itself with exit code 0.", "§4", ends_well),
     _case(
         "late/1", SHOULD, "No batch is sent again whose response is late.", "§4.5", judges.stores_each_batch_once, LATE
     ),
     _case("late/2", MUST, "Identifiers stay free.", "§1.4", _each(traffic.identifiers_are_free), LATE),
-    _case("late/3", SHOULD, "The program still ends well.", "§4", judges.ends_well, LATE),
+    _case("late/3", SHOULD, "The program still ends well.", "§4", ends_well, LATE),
     _case("reset/1", SHOULD, "Requests continue after a lost connection.", "§4.2", judges.reconnects, RESET),
     _case(
         "reset/2", MUST, "Appends continue after the last accepted batch.", "§4.5", judges.resumes_after_accepted, RESET
     ),
-    _case("reset/3", SHOULD, "The program still ends well.", "§4", judges.ends_well, RESET),
+    _case("reset/3", SHOULD, "The program still ends well.", "§4", ends_well, RESET),
     _case("goaway/1", SHOULD, "Nothing is asked after GOAWAY.", "§4.2", _each(traffic.stops_after_goaway), GOAWAY),
     _case("goaway/2", SHOULD, "Requests continue on another connection.", "§4.2", judges.reconnects, GOAWAY),
     _case("ping/1", MUST, "A PING of the server is answered with its content.", "§4.2", judges.answers_pings, PING),

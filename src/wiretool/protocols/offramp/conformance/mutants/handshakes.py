@@ -49,6 +49,26 @@ def _lets_in(when: Callable[[HandshakeRequest, Any], bool]) -> Callable[[Patcher
     return apply
 
 
+def _refused_in_silence(patcher: Patcher) -> None:
+    """Upgrade callers that are refused, and send nothing after the upgrade."""
+
+    def replace(decided: Callable[..., Any]) -> Callable[..., Any]:
+        def wrong(asked: HandshakeRequest, path: Any, is_road: bool, access: Any, now_ns: int, **kept: Any) -> Any:
+            verdict = decided(asked, path, is_road, access, now_ns, **kept)
+            if verdict.response.status not in (401, 403, 404) or not _has(asked, "Sec-WebSocket-Key"):
+                return verdict
+            return upgrade.upgraded(asked, path, now_ns, **kept, close=1011)
+
+        return wrong
+
+    patcher.wrap(mock, "decided", replace)
+    patcher.wrap(
+        link.OfframpLink,
+        "_fail",
+        lambda fail: lambda self, code, why: None if why == "refused after the upgrade" else fail(self, code, why),
+    )
+
+
 def _has(asked: HandshakeRequest, name: str) -> bool:
     return bool(http.header_values(asked.headers, name))
 
@@ -319,6 +339,11 @@ MUTANTS: tuple[Mutant, ...] = (
         _refuses(lambda asked: "color=" in asked.target, 400),
     ),
     Mutant("road-not-decoded", "Names in the path are not percent-decoded.", _road_not_decoded),
+    Mutant(
+        "refused-in-silence",
+        "Callers without access and those that ask for an unknown road are upgraded, and nothing follows.",
+        _refused_in_silence,
+    ),
     Mutant("password-unchecked", "Any name and password are taken.", _password_unchecked),
     Mutant(
         "anonymous-grants",
