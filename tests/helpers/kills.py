@@ -20,7 +20,6 @@ from wiretool.conformance.registry import conformance_of
 
 KILLS = Path(__file__).parents[1] / "conformance" / "kills.json"
 PROTOCOLS = ("pravega", "pravega-controller", "pravega-draft", "sbp", "sbp-0.1", "offramp")
-FAILURES = (Verdict.FAIL, Verdict.ERROR)
 
 
 def known_kills() -> Mapping[str, Mapping[str, list[str]]]:
@@ -35,14 +34,14 @@ def failing(protocol: str, mutant: str) -> list[str]:
     cases = [case for case in part.cases if case.level in BINDING]
     with applied(mutant_named(part, mutant)):
         run = run_on_mock(part, cases)
-        failed = [case for case, result in zip(cases, run.results, strict=True) if result.verdict in FAILURES]
+        failed = [case for case, result in zip(cases, run.results, strict=True) if result.verdict is Verdict.FAIL]
         return [case.id for case in failed if fails_alone(part, case)]
 
 
 def fails_alone(part: Conformance, case: Case) -> bool:
     """Return whether a case fails on a server that no other case has used."""
     (result,) = run_on_mock(part, [case]).results
-    return result.verdict in FAILURES
+    return result.verdict is Verdict.FAIL
 
 
 def smallest(table: Mapping[str, list[str]]) -> dict[str, list[str]]:

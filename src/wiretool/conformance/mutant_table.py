@@ -58,7 +58,7 @@ def mutant_table(
     for done, mutant in enumerate(mutants):
         on_mutant(done, len(mutants))
         clean = {result.case.id for result in table.clean}
-        failed = _failed(part, cases, mutant, seed)
+        failed = [result for result in _failed(part, cases, mutant, seed) if result.verdict is Verdict.FAIL]
         table.killed_by[mutant.name] = [result.case for result in failed if result.case.id not in clean]
     return table
 

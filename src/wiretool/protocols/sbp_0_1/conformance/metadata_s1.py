@@ -30,8 +30,7 @@ from wiretool.protocols.sbp_0_1.conformance.steps import (
 
 BATCH = S1_STEPS.batch(5, "batch")
 MANAGER_DOOR = "placement-manager"
-#: A range that a data node is told of, and a data node that nobody has heard of.
-TAKEN_OVER = range_of(0, 100, -1, 100, OWN_STREAM)
+#: A data node that is not known.
 NOBODY = {"node_id": Number("nobody", bits=30)}
 #: The data node that the placement manager chooses for the range of a stream.
 CHOSEN = Saved("chosen")

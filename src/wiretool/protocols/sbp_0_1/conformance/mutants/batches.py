@@ -114,18 +114,6 @@ def _cut_short(patcher: Patcher) -> None:
     patcher.wrap(dialect_s2, "batches_in", wrap)
 
 
-def _leftovers_refused(patcher: Patcher) -> None:
-    def wrap(batches_in: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-        def strict(schema: Any, payload: bytes, lengths: list[int]) -> list[Any]:
-            if sum(lengths) < len(payload):
-                return [Refusal(op.BAD_REQUEST, "bytes are left over")] * len(lengths)
-            return batches_in(schema, payload, lengths)
-
-        return strict
-
-    patcher.wrap(dialect_s1, "batches_in", wrap)
-
-
 def _write_before_check(patcher: Patcher) -> None:
     """S2: write the batches in front of the one that fails the frame."""
 
