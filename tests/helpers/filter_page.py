@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "filters.md"
 #: What each operator is true of.
 _OPERATORS = {
     "==": "equal; `== null`: the record has no such value",
-    "!=": "present and not equal; `!= null`: the record has the value",
+    "!=": "both values are there and differ; `!= null`: the record has the value",
     "<": "less, for numbers and text",
     "<=": "less or equal",
     ">": "greater",
