@@ -97,7 +97,7 @@ def wiretool(
 
 
 def main() -> None:
-    """Run the command line; what nobody raised on purpose is a defect of ours, shown whole."""
+    """Run the command line; an unexpected exception is a bug in wiretool and is shown with its traceback."""
     try:
         app(prog_name="wiretool")
     except Exception:  # noqa: BLE001  (the last resort: everything expected has been dealt with)

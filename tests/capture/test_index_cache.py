@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.bulk.made import Spoken, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes
+from tests.helpers.tools import needs_root_to
 
 from wiretool.capture import index as index_module
 from wiretool.capture import index_cache
@@ -247,7 +248,7 @@ def test_one_that_others_may_write_to_is_not_taken(made: Path) -> None:
         assert cache_path(made).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+@needs_root_to("give a file to another user")
 def test_that_of_somebody_else_is_not_taken(made: Path) -> None:
     true = planted(made, lambda index: index)
     os.chown(cache_path(made), 12_345, -1)

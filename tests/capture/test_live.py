@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.helpers.tools import needs_root_to
 
 from wiretool.capture import live
 from wiretool.capture.items import Data
@@ -16,10 +17,7 @@ from wiretool.capture.live import sniff
 from wiretool.capture.streams import Streams
 from wiretool.errors import CaptureError, UsageError
 
-#: In CI a missing privilege fails, like any missing tool; elsewhere the run says what was left out.
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 and "CI" not in os.environ, reason="capturing needs root or CAP_NET_RAW"
-)
+needs_root = needs_root_to("capture (or CAP_NET_RAW)")
 SAID = {"client": b"hello" * 1000, "server": b"world" * 40_000}
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from tests.helpers.forked import run
+from tests.helpers.tools import needs_root_to
 
 from wiretool.capture.index import FileIndex, index_of
 from wiretool.capture.index_cache import KEPT_BYTES_MIN, MAGIC, VERSION, Kept, cache_path
@@ -208,7 +209,7 @@ def test_a_folder_that_others_may_write_to_is_refused(words: list[str], tmp_path
     assert run(*words).returncode == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@needs_root_to("give a folder to another user")
 def test_a_folder_of_somebody_else_is_refused(words: list[str], tmp_path: Path) -> None:
     os.chown(tmp_path / "c" / "states", 12_345, -1)
     assert "belongs to another user (uid 12345)" in refused(words, code=2)

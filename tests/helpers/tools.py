@@ -7,6 +7,11 @@ import subprocess
 import pytest
 
 
+def needs_root_to(act: str) -> pytest.MarkDecorator:
+    """Mark a test that only root can run: it is left out by name for other users, and fails for them in CI."""
+    return pytest.mark.skipif(os.geteuid() != 0 and "CI" not in os.environ, reason=f"only root can {act}")
+
+
 def run_tool(name: str, *arguments: str, timeout_s: float = 120.0) -> str:
     """What a program prints on stdout; the test is left out where there is no such program, and fails in CI."""
     path = shutil.which(name)

@@ -144,9 +144,8 @@ def test_tags_are_a_set(either: Reachable, scope: str) -> None:
     assert python("tags", either, scope=scope) == {"tags": ["a", "b", "t10"]}
 
 
+@pytest.mark.parametrize("either", ["real"], indirect=True)  # tests/servers/pravega/controller has those of the mock
 def test_the_controller_answers_as_recorded(either: Reachable, tmp_path: Path) -> None:
-    if not either.is_real:
-        pytest.skip("the mock's answers are held against the recorded ones in tests/servers/pravega/controller")
     words = [sys.executable, "-m", "tests.interop.controller_calls", either.controller, str(tmp_path / "answers.json")]
     report_of([*either.enter, *words])
     answers, recorded = (json.loads(path.read_text()) for path in (tmp_path / "answers.json", REAL_ANSWERS))

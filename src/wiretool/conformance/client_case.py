@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from wiretool.conformance.levels import Level
 from wiretool.conformance.observed import Observed, ObservedConnection
@@ -63,10 +63,33 @@ class ClientCase:
     requirement: str
     source: str
     scenario: Scenario
-    judge: Callable[[ClientRun], Iterable[Observation]]
+    judge: "JudgeRun"
 
 
-def on_each_connection(judge: Judge) -> Callable[[ClientRun], Iterable[Observation]]:
+#: Judges a whole run of a client, over all its connections.
+JudgeRun = Callable[[ClientRun], Iterable[Observation]]
+
+
+class CaseMaker(Protocol):
+    """Makes a case from its id without the protocol (`append/1`); the usual scenario is the one without disturbance."""
+
+    def __call__(
+        self, id: str, level: Level, requirement: str, source: str, judge: JudgeRun, scenario: Scenario = ...
+    ) -> ClientCase: ...
+
+
+def case_maker(protocol: str, reference: str, plain: Scenario = PLAIN) -> CaseMaker:
+    """Return a maker of the client cases of one protocol, whose sources are sections of its `reference`."""
+
+    def case(
+        id: str, level: Level, requirement: str, source: str, judge: JudgeRun, scenario: Scenario = plain
+    ) -> ClientCase:
+        return ClientCase(f"{protocol}/client/{id}", level, requirement, f"{reference} {source}", scenario, judge)
+
+    return case
+
+
+def on_each_connection(judge: Judge) -> JudgeRun:
     """Return a judge of whole runs from a judge of one connection."""
 
     def judge_run(run: ClientRun) -> Iterable[Observation]:
@@ -83,7 +106,7 @@ def ends_well(run: ClientRun) -> Iterable[Observation]:
 
 
 def reports_failure(run: ClientRun) -> Iterable[Observation]:
-    """Judge that the program ends by itself with an exit code that says that it failed; a signal is no such end."""
+    """Judge that the program ends by itself with the exit code of a failure, and not by a signal."""
     if run.connections:
         is_failure = run.exit_code is not None and run.exit_code > 0
         yield Observation(0, "" if is_failure else f"the client {_how_it_ended(run)}; expected a failure")

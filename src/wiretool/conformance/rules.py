@@ -39,6 +39,24 @@ class Rule:
     judge: Judge
 
 
+#: Makes a rule from its id without the protocol (`server/1`), level, requirement, source and judge.
+RuleMaker = Callable[[str, Level, str, str, Judge], Rule]
+
+
+def rule_maker(protocol: str, reference: str, *, documents: tuple[str, ...] = ()) -> RuleMaker:
+    """Return a maker of rules on one protocol, whose sources are sections of its `reference`.
+
+    A source that begins with the name of one of the other `documents` stands by itself.
+    """
+
+    def rule(id: str, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
+        side: Side = "server" if id.startswith("server/") else "client"
+        where = source if source.startswith(documents) else f"{reference} {source}"
+        return Rule(f"{protocol}/traffic/{id}", level, requirement, where, side, judge)
+
+    return rule
+
+
 def pairs(request: str, reply: str, check: Callable[[dict[str, object], dict[str, object]], str]) -> Judge:
     """Return a judge of the replies of one name to requests of one name; `check` returns what is wrong, or nothing."""
 
@@ -53,7 +71,7 @@ def pairs(request: str, reply: str, check: Callable[[dict[str, object], dict[str
 def decodable(side: Side, *, apart_from: Collection[str] = ()) -> Judge:
     """Return a judge that every message of a side can be decoded and comes at a time when it may.
 
-    Some kinds of problems may be left to other rules. What a gap explains is no failure.
+    Some kinds of problems may be left to other rules. Problems that a gap can explain are not failures.
     """
 
     def judge(connection: ObservedConnection) -> Iterable[Observation]:

@@ -1,4 +1,4 @@
-"""What a client of Offramp sends, judged: one function for each requirement."""
+"""Judges of the messages that a client of Offramp sends: one function for each requirement."""
 
 import base64
 import binascii

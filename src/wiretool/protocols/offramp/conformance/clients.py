@@ -1,17 +1,15 @@
 """Requirements on clients of Offramp: how the server behaves, and what the client then does."""
 
-from collections.abc import Callable, Iterable
-
 from wiretool.conformance.client_case import (
     ClientCase,
-    ClientRun,
     Scenario,
+    case_maker,
     ends_well,
     on_each_connection,
     reports_failure,
 )
-from wiretool.conformance.levels import MUST, SHOULD, Level
-from wiretool.conformance.rules import Judge, Observation, Rule
+from wiretool.conformance.levels import MUST, SHOULD
+from wiretool.conformance.rules import Rule
 from wiretool.protocols.offramp.conformance import client_judges as judges
 from wiretool.protocols.offramp.conformance import run_judges as runs
 from wiretool.protocols.offramp.conformance.rules import RULES
@@ -55,17 +53,8 @@ UNKNOWN_ROAD = Scenario("unknown-road", (), {"roads": ("other",)}, "a road that 
 ERROR = _scenario("error-event", "an ERROR event", 'message == "MESSAGE" nth=3: answer ERROR reason="injected"')
 NO_COMMIT = _scenario("failed-commits", "commits that fail", 'message == "COMMIT_RESPONSE": set success=false')
 
-_Judge = Callable[[ClientRun], Iterable[Observation]]
 
-
-def _case(
-    id: str, level: Level, requirement: str, source: str, judge: _Judge, scenario: Scenario = PLAIN
-) -> ClientCase:
-    return ClientCase(f"offramp/client/{id}", level, requirement, f"protocols/offramp.md {source}", scenario, judge)
-
-
-def _each(judge: Judge) -> _Judge:
-    return on_each_connection(judge)
+_case, _each = case_maker("offramp", "protocols/offramp.md", PLAIN), on_each_connection
 
 
 def _from_rule(id: str, rule_id: str) -> ClientCase:

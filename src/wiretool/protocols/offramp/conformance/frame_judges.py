@@ -1,4 +1,4 @@
-"""What both sides of Offramp have to keep on WebSocket, judged."""
+"""Judges of the requirements of WebSocket on both sides of Offramp."""
 
 from collections.abc import Iterable
 

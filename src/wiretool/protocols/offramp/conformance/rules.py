@@ -1,8 +1,7 @@
 """Requirements that recorded traffic of Offramp is judged by, whatever its clients do."""
 
-from wiretool.codec.message import Side
-from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
-from wiretool.conformance.rules import Judge, Rule, decodable, free_of
+from wiretool.conformance.levels import MUST, OBSERVED, SHOULD
+from wiretool.conformance.rules import Rule, decodable, free_of, rule_maker
 from wiretool.protocols.offramp.conformance import client_judges as clients
 from wiretool.protocols.offramp.conformance import server_judges as servers
 
@@ -41,10 +40,7 @@ _OTHERS = (
 _CLIENT_EVENTS, _SERVER_EVENTS = clients.EVENTS, servers.EVENTS
 
 
-def _rule(id: str, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    side: Side = "server" if id.startswith("server/") else "client"
-    return Rule(f"offramp/traffic/{id}", level, requirement, f"protocols/offramp.md {source}", side, judge)
-
+_rule = rule_maker("offramp", "protocols/offramp.md")
 
 _SERVER = (
     _rule("server/1", MUST, "The accept value is that of the key.", "§1.2", servers.accepts_the_key),

@@ -1,4 +1,4 @@
-"""What a client of Offramp does in a whole run, over all its connections, judged."""
+"""Judges of a whole run of an Offramp client, over all its connections."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ def comes_back(run: ClientRun) -> Iterable[Observation]:
 
 
 def _is_ended_by_server(connection: ObservedConnection) -> bool:
-    """Return whether the server sent Close first or, where nobody did, ended TCP first."""
+    """Return whether the server sent Close first or, without any Close, ended TCP first."""
     close = frames.first_close(connection)
     if close is not None:
         return close.side == "server"

@@ -1,4 +1,4 @@
-"""What a server of Offramp sends, judged: one function for each requirement."""
+"""Judges of the messages that a server of Offramp sends: one function for each requirement."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,10 +1,8 @@
 """Requirements on clients of the segment store: how the server behaves, and what the client then does."""
 
-from collections.abc import Callable, Iterable
-
-from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, ends_well, on_each_connection
+from wiretool.conformance.client_case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
 from wiretool.conformance.levels import MUST, OBSERVED, SHOULD, Level
-from wiretool.conformance.rules import Judge, Observation, decodable
+from wiretool.conformance.rules import decodable
 from wiretool.protocols.pravega.conformance import client_judges as judges
 
 LATE_SETUP = Scenario("late-setup", ('message == "AppendSetup": delay 300ms',), behaviour="a late AppendSetup")
@@ -39,19 +37,7 @@ RESET_READ = Scenario(
 )
 
 
-def _case(
-    id: str,
-    level: Level,
-    requirement: str,
-    source: str,
-    judge: Callable[[ClientRun], Iterable[Observation]],
-    scenario: Scenario = PLAIN,
-) -> ClientCase:
-    return ClientCase(f"pravega/client/{id}", level, requirement, f"protocols/pravega.md {source}", scenario, judge)
-
-
-def _each(judge: Judge) -> Callable[[ClientRun], Iterable[Observation]]:
-    return on_each_connection(judge)
+_case, _each = case_maker("pravega", "protocols/pravega.md"), on_each_connection
 
 
 _PLAIN = (

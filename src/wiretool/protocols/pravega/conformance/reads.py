@@ -78,7 +78,7 @@ READS: tuple[Case, ...] = (
         _READ,
         hello(),
         filled(),
-        # at_tail is no promise: a real store sets it where the append is still being cached (§5.3).
+        # at_tail is a hint: a real store sets it where the append is still being cached (§5.3).
         reads(0, CONTENT[:READ_BYTES_MIN], length=-1, at_tail=ANY),
     ),
     case(

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from wiretool.codec.message import Side
-from wiretool.conformance.levels import MUST, SHOULD, Level
+from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.conformance.observed import ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, Rule, decodable
+from wiretool.conformance.rules import Observation, Rule, decodable, rule_maker
 from wiretool.protocols.pravega.conformance import client_judges as clients
 from wiretool.protocols.pravega.conformance.steps import NO_EVENT
 
@@ -111,32 +110,26 @@ def greets_back(connection: ObservedConnection) -> Iterable[Observation]:
         yield Observation(sent[0].n, problem)
 
 
-def _rule(id: str, level: Level, requirement: str, source: str, side: Side, judge: Judge) -> Rule:
-    return Rule(f"pravega/traffic/{id}", level, requirement, f"protocols/pravega.md {source}", side, judge)
-
+_rule = rule_maker("pravega", "protocols/pravega.md")
 
 RULES: tuple[Rule, ...] = (
-    _rule("server/1", MUST, "Every frame of the server can be decoded.", "§1.1", "server", decodable("server")),
-    _rule("server/2", MUST, "The server's first message is Hello.", "§4.1", "server", greets_back),
-    _rule("server/3", MUST, "Acknowledgements of a writer rise and name the one before.", "§4.4", "server", acks_grow),
-    _rule("server/4", MUST, "Only sent events are acknowledged.", "§4.4", "server", acks_name_what_was_sent),
-    _rule("server/5", MUST, "A segment only grows by appends.", "§4.4", "server", acks_advance_the_segment),
-    _rule("server/6", MUST, "A reply carries the id of its request.", "§2", "server", replies_echo_ids),
-    _rule("server/7", MUST, "A reply names the segment of its request.", "§2", "server", replies_name_the_segment),
-    _rule("server/8", MUST, "Reads return the requested bytes.", "§4.5", "server", reads_are_what_was_asked),
-    _rule("server/9", MUST, "AppendSetup names a number of the writer.", "§4.2", "server", setups_start_low),
-    _rule("client/1", MUST, "Every frame of the client can be decoded.", "§1.1", "client", decodable("client")),
-    _rule("client/2", MUST, "The client's first message is Hello.", "§4.1", "client", clients.greets_first),
-    _rule("client/3", SHOULD, "Hello is sent once.", "§4.1", "client", clients.greets_once),
-    _rule("client/4", MUST, "Hello names a range of versions.", "§4.1", "client", clients.names_versions),
-    _rule("client/5", MUST, "Appends come after AppendSetup.", "§4.2", "client", clients.sets_up_first),
-    _rule("client/6", MUST, "Event numbers of a writer never go back.", "§4.2", "client", clients.numbers_grow),
-    _rule(
-        "client/7", MUST, "Only events above the stored number are sent.", "§4.2", "client", clients.resends_only_new
-    ),
-    _rule("client/8", MUST, "A block holds no more events than num_events.", "§4.3", "client", clients.appends_events),
-    _rule("client/9", SHOULD, "A request has an id that no open request has.", "§2", "client", clients.ids_are_free),
-    _rule(
-        "client/10", MUST, "A read asks for bytes at an offset of 0 or more.", "§4.5", "client", clients.reads_forward
-    ),
+    _rule("server/1", MUST, "Every frame of the server can be decoded.", "§1.1", decodable("server")),
+    _rule("server/2", MUST, "The server's first message is Hello.", "§4.1", greets_back),
+    _rule("server/3", MUST, "Acknowledgements of a writer rise and name the one before.", "§4.4", acks_grow),
+    _rule("server/4", MUST, "Only sent events are acknowledged.", "§4.4", acks_name_what_was_sent),
+    _rule("server/5", MUST, "A segment only grows by appends.", "§4.4", acks_advance_the_segment),
+    _rule("server/6", MUST, "A reply carries the id of its request.", "§2", replies_echo_ids),
+    _rule("server/7", MUST, "A reply names the segment of its request.", "§2", replies_name_the_segment),
+    _rule("server/8", MUST, "Reads return the requested bytes.", "§4.5", reads_are_what_was_asked),
+    _rule("server/9", MUST, "AppendSetup names a number of the writer.", "§4.2", setups_start_low),
+    _rule("client/1", MUST, "Every frame of the client can be decoded.", "§1.1", decodable("client")),
+    _rule("client/2", MUST, "The client's first message is Hello.", "§4.1", clients.greets_first),
+    _rule("client/3", SHOULD, "Hello is sent once.", "§4.1", clients.greets_once),
+    _rule("client/4", MUST, "Hello names a range of versions.", "§4.1", clients.names_versions),
+    _rule("client/5", MUST, "Appends come after AppendSetup.", "§4.2", clients.sets_up_first),
+    _rule("client/6", MUST, "Event numbers of a writer never go back.", "§4.2", clients.numbers_grow),
+    _rule("client/7", MUST, "Only events above the stored number are sent.", "§4.2", clients.resends_only_new),
+    _rule("client/8", MUST, "A block holds no more events than num_events.", "§4.3", clients.appends_events),
+    _rule("client/9", SHOULD, "A request has an id that no open request has.", "§2", clients.ids_are_free),
+    _rule("client/10", MUST, "A read asks for bytes at an offset of 0 or more.", "§4.5", clients.reads_forward),
 )

@@ -1,4 +1,4 @@
-"""What the calls of Pravega's controller have to keep, judged: one function for each requirement."""
+"""Judges of the calls of Pravega's controller: one function for each requirement."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

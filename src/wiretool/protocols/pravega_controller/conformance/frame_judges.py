@@ -1,4 +1,4 @@
-"""What both sides of HTTP/2 have to keep, judged: one function for each requirement."""
+"""Judges of the requirements of HTTP/2 on both sides: one function for each requirement."""
 
 from collections.abc import Iterable
 
@@ -66,7 +66,7 @@ def keeps_to_windows(side: Side) -> Judge:
 
 
 class _Windows:
-    """What a side may still send: on the connection, and on each stream."""
+    """The flow-control windows of one side: of the connection, and of each stream."""
 
     def __init__(self) -> None:
         self._connection = _WINDOW

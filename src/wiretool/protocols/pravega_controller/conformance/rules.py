@@ -1,8 +1,8 @@
 """Requirements that recorded traffic of Pravega's controller is judged by, whatever its clients do."""
 
 from wiretool.codec.message import Side
-from wiretool.conformance.levels import MUST, SHOULD, Level
-from wiretool.conformance.rules import Judge, Rule, decodable, free_of
+from wiretool.conformance.levels import MUST, SHOULD
+from wiretool.conformance.rules import Rule, decodable, free_of, rule_maker
 from wiretool.protocols.pravega_controller.calls import METHODS
 from wiretool.protocols.pravega_controller.conformance import call_judges as calls
 from wiretool.protocols.pravega_controller.conformance import frame_judges as frames
@@ -24,10 +24,7 @@ _OTHERS = (
 _RFC, _GRPC = "RFC 9113", "gRPC over HTTP2"
 
 
-def _rule(id: str, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    side: Side = "server" if id.startswith("server/") else "client"
-    where = source if source.startswith((_RFC, _GRPC)) else f"protocols/pravega-controller.md {source}"
-    return Rule(f"pravega-controller/traffic/{id}", level, requirement, where, side, judge)
+_rule = rule_maker("pravega-controller", "protocols/pravega-controller.md", documents=(_RFC, _GRPC))
 
 
 def _both(side: Side) -> tuple[Rule, ...]:

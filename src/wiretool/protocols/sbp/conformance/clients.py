@@ -1,11 +1,7 @@
 """Requirements on clients of the newest schema: how the server behaves, and what the client then does."""
 
-from collections.abc import Callable, Iterable
-
-from wiretool.conformance.client_case import PLAIN, ClientCase, ClientRun, Scenario, ends_well, on_each_connection
-from wiretool.conformance.levels import MUST, SHOULD, Level
-from wiretool.conformance.observed import Observed
-from wiretool.conformance.rules import Judge, Observation
+from wiretool.conformance.client_case import ClientCase, Scenario, case_maker, ends_well, on_each_connection
+from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.protocols.sbp.conformance import client_judges as judges
 from wiretool.protocols.sbp.conformance import traffic
 from wiretool.protocols.sbp.conformance.rules import batches_count
@@ -28,28 +24,12 @@ PING = Scenario(
 )
 
 
-def _case(
-    id: str,
-    level: Level,
-    requirement: str,
-    source: str,
-    judge: Callable[[ClientRun], Iterable[Observation]],
-    scenario: Scenario = PLAIN,
-) -> ClientCase:
-    return ClientCase(f"sbp/client/{id}", level, requirement, f"protocols/sbp.md {source}", scenario, judge)
+_case, _each = case_maker("sbp", "protocols/sbp.md"), on_each_connection
 
 
-def _each(judge: Judge) -> Callable[[ClientRun], Iterable[Observation]]:
-    return on_each_connection(judge)
-
-
-def _is_append(message: Observed) -> bool:
-    return message.name == "APPEND"
-
-
-_FRAMES = _each(traffic.without("client", traffic.FRAME_KINDS))
-_HEADERS = _each(traffic.without("client", traffic.HEADER_KINDS))
-_BATCHES = _each(traffic.without("client", traffic.PAYLOAD_KINDS, _is_append))
+_FRAMES = _each(traffic.whole("client"))
+_HEADERS = _each(traffic.complete("client"))
+_BATCHES = _each(traffic.batches_only())
 _PAYLOADS = _each(traffic.payloads_belong("client", "APPEND", "PING"))
 
 CLIENT_CASES: tuple[ClientCase, ...] = (

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from wiretool.codec.message import Side
-from wiretool.conformance.levels import MUST, SHOULD, Level
+from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, Rule
+from wiretool.conformance.rules import Observation, Rule, rule_maker
 from wiretool.protocols.sbp.conformance import traffic
 from wiretool.protocols.sbp.conformance.steps import (
     BAD_REQUEST,
@@ -201,88 +200,57 @@ def batches_count(connection: ObservedConnection) -> Iterable[Observation]:
             yield Observation(message.n, problem)
 
 
-def _is_append(message: Observed) -> bool:
-    return message.name == "APPEND"
-
-
-def _rule(id: str, level: Level, requirement: str, source: str, side: Side, judge: Judge) -> Rule:
-    return Rule(f"sbp/traffic/{id}", level, requirement, f"protocols/sbp.md {source}", side, judge)
-
-
-def _server(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    return _rule(f"server/{id}", level, requirement, source, "server", judge)
-
-
-def _client(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    return _rule(f"client/{id}", level, requirement, source, "client", judge)
-
-
-_FRAME, _HEADER, _PAYLOAD = traffic.FRAME_KINDS, traffic.HEADER_KINDS, traffic.PAYLOAD_KINDS
+_rule = rule_maker("sbp", "protocols/sbp.md")
 
 RULES: tuple[Rule, ...] = (
-    _server(
-        1, MUST, "Frames of the server are whole, with the right checksum.", "§1", traffic.without("server", _FRAME)
-    ),
-    _server(2, MUST, "Headers of the server have the required fields.", "§2.3", traffic.without("server", _HEADER)),
-    _server(3, MUST, "A response is to an open request.", "§1.4", traffic.without("server", traffic.RESPONSE_KINDS)),
-    _server(4, MUST, "A response has operation and identifier of its request.", "§1.4", traffic.responses_echo),
-    _server(5, MUST, "Responses have the flags of responses.", "§1.3", traffic.responses_have_their_flags("server")),
-    _server(6, MUST, "The response to a PING has its header and payload.", "§4.2", traffic.pings_are_echoed),
-    _server(
-        7,
+    *traffic.server_rules(_rule, headers="§2.3", echoes="§4.2"),
+    _rule("server/9", MUST, "Each batch of an APPEND has a result.", "§4.4", each_batch_has_a_result),
+    _rule("server/10", MUST, "Offsets of accepted batches rise.", "§4.5", accepted_batches_rise),
+    _rule("server/11", MUST, "A sealed range takes no batch.", "§4.5", sealed_ranges_take_nothing),
+    _rule("server/12", MUST, "FETCH returns the requested batches.", "§4.5", fetched_as_asked),
+    _rule(
+        "server/13",
         MUST,
-        "Only PING and FETCH have payloads of the server.",
-        "§2.3",
-        traffic.payloads_belong("server", "PING", "FETCH"),
+        "Ranges are those of the request, and end no sooner than they start.",
+        "§4.5",
+        seals_name_the_range,
     ),
-    _server(
-        8,
-        MUST,
-        "The server writes 0 as checksum of no payload.",
-        "§5 (2)",
-        traffic.empty_payloads_have_no_checksum("server"),
-    ),
-    _server(9, MUST, "Each batch of an APPEND has a result.", "§4.4", each_batch_has_a_result),
-    _server(10, MUST, "Offsets of accepted batches rise.", "§4.5", accepted_batches_rise),
-    _server(11, MUST, "A sealed range takes no batch.", "§4.5", sealed_ranges_take_nothing),
-    _server(12, MUST, "FETCH returns the requested batches.", "§4.5", fetched_as_asked),
-    _server(
-        13, MUST, "Ranges are those of the request, and end no sooner than they start.", "§4.5", seals_name_the_range
-    ),
-    _server(14, MUST, "Streams and range servers get new numbers.", "§4.5", made_ids_are_new),
-    _server(15, MUST, "LIST_RANGE names ranges of the stream, in order.", "§4.5", lists_what_was_asked),
-    _server(16, MUST, "A system error has the code of an error.", "§2.3", refusals_are_errors),
-    _server(17, MUST, "HEARTBEAT is answered with client and role.", "§4.5", traffic.heartbeats_are_echoed),
-    _server(18, MUST, "A GOAWAY of the server is empty.", "§2.3", traffic.goaways_are_empty),
-    _server(19, SHOULD, "The server closes soon after its GOAWAY.", "§4.2", traffic.leaves_after_goaway),
-    _client(
-        1, MUST, "Frames of the client are whole, with the right checksum.", "§1", traffic.without("client", _FRAME)
-    ),
-    _client(2, MUST, "Headers of the client have the required fields.", "§2.3", traffic.without("client", _HEADER)),
-    _client(3, MUST, "The payload of an APPEND is batches.", "§3.2", traffic.without("client", _PAYLOAD, _is_append)),
-    _client(4, SHOULD, "Requests have no flags.", "§1.3", traffic.requests_have_no_flags("client")),
-    _client(5, MUST, "A request has an identifier that is not open.", "§1.4", traffic.identifiers_are_free),
-    _client(6, SHOULD, "Identifiers of requests rise.", "§1.4", traffic.identifiers_rise),
-    _client(7, MUST, "Identifiers are not negative.", "§1.4", traffic.identifiers_are_not_negative),
-    _client(
-        8,
+    _rule("server/14", MUST, "Streams and range servers get new numbers.", "§4.5", made_ids_are_new),
+    _rule("server/15", MUST, "LIST_RANGE names ranges of the stream, in order.", "§4.5", lists_what_was_asked),
+    _rule("server/16", MUST, "A system error has the code of an error.", "§2.3", refusals_are_errors),
+    _rule("server/17", MUST, "HEARTBEAT is answered with client and role.", "§4.5", traffic.heartbeats_are_echoed),
+    _rule("server/18", MUST, "A GOAWAY of the server is empty.", "§2.3", traffic.goaways_are_empty),
+    _rule("server/19", SHOULD, "The server closes soon after its GOAWAY.", "§4.2", traffic.leaves_after_goaway),
+    *traffic.client_rules(_rule, headers="§2.3", batches="§3.2"),
+    _rule("client/6", SHOULD, "Identifiers of requests rise.", "§1.4", traffic.identifiers_rise),
+    _rule("client/7", MUST, "Identifiers are not negative.", "§1.4", traffic.identifiers_are_not_negative),
+    _rule(
+        "client/8",
         MUST,
         "Only APPEND and PING have payloads of the client.",
         "§2.3",
         traffic.payloads_belong("client", "APPEND", "PING"),
     ),
-    _client(
-        9,
+    _rule(
+        "client/9",
         SHOULD,
         "The client writes 0 as checksum of no payload.",
         "§5 (2)",
         traffic.empty_payloads_have_no_checksum("client"),
     ),
-    _client(10, SHOULD, "Batches count their records and follow one another.", "§3.2", batches_count),
-    _client(11, SHOULD, "Nothing is asked after the client's own GOAWAY.", "§4.2", traffic.stops_after_own_goaway),
-    _client(12, SHOULD, "Nothing is asked after a GOAWAY of the server.", "§4.2", traffic.stops_after_goaway),
-    _client(13, SHOULD, "A client with heartbeats is never silent for 15 s.", "§4.2", traffic.heartbeats_in_time),
-    _client(
-        14, MUST, "Responses of the client are to requests of the server.", "§1.4", traffic.answers_goaway_and_ping
+    _rule("client/10", SHOULD, "Batches count their records and follow one another.", "§3.2", batches_count),
+    _rule(
+        "client/11", SHOULD, "Nothing is asked after the client's own GOAWAY.", "§4.2", traffic.stops_after_own_goaway
+    ),
+    _rule("client/12", SHOULD, "Nothing is asked after a GOAWAY of the server.", "§4.2", traffic.stops_after_goaway),
+    _rule(
+        "client/13", SHOULD, "A client with heartbeats is never silent for 15 s.", "§4.2", traffic.heartbeats_in_time
+    ),
+    _rule(
+        "client/14",
+        MUST,
+        "Responses of the client are to requests of the server.",
+        "§1.4",
+        traffic.answers_goaway_and_ping,
     ),
 )

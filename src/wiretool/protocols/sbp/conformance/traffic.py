@@ -5,8 +5,9 @@ from itertools import pairwise
 from typing import Any
 
 from wiretool.codec.message import Side
+from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.conformance.observed import UNDECODABLE, Closing, Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation
+from wiretool.conformance.rules import Judge, Observation, Rule, RuleMaker
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END, SYSTEM_ERROR
 
 NS_PER_S = 1_000_000_000
@@ -86,6 +87,16 @@ def without(side: Side, kinds: Sequence[str], concerns: Callable[[Observed], boo
 
 
 # -- both sides --------------------------------------------------------------------------------------------------------
+
+
+def whole(side: Side) -> Judge:
+    """Return the judge that frames are whole, with the right checksum."""
+    return without(side, FRAME_KINDS)
+
+
+def complete(side: Side) -> Judge:
+    """Return the judge that headers have the required fields."""
+    return without(side, HEADER_KINDS)
 
 
 def requests_have_no_flags(side: Side) -> Judge:
@@ -291,3 +302,52 @@ def answers_goaway_and_ping(connection: ObservedConnection) -> Iterable[Observat
         if is_response(message):
             found = (each for each in message.problems if each.partition(":")[0] in RESPONSE_KINDS)
             yield Observation(message.n, next(found, ""))
+
+
+# -- the rules that both schemas share ---------------------------------------------------------------------------------
+
+
+def _is_append(message: Observed) -> bool:
+    return message.name == "APPEND"
+
+
+def batches_only() -> Judge:
+    """Return the judge that the payload of an APPEND is batches."""
+    return without("client", PAYLOAD_KINDS, _is_append)
+
+
+def server_rules(rule: RuleMaker, *, headers: str, echoes: str) -> tuple[Rule, ...]:
+    """Return the rules on servers of every schema; `headers` and `echoes` are its sections of headers and of PING."""
+    return (
+        rule("server/1", MUST, "Frames of the server are whole, with the right checksum.", "§1", whole("server")),
+        rule("server/2", MUST, "Headers of the server have the required fields.", headers, complete("server")),
+        rule("server/3", MUST, "A response is to an open request.", "§1.4", without("server", RESPONSE_KINDS)),
+        rule("server/4", MUST, "A response has operation and identifier of its request.", "§1.4", responses_echo),
+        rule("server/5", MUST, "Responses have the flags of responses.", "§1.3", responses_have_their_flags("server")),
+        rule("server/6", MUST, "The response to a PING has its header and payload.", echoes, pings_are_echoed),
+        rule(
+            "server/7",
+            MUST,
+            "Only PING and FETCH have payloads of the server.",
+            headers,
+            payloads_belong("server", "PING", "FETCH"),
+        ),
+        rule(
+            "server/8",
+            MUST,
+            "The server writes 0 as checksum of no payload.",
+            "§5 (2)",
+            empty_payloads_have_no_checksum("server"),
+        ),
+    )
+
+
+def client_rules(rule: RuleMaker, *, headers: str, batches: str) -> tuple[Rule, ...]:
+    """Return the rules on clients of every schema; `headers` and `batches` are its sections of these."""
+    return (
+        rule("client/1", MUST, "Frames of the client are whole, with the right checksum.", "§1", whole("client")),
+        rule("client/2", MUST, "Headers of the client have the required fields.", headers, complete("client")),
+        rule("client/3", MUST, "The payload of an APPEND is batches.", batches, batches_only()),
+        rule("client/4", SHOULD, "Requests have no flags.", "§1.3", requests_have_no_flags("client")),
+        rule("client/5", MUST, "A request has an identifier that is not open.", "§1.4", identifiers_are_free),
+    )

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from wiretool.codec.message import Side
-from wiretool.conformance.levels import MUST, SHOULD, Level
+from wiretool.conformance.levels import MUST, SHOULD
 from wiretool.conformance.observed import Observed, ObservedConnection
-from wiretool.conformance.rules import Judge, Observation, Rule
+from wiretool.conformance.rules import Observation, Rule, rule_maker
 from wiretool.protocols.sbp.conformance import traffic
 from wiretool.protocols.sbp.conformance.traffic import has_table, payload_of, table_of
 from wiretool.protocols.sbp_0_1.conformance.steps import NONE, OK
@@ -177,72 +176,33 @@ def indexes_differ(connection: ObservedConnection) -> Iterable[Observation]:
             yield Observation(message.n, "" if len(set(indexes)) == len(indexes) else f"request indexes {indexes}")
 
 
-def _is_append(message: Observed) -> bool:
-    return message.name == "APPEND"
-
-
-def _rule(id: str, level: Level, requirement: str, source: str, side: Side, judge: Judge) -> Rule:
-    return Rule(f"sbp-0.1/traffic/{id}", level, requirement, f"protocols/sbp.md {source}", side, judge)
-
-
-def _server(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    return _rule(f"server/{id}", level, requirement, source, "server", judge)
-
-
-def _client(id: int, level: Level, requirement: str, source: str, judge: Judge) -> Rule:
-    return _rule(f"client/{id}", level, requirement, source, "client", judge)
-
-
-_FRAME, _HEADER, _PAYLOAD = traffic.FRAME_KINDS, traffic.HEADER_KINDS, traffic.PAYLOAD_KINDS
+_rule = rule_maker("sbp-0.1", "protocols/sbp.md")
 
 RULES: tuple[Rule, ...] = (
-    _server(
-        1, MUST, "Frames of the server are whole, with the right checksum.", "§1", traffic.without("server", _FRAME)
-    ),
-    _server(2, MUST, "Headers of the server have the required fields.", "§2.2", traffic.without("server", _HEADER)),
-    _server(3, MUST, "A response is to an open request.", "§1.4", traffic.without("server", traffic.RESPONSE_KINDS)),
-    _server(4, MUST, "A response has operation and identifier of its request.", "§1.4", traffic.responses_echo),
-    _server(5, MUST, "Responses have the flags of responses.", "§1.3", traffic.responses_have_their_flags("server")),
-    _server(6, MUST, "The response to a PING has its header and payload.", "§2.2", traffic.pings_are_echoed),
-    _server(
-        7,
-        MUST,
-        "Only PING and FETCH have payloads of the server.",
-        "§2.2",
-        traffic.payloads_belong("server", "PING", "FETCH"),
-    ),
-    _server(
-        8,
-        MUST,
-        "The server writes 0 as checksum of no payload.",
-        "§5 (2)",
-        traffic.empty_payloads_have_no_checksum("server"),
-    ),
-    _server(9, MUST, "Each entry of a request has a result.", "§4.4, §4.6", each_entry_has_a_result),
-    _server(10, MUST, "Offsets of accepted batches rise.", "§4.6", appended_offsets_rise),
-    _server(11, MUST, "A result of an APPEND names its entry.", "§4.6", appends_name_the_stream),
-    _server(12, MUST, "FETCH returns the requested batches.", "§4.6", fetched_as_asked),
-    _server(13, MUST, "The lengths of a FETCH response add up to its payload.", "§3.1", fetched_lengths_fit),
-    _server(14, MUST, "The listed ranges of a stream follow one another.", "§4.6", listed_ranges_follow),
-    _server(15, MUST, "A new stream gets a new number.", "§4.6", streams_are_new),
-    _server(16, MUST, "HEARTBEAT is answered with client and role.", "§4.6", traffic.heartbeats_are_echoed),
-    _client(
-        1, MUST, "Frames of the client are whole, with the right checksum.", "§1", traffic.without("client", _FRAME)
-    ),
-    _client(2, MUST, "Headers of the client have the required fields.", "§2.2", traffic.without("client", _HEADER)),
-    _client(3, MUST, "The payload of an APPEND is batches.", "§3.1", traffic.without("client", _PAYLOAD, _is_append)),
-    _client(4, SHOULD, "Requests have no flags.", "§1.3", traffic.requests_have_no_flags("client")),
-    _client(5, MUST, "A request has an identifier that is not open.", "§1.4", traffic.identifiers_are_free),
-    _client(6, MUST, "Identifiers are not negative.", "§1.4", traffic.identifiers_are_not_negative),
-    _client(
-        7,
+    *traffic.server_rules(_rule, headers="§2.2", echoes="§2.2"),
+    _rule("server/9", MUST, "Each entry of a request has a result.", "§4.4, §4.6", each_entry_has_a_result),
+    _rule("server/10", MUST, "Offsets of accepted batches rise.", "§4.6", appended_offsets_rise),
+    _rule("server/11", MUST, "A result of an APPEND names its entry.", "§4.6", appends_name_the_stream),
+    _rule("server/12", MUST, "FETCH returns the requested batches.", "§4.6", fetched_as_asked),
+    _rule("server/13", MUST, "The lengths of a FETCH response add up to its payload.", "§3.1", fetched_lengths_fit),
+    _rule("server/14", MUST, "The listed ranges of a stream follow one another.", "§4.6", listed_ranges_follow),
+    _rule("server/15", MUST, "A new stream gets a new number.", "§4.6", streams_are_new),
+    _rule("server/16", MUST, "HEARTBEAT is answered with client and role.", "§4.6", traffic.heartbeats_are_echoed),
+    *traffic.client_rules(_rule, headers="§2.2", batches="§3.1"),
+    _rule("client/6", MUST, "Identifiers are not negative.", "§1.4", traffic.identifiers_are_not_negative),
+    _rule(
+        "client/7",
         MUST,
         "Only APPEND and PING have payloads of the client.",
         "§2.2",
         traffic.payloads_belong("client", "APPEND", "PING"),
     ),
-    _client(8, MUST, "The lengths of an APPEND add up to its payload.", "§3.1", lengths_fit),
-    _client(9, SHOULD, "The entries of a request have different indexes.", "§4.6", indexes_differ),
-    _client(10, SHOULD, "Nothing is asked after the client's own GOAWAY.", "§4.2", traffic.stops_after_own_goaway),
-    _client(11, SHOULD, "A client with heartbeats is never silent for 15 s.", "§4.2", traffic.heartbeats_in_time),
+    _rule("client/8", MUST, "The lengths of an APPEND add up to its payload.", "§3.1", lengths_fit),
+    _rule("client/9", SHOULD, "The entries of a request have different indexes.", "§4.6", indexes_differ),
+    _rule(
+        "client/10", SHOULD, "Nothing is asked after the client's own GOAWAY.", "§4.2", traffic.stops_after_own_goaway
+    ),
+    _rule(
+        "client/11", SHOULD, "A client with heartbeats is never silent for 15 s.", "§4.2", traffic.heartbeats_in_time
+    ),
 )

@@ -133,7 +133,7 @@ def _replace_conditional(patcher: Patcher) -> None:
     patcher.wrap(segments, "_updated", replace)
 
 
-@MUTANTS.declare("merge-wakes-nobody", "A read that waits in the target is not answered after a merge.")
+@MUTANTS.declare("merge-read-unanswered", "A read that waits in the target is not answered after a merge.")
 def _wakes_nobody(patcher: Patcher) -> None:
     def replace(merge: Any) -> Any:
         def silent(self: Any, target: str, source: str, now_ns: int, updates: Any = ()) -> int:
