@@ -14,6 +14,23 @@ from wiretool.processes import STOP_SIGNALS, parent_death_hook, signal_name
 
 WAIT_S = 20.0
 
+#: Asks this process to stop while it starts another one, where Python loses what a handler of signals raises.
+STOPPED_AT_FORK = """
+import os, signal, sys
+
+os.register_at_fork(after_in_parent=lambda: signal.raise_signal(signal.SIGINT))
+waits = [sys.executable, "-c", "import time; time.sleep(60)"]
+try:
+    {start}
+except KeyboardInterrupt:
+    print("stopped")
+"""
+STARTS = [
+    "from wiretool.load.children import _child\n    with _child(waits): print('missed')",
+    "import shlex; from wiretool.net.server_process import ServerProcess\n"
+    "    with ServerProcess(shlex.join(waits), []): print('missed')",
+]
+
 #: Starts a reading process, which starts another one; both say who they are, then wait for bytes that never come.
 NESTED = """
 import os
@@ -82,6 +99,14 @@ def test_a_child_whose_parent_is_gone_already_ends_at_once() -> None:
 
 def test_signals_have_the_names_that_users_know() -> None:
     assert [signal_name(number) for number in STOP_SIGNALS] == ["Ctrl-C", "SIGTERM", "SIGHUP"]
+
+
+@pytest.mark.parametrize("start", STARTS, ids=["of a load", "a server"])
+def test_a_stop_signal_is_not_lost_while_a_child_starts(start: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_FORK.format(start=start)], capture_output=True, text=True, timeout=WAIT_S
+    )
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("stopped\n", "", 0)
 
 
 # -- bench -------------------------------------------------------------------------------------------------------------

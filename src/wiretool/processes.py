@@ -3,10 +3,14 @@
 import os
 import signal
 import sys
+import threading
+from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # __main__ imports this module before signals are handled
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
+    from types import FrameType
+    from typing import Any
 
 #: Signals that ask a command to stop: Ctrl-C, a supervisor, and a terminal or SSH session that is closed.
 STOP_SIGNALS: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
@@ -20,6 +24,44 @@ PR_SET_PDEATHSIG = 1
 def signal_name(number: int) -> str:
     """Return the name of a signal as users know it: `Ctrl-C`, `SIGTERM`."""
     return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+
+
+@contextmanager
+def held_interrupts() -> "Iterator[None]":
+    """Defer a stop signal to the end of the block; handle a second one at once, or at the end of an inner block.
+
+    Start a child process in such a block: Python loses an exception that a handler raises between fork and its return.
+    """
+    noted: list[int] = []
+
+    def note(number: int, frame: "FrameType | None") -> None:
+        noted.append(number)
+        if len(noted) > 1:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
+    try:
+        with handled_by(note) as before:
+            yield
+    finally:
+        if noted:
+            signal.raise_signal(noted[0])
+
+
+@contextmanager
+def handled_by(handle: "Callable[[int, FrameType | None], Any]") -> "Iterator[Mapping[int, Any]]":
+    """Send the stop signals to `handle`, except those that are ignored; give the handlers of before."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    try:
+        for number in taken:
+            signal.signal(number, handle)
+        yield before
+    finally:
+        for number, handler in taken.items():
+            signal.signal(number, handler)
 
 
 def parent_death_hook() -> "Callable[[], None]":

@@ -17,11 +17,12 @@ from tests.helpers.tools import run_tool
 from wiretool.batches.batch import Batch
 from wiretool.bulk.read import read_batches
 from wiretool.commands.decode import decode
-from wiretool.commands.interrupts import for_each, held_interrupts, told_when_stopped
+from wiretool.commands.interrupts import for_each, told_when_stopped
 from wiretool.commands.options import DecodeFormat, Engine
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import StatsFormat, stats
 from wiretool.dissect import read
+from wiretool.processes import held_interrupts
 from wiretool.sessions.stats import Stats
 from wiretool.sinks import ndjson
 from wiretool.sinks.lines.sink import LinesSink

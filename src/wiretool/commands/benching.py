@@ -20,9 +20,10 @@ from wiretool.commands.bench_wishes import (
     orders_for,
     planned,
 )
-from wiretool.commands.interrupts import handled_by, stoppable
+from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
 from wiretool.errors import PeerError, Stopped, UsageError
+from wiretool.processes import handled_by
 from wiretool.sinks.printable import printable
 
 if TYPE_CHECKING:

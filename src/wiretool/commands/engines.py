@@ -5,10 +5,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wiretool.commands.interrupts import for_each, held_interrupts
+from wiretool.commands.interrupts import for_each
 from wiretool.commands.options import DecodeFormat, Engine, is_stdout
 from wiretool.commands.progress import is_file
 from wiretool.errors import CaptureError, DecodeError, UsageError, WiretoolError
+from wiretool.processes import held_interrupts
 
 if TYPE_CHECKING:
     from wiretool.batches.batch import Batch

@@ -2,16 +2,15 @@
 
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from wiretool.commands.options import tell
 from wiretool.errors import Stopped
-from wiretool.processes import STOP_SIGNALS, signal_name
+from wiretool.processes import handled_by, held_interrupts, signal_name
 
 T = TypeVar("T")
 
@@ -60,38 +59,3 @@ def stoppable(*needed: str) -> Iterator[None]:
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Stopped(number)
-
-
-@contextmanager
-def held_interrupts() -> Iterator[None]:
-    """Defer a stop signal to the end of the block; handle a second one at once, or at the end of an inner block."""
-    noted: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        noted.append(number)
-        if len(noted) > 1:
-            signal.signal(number, before[number])
-            signal.raise_signal(number)
-
-    try:
-        with handled_by(note) as before:
-            yield
-    finally:
-        if noted:
-            signal.raise_signal(noted[0])
-
-
-@contextmanager
-def handled_by(handle: Callable[[int, FrameType | None], Any]) -> Iterator[Mapping[int, Any]]:
-    """Send the stop signals to `handle`, except those that are ignored; give the handlers of before."""
-    before: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    taken = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
-    try:
-        for number in taken:
-            signal.signal(number, handle)
-        yield before
-    finally:
-        for number, handler in taken.items():
-            signal.signal(number, handler)

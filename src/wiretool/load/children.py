@@ -19,7 +19,7 @@ from wiretool.errors import PeerError
 from wiretool.faults.applied import NEVER_APPLIED
 from wiretool.load.intervals import Orders, Said
 from wiretool.net.addresses import Address, address_from
-from wiretool.processes import parent_death_hook
+from wiretool.processes import held_interrupts, parent_death_hook
 
 #: How long a mock may take to be ready, and a process of ours to end once it was asked to.
 READY_S = 30.0
@@ -125,18 +125,21 @@ def _child(
     """Run a process until the block ends, or this process does. It has a session of its own: Ctrl-C and the end of a
     terminal reach this process alone, which passes on what the child has to know.
     """
-    child = subprocess.Popen(
-        command,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-        preexec_fn=None if sys.platform == "win32" else parent_death_hook(),
-    )
+    child = None
     try:
+        with held_interrupts():
+            child = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                preexec_fn=None if sys.platform == "win32" else parent_death_hook(),
+            )
         yield child
     finally:
-        _end(child)
+        if child is not None:
+            _end(child)
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

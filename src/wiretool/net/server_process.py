@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import Address
-from wiretool.processes import parent_death_hook
+from wiretool.processes import held_interrupts, parent_death_hook
 
 #: Seconds in which a server must accept connections, between two tries, and from SIGTERM to SIGKILL.
 READY_S, TRY_S, STOP_S = 60.0, 0.05, 10.0
@@ -38,7 +38,11 @@ class ServerProcess:
         self.why_lost = ""
 
     def __enter__(self) -> "ServerProcess":
-        self._start()
+        try:
+            self._start()
+        except BaseException:
+            self._stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,13 +74,14 @@ class ServerProcess:
             if _accepts(address):
                 raise UsageError(f"--command: {address} is in use already; stop the server there first")
         try:
-            self._process = subprocess.Popen(
-                self._words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                preexec_fn=parent_death_hook(),
-                start_new_session=True,
-            )
+            with held_interrupts():
+                self._process = subprocess.Popen(
+                    self._words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    preexec_fn=parent_death_hook(),
+                    start_new_session=True,
+                )
         except OSError as err:
             raise UsageError(f"--command {self._words[0]}: {err.strerror}") from err
         give_up_s = time.monotonic() + self._ready_s
