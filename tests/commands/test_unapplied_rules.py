@@ -23,6 +23,25 @@ def test_replay_reports_it() -> None:
     assert reports(ended.stderr) == [REPORT]
 
 
+def test_the_preparation_of_a_mock_is_no_match_of_a_rule() -> None:
+    """The bytes that are read are appended by replay beforehand."""
+    rule = 'message == "DataAppended": drop'
+    reads = ("--where", 'message == "ReadSegment"')
+    ended = wiretool("replay", str(CAPTURES / "pravega" / "read.pcap"), "--speed", "max", *reads, "--fault", rule)
+    assert reports(ended.stderr) == [f"wiretool: rule 1 never applied: {rule}"]
+    assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(("nth", "record"), [(1, 23), (2, 25)])
+def test_matches_of_a_rule_are_counted_among_what_is_replayed(nth: int, record: int) -> None:
+    """The preparation of an SBP server fetches too, to see that its ranges are as recorded."""
+    rule = f'side == "server" and message == "FETCH" nth={nth}: drop'
+    ended = wiretool("replay", str(CAPTURES / "sbp" / "rs_fetch.pcap"), "--speed", "max", "--fault", rule)
+    assert ended.returncode == 1
+    assert "missing   1 " in ended.stdout
+    assert f"record {record}," in ended.stdout
+
+
 def test_a_rule_that_applied_in_one_of_two_runs_is_not_reported() -> None:
     ended = wiretool(
         "replay", str(WRITE), "--speed", "max", "--learn-noise", "--fault", 'message == "Hello": delay 1ms'

@@ -1,7 +1,7 @@
 """One run of a caller from beginning to end: to a server somewhere, or mocks of our own that are started for it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -57,16 +57,19 @@ async def _call(caller: Caller, stage: Stage) -> Called:
     async with AsyncExitStack() as stack:
         came = stack.enter_context(on_stop(stopped.set))
         targets = dict(stage.targets)
+        asides: set[Address] = set()
         for protocol, mock in stage.mocks.items():
-            targets |= await _hosted(protocol, mock, stage, stack)
-        dialler = Dialler(caller, targets, recording=stage.record)
+            targets |= await _hosted(protocol, mock, stage, stack, asides)
+        dialler = Dialler(caller, targets, recording=stage.record, asides=asides if stage.mocks else None)
         is_whole = await dialler.run(stopped)
     return Called(None if is_whole else came[0], dialler.reached, dialler.why_unreached, dialler.unrecorded)
 
 
-async def _hosted(protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack) -> dict[Target, Address]:
-    """Start a mock at ports that are free; where its doors are."""
-    host = Host(mock, stage.tell)
+async def _hosted(
+    protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack, asides: Collection[Address]
+) -> dict[Target, Address]:
+    """Start a mock at free ports, and return the addresses of its doors; rules do not see connections from `asides`."""
+    host = Host(mock, stage.tell, exempt=asides)
     rules = [rule for rule in stage.rules if {name for name, _ in rule.sides} & {door.protocol for door in mock.doors}]
     if rules:
         interceptor = host.interceptor = Interceptor(rules, seed=stage.seed, on_note=stage.tell)

@@ -1,8 +1,10 @@
 """Runs a caller: its dials become sockets, its acts bytes, its waking a timer of the loop's."""
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from wiretool.errors import WiretoolError
@@ -23,12 +25,22 @@ class Dialler(Owner):
     """Joins a caller and sockets; what goes over them is written into `recording`, if there is one."""
 
     def __init__(
-        self, caller: Caller, targets: Mapping[Target, Address], *, recording: Recording | None = None
+        self,
+        caller: Caller,
+        targets: Mapping[Target, Address],
+        *,
+        recording: Recording | None = None,
+        asides: set[Address] | None = None,
     ) -> None:
-        """`targets` has for each protocol and door an address; the door that has none is where the first one is."""
+        """`targets` has for each protocol and door an address; the door that has none is where the first one is.
+
+        The local address of each connection that is aside is added to `asides` before the server can accept it; all
+        targets must be IPv4 addresses then.
+        """
         self._caller = caller
         self._targets = targets
         self._recording = recording
+        self._asides = asides
         #: Connections that are not recorded.
         self._unrecorded: set[int] = set()
         self._clock = Clock()
@@ -162,13 +174,26 @@ class Dialler(Owner):
 
     async def _dial(self, act: Dial) -> None:
         address = self._targets.get((act.protocol, act.door)) or self._targets[act.protocol, ""]
-        dialled = asyncio.get_running_loop().create_connection(lambda: Socket(self, act.connection, act.door), *address)
         try:
-            await asyncio.wait_for(dialled, CONNECT_S)
+            await asyncio.wait_for(self._connect(act, address), CONNECT_S)
         except (OSError, TimeoutError, UnicodeError) as err:
             why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
             self.why_unreached = f"cannot reach {address}: {why}"
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
+
+    async def _connect(self, act: Dial, address: Address) -> None:
+        loop = asyncio.get_running_loop()
+        if not act.is_aside or self._asides is None:
+            await loop.create_connection(lambda: Socket(self, act.connection, act.door), *address)
+            return
+        with ExitStack() as stack:
+            bound = stack.enter_context(socket.socket())
+            bound.setblocking(False)
+            bound.bind((address.host, 0))
+            self._asides.add(Address(*bound.getsockname()))
+            await loop.sock_connect(bound, address)
+            await loop.create_connection(lambda: Socket(self, act.connection, act.door), sock=bound)
+            stack.pop_all()
 
     def _record(self, connection: int, what: Callable[[Recording, int], None]) -> None:
         """Write into the recording at the time it is now. Where that fails the run goes on without it.

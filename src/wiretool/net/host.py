@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wiretool import limits
@@ -27,11 +27,16 @@ class Host(Station):
         tell: Callable[[str], None],
         *,
         interceptor: Interceptor | None = None,
+        exempt: Collection[Address] = (),
         connections_max: int = limits.MOCK_CONNECTIONS_MAX,
     ) -> None:
+        """The interceptor does not see connections from addresses in `exempt`, looked up as they are accepted."""
         super().__init__(tell, connections_max)
         self.mock = mock
         self.interceptor = interceptor
+        self._exempt = exempt
+        #: Open connections that the interceptor does not see.
+        self._unseen: set[int] = set()
         self.sockets: dict[int, Socket] = {}
         self._queue: deque[Action | Effect] = deque()
         self._is_working = False
@@ -66,7 +71,9 @@ class Host(Station):
         self.sockets[end.number] = end
         self.record(lambda recording, now_ns: recording.opened(end.number, end.peer, end.local, now_ns))
         now_ns = self.clock.now_ns()
-        if self.interceptor is not None:
+        if end.peer in self._exempt:
+            self._unseen.add(end.number)
+        elif self.interceptor is not None:
             protocol = next(door.protocol for door in self.mock.doors if door.name == end.label)
             self.interceptor.opened(end.number, protocol_named(protocol), str(end.peer), str(end.local), now_ns)
         self.perform(self.mock.opened(end.number, end.label, now_ns))
@@ -77,19 +84,21 @@ class Host(Station):
         if self.recording is not None:
             self.record(lambda recording, now_ns: recording.sent(number, "client", data, now_ns))
         now_ns = self.clock.now_ns()
-        if self.interceptor is None:
+        interceptor = self._interceptor_of(number)
+        if interceptor is None:
             self.perform(self.mock.received(number, data, now_ns))
         else:
-            self.perform(self.interceptor.feed(number, "client", data, now_ns))
-            self._hold(number, self.interceptor)
+            self.perform(interceptor.feed(number, "client", data, now_ns))
+            self._hold(number, interceptor)
 
     def ended(self, end: Socket) -> None:
         self.record(lambda recording, now_ns: recording.finished(end.number, "client", now_ns))
         now_ns = self.clock.now_ns()
-        if self.interceptor is None:
+        interceptor = self._interceptor_of(end.number)
+        if interceptor is None:
             self.perform(self.mock.ended(end.number, now_ns))
         else:
-            self.perform(self.interceptor.end(end.number, "client", now_ns))
+            self.perform(interceptor.end(end.number, "client", now_ns))
 
     def full(self, end: Socket) -> None:
         end.pause()
@@ -109,6 +118,7 @@ class Host(Station):
         self.record(lambda recording, _: recording.forget(end.number))
         if self.interceptor is not None:
             self.interceptor.lost(end.number)
+        self._unseen.discard(end.number)
         self.perform(self.mock.lost(end.number, self.clock.now_ns()))
 
     # -- what is to be done ----------------------------------------------------------------------------------------
@@ -128,12 +138,13 @@ class Host(Station):
 
     def _work(self) -> None:
         """Empty the queue; where much was sent at once, see that the mock goes on with what waits for that."""
-        queue, interceptor = self._queue, self.interceptor
+        queue = self._queue
         sent: dict[int, int] = {}
         while queue:
             item = queue.popleft()
             if type(item) is Send:
                 number, data = item
+                interceptor = self._interceptor_of(number)
                 if interceptor is not None:
                     queue.extend(interceptor.feed(number, "server", data, self.clock.now_ns()))
                     self._hold(number, interceptor)
@@ -184,10 +195,11 @@ class Host(Station):
         end = self.sockets.get(item.connection)
         if item.why and end is not None:
             self.tell(f"connection {item.connection} ({end.peer}): closed: {item.why}")
-        if self.interceptor is None or item.is_abort:
+        interceptor = self._interceptor_of(item.connection)
+        if interceptor is None or item.is_abort:
             self._end(item.connection, is_abort=item.is_abort)
         else:
-            self._queue.extend(self.interceptor.end(item.connection, "server", now_ns))
+            self._queue.extend(interceptor.end(item.connection, "server", now_ns))
 
     def _end(self, number: int, *, is_abort: bool) -> None:
         end = self.sockets.get(number)
@@ -199,6 +211,9 @@ class Host(Station):
         else:
             self.record(lambda recording, now_ns: recording.finished(number, "server", now_ns))
             end.close()
+
+    def _interceptor_of(self, number: int) -> Interceptor | None:
+        return None if number in self._unseen else self.interceptor
 
     # -- what waits in the interceptor -----------------------------------------------------------------------------
 
