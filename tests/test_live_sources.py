@@ -55,6 +55,25 @@ def test_a_connection_of_keep_alives_alone(is_from_start: bool) -> None:
     assert messages(records_after_ticks(packets, limits.UNDECIDED_NS_MAX)) == [("pravega", "KeepAlive")] * 2
 
 
+@pytest.mark.parametrize(
+    ("wait_ns", "is_shown"), [(limits.UNDECIDED_NS_MAX, True), (limits.UNDECIDED_NS_MAX - 1, False)]
+)
+def test_one_side_from_its_middle_is_read_after_a_tick(wait_ns: int, is_shown: bool) -> None:
+    """Without the other side's acknowledgements, earlier bytes could still follow."""
+    packets = tcp_packets([("server", KEEP_ALIVE)], server=STORE, begin=False, acks=False, end="")
+    shown = messages(records_after_ticks(packets, wait_ns))
+    assert shown == ([("pravega", "KeepAlive")] if is_shown else [])
+
+
+def test_bytes_before_those_that_a_tick_began_with_are_problems() -> None:
+    packets = tcp_packets([("server", KEEP_ALIVE)] * 2, server=STORE, begin=False, acks=False, end="")
+    ledger = Ledger()
+    late = packets[0]._replace(time_ns=packets[1].time_ns + 1)
+    arrivals: list[Packet | Tick] = [packets[1], Tick(packets[1].time_ns + limits.UNDECIDED_NS_MAX), late]
+    records = list(read_from(arrivals, ledger=ledger))
+    assert [(record.kind, len(record.raw)) for record in records] == [("frame", 8), ("problem", 8)]
+
+
 def test_a_frame_that_is_not_whole_still_waits() -> None:
     packets = tcp_packets([("client", BEAT[:-1])], server=DRIVER, acks=False, end="")
     assert records_after_ticks(packets, limits.UNDECIDED_NS_MAX) == []

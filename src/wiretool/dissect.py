@@ -224,7 +224,7 @@ class Dissector:
         try:
             for segment in segments:
                 if isinstance(segment, Tick):
-                    yield from self._connections.settle(segment.time_ns - limits.UNDECIDED_NS_MAX)
+                    yield from self._settled(streams, segment.time_ns - limits.UNDECIDED_NS_MAX)
                     continue
                 for item in streams.feed(segment):
                     yield from self._told(item)
@@ -235,6 +235,12 @@ class Dissector:
         self._connections.close()
         if failure is not None:
             raise failure
+
+    def _settled(self, streams: Streams, until_ns: int) -> Iterator[Record]:
+        """Yield the records of what was captured up to `until_ns` and waits for earlier bytes or more evidence."""
+        for item in streams.settle(until_ns):
+            yield from self._told(item)
+        yield from self._connections.settle(until_ns)
 
     def stream(self, data: bytes, side: Side, line: int) -> list[Record]:
         """The records of one stream of bytes, pasted as a line: no packets, no addresses, no times."""

@@ -134,6 +134,8 @@ class Watch:
         For a live source: nothing may come for long. Bytes without a whole frame still wait.
         """
         out: list[Record] = []
+        if self._is_settled and not self._in_doubt:
+            return out
         if not self._is_settled and self._held and self._held[0].time_ns <= until_ns:
             verdict = self._verdict(final=True)
             out += self._settle(verdict if verdict is not None and verdict.has_frames else None)

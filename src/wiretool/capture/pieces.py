@@ -58,6 +58,11 @@ class Pieces:
         return self._pieces[0].offset
 
     @property
+    def oldest_ns(self) -> int:
+        """Return when the first of them was captured; there must be one."""
+        return min(piece.time_ns for piece in self._pieces)
+
+    @property
     def packets(self) -> int:
         """How many pieces there are."""
         return len(self._pieces)

@@ -47,6 +47,8 @@ class Streams:
         self._name = name or _Counted()
         self._shared = Shared(recent)
         self._recent = self._shared.recent
+        #: Flows whose first byte is not certain yet: earlier ones may follow.
+        self._unstarted: dict[Flow, None] = {}
         #: Flows with a hole, and when all of them are to be looked at next.
         self._waiting: dict[Flow, None] = {}
         self._look_ns = NEVER_NS
@@ -114,6 +116,16 @@ class Streams:
         if self._last is not None:
             self._last = self._last._replace(payload=b"")
         return {*self._tracked, *(ended.connection for ended in self._ended.values())}
+
+    def settle(self, until_ns: int) -> list[Item]:
+        """Start the flows whose first bytes were captured up to `until_ns`: a live source may pause for long."""
+        out: list[Item] = []
+        for flow in [flow for flow in self._unstarted if flow.pieces.oldest_ns <= until_ns]:
+            assert self._last is not None
+            flow.start_at_lowest()
+            flow.drain(out, self._last)
+            self._look_at(flow, self._last, out)
+        return out
 
     def end(self) -> list[Item]:
         """What remains when the capture ends: held bytes, holes, and the end of each side that had none."""
@@ -221,6 +233,7 @@ class Streams:
             connection.closed = how
         for each in self._sides(connection):
             self._waiting.pop(each, None)
+            self._unstarted.pop(each, None)
             each.is_ended, each.is_plain = True, False
 
     def _end_with_capture(self, flow: Flow, now: Segment, out: list[Item]) -> None:
@@ -250,6 +263,7 @@ class Streams:
         client, server = self._sides(connection)
         for each in (client, server):
             self._flows.pop(each.key, None)
+            self._unstarted.pop(each, None)
         del self._tracked[connection]
         del client.peer, server.peer  # or they would wait for the garbage collector
 
@@ -304,6 +318,10 @@ class Streams:
         """Give up what waited long enough, see whether something has to wait, and whether all is in good order."""
         if flow in self._waiting:
             flow.settle(out, now)
+        if flow.pieces and not flow.is_started:
+            self._unstarted[flow] = None
+        elif self._unstarted:
+            self._unstarted.pop(flow, None)
         has_hole = flow.has_hole
         if not has_hole or flow.is_ended or not flow.is_started:
             self._waiting.pop(flow, None)
