@@ -206,6 +206,30 @@ def test_the_list() -> None:
     assert [row["id"] for row in json.loads(listed.stdout)] == ["pravega/append/1", "pravega/append/2"]
 
 
+def test_the_list_names_the_setup_that_a_case_requires() -> None:
+    words = ("conform", "pravega", "--case", "pravega/hello/1", "--case", "pravega/admin/1", "--list")
+    usual, admin = wiretool(*words).stdout.splitlines()
+    assert "(setup" not in usual
+    assert admin.endswith("(setup admin)")
+    rows = json.loads(wiretool(*words, "--format", "json").stdout)
+    assert [row["setup"] for row in rows] == ["", "admin"]
+
+
+def test_a_case_of_another_door_requires_its_address(tmp_path: Path) -> None:
+    doors = ("--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    with started(tmp_path, "serve", "pravega", *doors) as server:
+        store, admin = ("{}:{}".format(*server.doors[door]) for door in ("store", "admin"))
+        words = ("conform", "pravega", "--target", store, "--setup", "admin", "--case", "pravega/admin/*")
+        without = wiretool(*words, "--format", "json")
+        with_it = wiretool(*words, "--target", f"admin={admin}", "--format", "json")
+    report = json.loads(without.stdout)
+    assert report["setup"] == "admin"
+    assert report["summary"]["not-exercised"] == len(report["cases"])
+    assert report["cases"][0]["why"] == "requires the address of the door admin; --target admin=HOST:PORT names it"
+    assert with_it.returncode == 0, with_it.stderr
+    assert json.loads(with_it.stdout)["summary"]["pass"] == len(report["cases"])
+
+
 def test_a_server_that_never_listens_ends_the_run_by_its_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         target = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from tests.helpers.kills import PROTOCOLS, fails_alone, known_kills
-from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.case import Case, Conformance, Connect, Send, SendBytes
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.mutant_table import BINDING
@@ -44,6 +45,18 @@ def test_the_clean_mock_passes_every_case(part: Conformance) -> None:
 def test_cases_depend_on_no_other_case(part: Conformance) -> None:
     check_passes(part, part.cases[::-1])
     check_passes(part, part.cases, jobs=8)
+
+
+def test_no_case_depends_on_which_of_two_connections_a_server_reads_first(part: Conformance) -> None:
+    races = []
+    for case in part.cases:
+        for first, second in pairwise(step for step in case.steps if not isinstance(step, Connect)):
+            if not isinstance(first, Send | SendBytes) or not isinstance(second, Send | SendBytes):
+                continue
+            is_read = isinstance(second, Send) and second.message.startswith("Read")
+            if first.on != second.on and not is_read:
+                races.append(case.id)
+    assert races == [], "a reply on the first connection is awaited before the second one sends"
 
 
 def test_every_mutant_is_found_by_the_cases_that_are_known_to_find_it(part: Conformance) -> None:

@@ -1,10 +1,9 @@
 """`python -m tests.interop.conformance_page TITLE PAGE [NAME=]A.json...`: a page from reports of `wiretool conform`.
 
-The page of the real Pravega server 0.13.0; its known failures and their reasons are in real_pravega/expected.toml:
+The page of the real Pravega server 0.13.0 in several setups; its known failures and their reasons are in
+real_pravega/expected.toml:
 
-    python -m tests.interop.real_pravega wiretool conform pravega --target 127.0.0.1:12345 \\
-        --expect tests/interop/real_pravega/expected.toml --json store.json
-    python -m tests.interop.conformance_page 'Pravega 0.13.0' docs/conformance-pravega.md store.json
+    python -m tests.interop.real_pravega.conformance docs/conformance-pravega.md
 
 The page of the two clients of Pravega, each with a program that writes and reads 20 events:
 
@@ -20,12 +19,30 @@ The page of the two clients of Pravega, each with a program that writes and read
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wiretool.conformance.levels import Level
 from wiretool.conformance.report.json import read_report
 
 _VERDICTS = ("pass", "fail", "lenient", "unsupported", "not-exercised", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class SetupReport:
+    """The report of a run against a server in one setup."""
+
+    #: As `--setup` gives it; empty for the usual one.
+    setup: str
+    version: str
+    description: str
+    report: Mapping[str, Any]
+
+    @property
+    def cases(self) -> Sequence[Mapping[str, Any]]:
+        """The cases that require this setup."""
+        return [case for case in self.report["cases"] if case.get("setup", "") == self.setup]
 
 
 def page(title: str, reports: Sequence[Mapping[str, Any]]) -> str:
@@ -33,31 +50,83 @@ def page(title: str, reports: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(_lines(title, reports)) + "\n"
 
 
+def setups_page(title: str, reports: Sequence[SetupReport], unavailable: Mapping[str, str]) -> str:
+    """Return the page of a server in several setups: each case stands where its setup does.
+
+    `unavailable` has the reason for each setup that was not run.
+    """
+    return "\n".join(_setup_lines(title, reports, unavailable)) + "\n"
+
+
 def _lines(title: str, reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield from (f"# Conformance of {title}", "", "[Contents of the documentation](../README.md#documentation)", "")
-    yield "This page is generated from reports of `wiretool conform` by `python -m tests.interop.conformance_page`."
+    yield from _head(title, "tests.interop.conformance_page")
     for report in reports:
         yield from ("", f"## {report['protocol']} on {report['target']}", "")
-        yield from _figures(report["cases"])
-        others = [case for case in report["cases"] if case["verdict"] not in ("pass", "not-exercised")]
-        if others:
-            yield from (
-                "",
-                "| case | level | verdict | requirement | difference and reason |",
-                "|---|---|---|---|---|",
-            )
-            yield from map(_row, others)
-        unseen = [f"`{case['id']}`" for case in report["cases"] if case["verdict"] == "not-exercised"]
-        if unseen:
-            yield from ("", f"Not exercised: {', '.join(unseen)}.")
+        yield from _section(report["cases"])
+
+
+def _setup_lines(title: str, reports: Sequence[SetupReport], unavailable: Mapping[str, str]) -> Iterator[str]:
+    yield from _head(title, "tests.interop.real_pravega.conformance")
+    yield from ("", "Cases that require another setup of the server were run against a server in that setup:", "")
+    yield from _overview(reports, unavailable)
+    for each in reports:
+        yield from ("", f"## {_name(each.setup)}: server {each.version}", "", each.description, "")
+        yield from _section(each.cases)
+    for setup, reason in unavailable.items():
+        yield from ("", f"## {_name(setup)}: not run", "", f"Reason: {reason}.")
+        yield from ("", f"Not exercised: {_ids(_requiring(setup, reports))}.")
+
+
+def _head(title: str, module: str) -> Iterator[str]:
+    yield from (f"# Conformance of {title}", "", "[Contents of the documentation](../README.md#documentation)", "")
+    yield f"This page is generated from reports of `wiretool conform` by `python -m {module}`."
+
+
+def _overview(reports: Sequence[SetupReport], unavailable: Mapping[str, str]) -> Iterator[str]:
+    yield f"| setup | server | cases | {' | '.join(_VERDICTS)} |"
+    yield "|---|---|---|" + "---|" * len(_VERDICTS)
+    for each in reports:
+        yield f"| {each.setup or 'default'} | {each.version} | {len(each.cases)} | {_counts(each.cases)} |"
+    for setup in unavailable:
+        cases = _requiring(setup, reports)
+        yield f"| {setup} | none | {len(cases)} | {_counts(cases)} |"
+
+
+def _requiring(setup: str, reports: Sequence[SetupReport]) -> Sequence[Mapping[str, Any]]:
+    return [case for case in reports[0].report["cases"] if case.get("setup", "") == setup]
+
+
+def _name(setup: str) -> str:
+    return f"Setup {setup}" if setup else "Default setup"
+
+
+def _section(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from _figures(cases)
+    others = [case for case in cases if case["verdict"] not in ("pass", "not-exercised")]
+    if others:
+        yield from ("", "| case | level | verdict | requirement | difference and reason |", "|---|---|---|---|---|")
+        yield from map(_row, others)
+    unseen = [case for case in cases if case["verdict"] == "not-exercised"]
+    if unseen:
+        yield from ("", f"Not exercised: {_ids(unseen)}.")
+
+
+def _ids(cases: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"`{case['id']}`" for case in cases)
 
 
 def _figures(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"| level | {' | '.join(_VERDICTS)} |"
     yield "|---|" + "---|" * len(_VERDICTS)
-    for level in dict.fromkeys(case["level"] for case in cases):
-        counts = Counter(case["verdict"] for case in cases if case["level"] == level)
-        yield f"| {level} | {' | '.join(str(counts[verdict]) for verdict in _VERDICTS)} |"
+    levels = {case["level"] for case in cases}
+    for level in (level.value for level in Level if level.value in levels):
+        yield f"| {level} | {_counts([case for case in cases if case['level'] == level])} |"
+
+
+def _counts(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return the cells with the number of cases by verdict."""
+    counts = Counter(case["verdict"] for case in cases)
+    return " | ".join(str(counts[verdict]) for verdict in _VERDICTS)
 
 
 def _row(case: Mapping[str, Any]) -> str:

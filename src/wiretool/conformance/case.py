@@ -15,7 +15,7 @@ from wiretool.conformance.levels import SHOULD as SHOULD
 from wiretool.conformance.levels import Level as Level
 from wiretool.conformance.levels import Verdict as Verdict
 from wiretool.conformance.rules import Rule
-from wiretool.conformance.values import Bindings, described
+from wiretool.conformance.values import Bindings, Value, described
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.registry import protocol_named
 
@@ -74,6 +74,12 @@ class Reply:
     problem: str = ""
     #: Whether the case is over with this outcome, and its later steps belong to other ones.
     is_last: bool = False
+    #: The key of an earlier value, and the pattern that it must match for the outcome to be accepted.
+    given: tuple[str, Value] | None = None
+
+    def is_possible(self, bindings: Bindings) -> bool:
+        """Return whether the values that are bound so far allow the outcome."""
+        return self.given is None or self.given[1].matches(bindings.values.get(self.given[0]), bindings)
 
     def describe(self, bindings: Bindings) -> str:
         """Return the outcome in words."""
@@ -152,6 +158,11 @@ def reply(message: str, /, **fields: Any) -> Reply:
 def final(message: str, /, **fields: Any) -> Reply:
     """Return an accepted message that ends the case: the steps that follow belong to its other outcomes."""
     return Reply(message, fields, is_last=True)
+
+
+def given(key: str, pattern: Value, outcome: Reply) -> Reply:
+    """Return an outcome that is accepted only where the value that is bound to a key matches a pattern."""
+    return replace(outcome, given=(key, pattern))
 
 
 def flawed(message: str, problem: str, /, **fields: Any) -> Reply:

@@ -211,12 +211,10 @@ class CaseRun:
 
     def _judge(self, step: Expect, name: str, incoming: Incoming | None, now_ns: int) -> bool:
         """Decide an expectation by the outcome. Return whether the case goes on."""
-        outcome, why = self._fitting(step.outcomes, name, incoming)
-        if outcome is None:
-            self._fail(step.outcomes, why, now_ns)
-            return _WAITS
-        if outcome.verdict is Verdict.FAIL:
-            self._fail(step.outcomes, outcome.why, now_ns)
+        outcomes = tuple(each for each in step.outcomes if each.is_possible(self._bindings))
+        outcome, why = self._fitting(outcomes, name, incoming)
+        if outcome is None or outcome.verdict is Verdict.FAIL:
+            self._fail(outcomes, outcome.why if outcome else why, now_ns)
             return _WAITS
         if name == CLOSED:
             self._ended.add(step.on)

@@ -36,13 +36,12 @@ def judge_expect(state: MatchState, step: Expect, followed: FollowedConnection) 
     elif found.item is None:
         _check_patience(state, followed, step.within_s)
     _check_order(state, followed, found, step)
-    outcome, why = _fitting(state, step.outcomes, found)
+    outcomes = [each for each in step.outcomes if each.is_possible(state.bindings)]
+    outcome, why = _fitting(state, outcomes, found)
     if outcome is not None and found.item is not None and (early := _too_early(state, found.item, step.after_s)):
         outcome, why = None, f"{found.name if found.message else _WORDS[CLOSED]} {early}"
     if outcome is None or outcome.verdict is Verdict.FAIL:
-        _fail(
-            state, followed, found, why or (outcome.why if outcome else ""), " or ".join(_words(state, step.outcomes))
-        )
+        _fail(state, followed, found, why or (outcome.why if outcome else ""), " or ".join(_words(state, outcomes)))
     _take(state, followed, found)
     _grade(state, followed, found, outcome)
 

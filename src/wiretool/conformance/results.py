@@ -15,6 +15,11 @@ from wiretool.conformance.rules import Rule
 AnyCase = Case | ClientCase | Rule
 
 
+def setup_of(case: AnyCase) -> str:
+    """Return the name of the setup that a case requires of the server; empty for the usual one."""
+    return case.variant if isinstance(case, Case) else ""
+
+
 class Event(NamedTuple):
     """One entry of the transcript of a case."""
 
@@ -61,6 +66,8 @@ class RunResult:
     stopped_by: int | None = None
     #: The words of the command line that name the target: before and after the options.
     again: tuple[str, str] = ("", "")
+    #: The setup of the server, as `--setup` gives it.
+    setup: str = ""
 
     def command_for(self, result: CaseResult) -> str:
         """Return the command that runs one case alone."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from signal import Signals
 
-from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.case import Case, Conformance, Connect
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import ConformanceCaller
@@ -48,7 +48,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     started = time.perf_counter()
     if part.greeting:
         _check_protocol(part, options)
-    ready = [case for case in cases if case.variant == options.setup]
+    ready = [case for case in cases if not _missing_for(case, options)]
     caller = ConformanceCaller(
         ready,
         part,
@@ -67,7 +67,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
-        _in_order(part, cases, caller, options.setup),
+        _in_order(cases, caller, options),
         time.perf_counter() - started,
         remarks=_remarks(options, called),
         stopped_by=called.stopped_by,
@@ -80,12 +80,20 @@ def _stage(part: Conformance, options: TargetOptions, recording: Recording | Non
     return Stage(targets={(part.server, ""): target, (part.server, part.door): target} | doors, record=recording)
 
 
-def _in_order(part: Conformance, cases: Sequence[Case], caller: ConformanceCaller, setup: str) -> list[CaseResult]:
+def _missing_for(case: Case, options: TargetOptions) -> str:
+    """Return what the case requires and the target does not have; empty for nothing."""
+    if case.variant != options.setup:
+        return f"requires a server in the setup {case.variant or 'default'}; see --setup"
+    doors = [step.door for step in case.steps if isinstance(step, Connect) and step.door]
+    missing = next((door for door in doors if door not in options.addresses), "")
+    return f"requires the address of the door {missing}; --target {missing}=HOST:PORT names it" if missing else ""
+
+
+def _in_order(cases: Sequence[Case], caller: ConformanceCaller, options: TargetOptions) -> list[CaseResult]:
     found = {result.case.id: result for result in caller.results.values()}
     results = []
     for case in cases:
-        if case.variant != setup:
-            why = f"requires a server in the setup {case.variant or 'default'}; see --setup"
+        if why := _missing_for(case, options):
             results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
         else:
             results.append(found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it"))

@@ -259,6 +259,11 @@ def at_least(least: int) -> Check:
     return Check(f"at least {least}", lambda value, _: isinstance(value, int) and value >= least)
 
 
+def below(limit: int) -> Check:
+    """Return a pattern for a number under this one."""
+    return Check(f"below {limit}", lambda value, _: isinstance(value, int) and value < limit)
+
+
 def other_than(key: str) -> Check:
     """Return a pattern for any value but the one that is bound to a key."""
     return Check(f"another value than {key}", lambda value, values: value != values.get(key))

@@ -1,7 +1,7 @@
 """Output of `wiretool conform`: lists, reports, comparisons, the table of mutants."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,20 @@ def write_text(text: str, path: Path | None = None) -> None:
 
 def write_list(cases: "Sequence[AnyCase]", form: str) -> None:
     """Write the cases, a line each, or as a JSON list."""
+    from wiretool.conformance.results import setup_of
     from wiretool.sinks.printable import printable
 
     names = ("id", "level", "requirement", "source")
-    rows = [{name: str(getattr(case, name)) for name in names} for case in cases]
+    rows = [{name: str(getattr(case, name)) for name in names} | {"setup": setup_of(case)} for case in cases]
     if form == "json":
         write_text(json.dumps(rows, indent=1) + "\n")
         return
-    lines = [printable(f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]") for row in rows]
-    write_text("".join(f"{line}\n" for line in lines))
+    write_text("".join(f"{printable(_list_line(row))}\n" for row in rows))
+
+
+def _list_line(row: Mapping[str, str]) -> str:
+    setup = f" (setup {row['setup']})" if row["setup"] else ""
+    return f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]{setup}"
 
 
 def write_reports(judged: "JudgedRun", reports: Reports) -> None:

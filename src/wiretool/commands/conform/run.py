@@ -57,7 +57,7 @@ def finish(part: "Conformance", run: "RunResult", options: ConformOptions) -> No
     """Write the reports and end as the verdicts say."""
     from wiretool.conformance.judged import JudgedRun
 
-    run = replace(run, again=words_again(options))
+    run = replace(run, again=words_again(options), setup=options.setup)
     judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected_failures(part, options))
     write_reports(judged, options.reports)
     if run.stopped_by is not None:
@@ -135,7 +135,7 @@ def run_on_server(
     from wiretool.conformance.target_run import TargetOptions, run_on_target
     from wiretool.net.server_process import READY_S, ServerProcess
 
-    addresses = addresses_from(options, [door.name for door in mock_of(part, "", 0).doors])
+    addresses = addresses_from(options, [door.name for door in mock_of(part, options.setup, 0).doors])
     process = None
     if options.command:
         ready_s = min(READY_S, options.deadline_s or READY_S)

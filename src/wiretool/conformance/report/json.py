@@ -8,7 +8,7 @@ from typing import Any
 from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.results import CaseResult
+from wiretool.conformance.results import CaseResult, setup_of
 from wiretool.errors import UsageError
 
 
@@ -20,6 +20,7 @@ def json_report(judged: JudgedRun) -> str:
             {
                 "protocol": run.protocol,
                 "target": run.target,
+                "setup": run.setup,
                 "summary": dict(run.summary),
                 "is_success": judged.is_success,
                 "seconds": round(run.seconds, 3),
@@ -44,6 +45,8 @@ def _case(judged: JudgedRun, result: CaseResult) -> dict[str, Any]:
         "seconds": round(result.seconds, 4),
         "is_finding": judged.is_finding(result),
     }
+    if setup_of(case):
+        row["setup"] = setup_of(case)
     if reason is not None:
         row["expected"] = reason
     if result.verdict is not Verdict.PASS and result.events:

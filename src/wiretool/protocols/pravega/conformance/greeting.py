@@ -15,11 +15,12 @@ from wiretool.conformance.case import (
     expect_any,
     expect_close,
     expect_nothing,
+    given,
     reply,
     send,
     together,
 )
-from wiretool.conformance.values import Saved, one_of
+from wiretool.conformance.values import Saved, at_least, below, one_of
 from wiretool.protocols.pravega.conformance.raw_frames import framed, raw
 from wiretool.protocols.pravega.conformance.steps import (
     LOWEST,
@@ -41,6 +42,7 @@ _HELLO = "protocols/pravega.md §4.1"
 _KEEP_ALIVE = "protocols/pravega.md §4.2"
 #: Highest wire versions that servers with this protocol have named.
 _VERSIONS = one_of(15, 16, 17)
+_NEWEST = 17
 
 
 def _greet(high: Any, low: Any) -> Any:
@@ -127,11 +129,16 @@ CASES: tuple[Case, ...] = (
     case(
         "pravega/hello/9",
         MUST,
-        "Each version of Hello is compared by itself: a highest version below the lowest is not a separate error.",
-        _HELLO,
-        send("Hello", high_version=5, low_version=17),
+        "A client that names version 17 as its lowest is served by a server of that version, whatever its highest; "
+        "an older server closes the connection.",
+        _HELLO + "; captures/pravega-server hello_inverted",
+        send("Hello", high_version=5, low_version=_NEWEST),
         expect("Hello", high_version=Saved(SERVER_VERSION), low_version=LOWEST),
-        expect_any(reply(CLOSED), reply(NOTHING), within_s=0.5),
+        expect_any(
+            given(SERVER_VERSION, below(_NEWEST), reply(CLOSED)),
+            given(SERVER_VERSION, at_least(_NEWEST), reply(NOTHING)),
+            within_s=0.5,
+        ),
     ),
     case(
         "pravega/hello/10",
@@ -150,6 +157,19 @@ CASES: tuple[Case, ...] = (
             send("Hello", high_version=4, low_version=1),
             send("GetStreamSegmentInfo", request_id=rid(5), segment_name=MISSING),
         ),
+        expect("Hello", high_version=Saved(SERVER_VERSION), low_version=LOWEST),
+        expect_close(),
+    ),
+    case(
+        "pravega/hello/12",
+        MUST,
+        "Each version of Hello is compared by itself: a highest version below the lowest is not a separate error.",
+        _HELLO,
+        hello(),
+        send("Hello", high_version=LOWEST, low_version=Saved(SERVER_VERSION)),
+        expect("Hello", high_version=Saved(SERVER_VERSION), low_version=LOWEST),
+        still_open(),
+        send("Hello", high_version=LOWEST, low_version=Saved(SERVER_VERSION, plus=1)),
         expect("Hello", high_version=Saved(SERVER_VERSION), low_version=LOWEST),
         expect_close(),
     ),

@@ -19,6 +19,7 @@ from wiretool.protocols.pravega.conformance.steps import (
     MISSING,
     SEGMENT,
     WRITER,
+    append,
     ask,
     filled,
     hello,
@@ -53,15 +54,7 @@ def _two_appends(segment: Any = SEGMENT) -> Steps:
             writer_id=WRITER,
             segment=segment,
         ),
-        send(
-            "AppendBlockEnd",
-            writer_id=WRITER,
-            size_of_whole_events=9,
-            data="000000000000000178",
-            num_events=1,
-            last_event_number=0,
-            request_id=rid(61),
-        ),
+        append(b"x", request_id=61),
         expect_any(numbered(61, reply("DataAppended", current_segment_write_offset=57))),
     )
 
@@ -170,20 +163,9 @@ CASES: tuple[Case, ...] = (
             ask(number, "SetupAppend", reply("AppendSetup"), on=on, writer_id=WRITER, segment=SEGMENT)
             for number, on in ((7, "a"), (9, "b"))
         ),
-        *(
-            send(
-                "AppendBlockEnd",
-                on=on,
-                writer_id=WRITER,
-                size_of_whole_events=9,
-                data="000000000000000178",
-                num_events=1,
-                last_event_number=1,
-                request_id=rid(number),
-            )
-            for number, on in ((9, "b"), (7, "a"))
-        ),
+        append(b"x", number=1, request_id=9, on="b"),
         expect("DataAppended", on="b", event_number=1),
+        append(b"x", number=1, request_id=7),
         expect("InvalidEventNumber", request_id=rid(7), writer_id=WRITER, event_number=-1),
         expect_close(),
         variant="wire-15",

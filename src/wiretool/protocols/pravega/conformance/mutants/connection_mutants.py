@@ -65,6 +65,33 @@ def _oldest_refused(patcher: Patcher) -> None:
     rehandle(patcher, (Hello,), replace)
 
 
+@MUTANTS.declare("hello-inverted-refused", "A client whose highest version is below its lowest is refused.")
+def _inverted_refused(patcher: Patcher) -> None:
+    def replace(handle: Any) -> Any:
+        def strict(self: Any, hello: Hello, now_ns: int) -> None:
+            handle(self, hello, now_ns)
+            if hello.high_version < hello.low_version:
+                self.close("versions do not fit")
+
+        return strict
+
+    rehandle(patcher, (Hello,), replace)
+
+
+@MUTANTS.declare("hello-inverted-served", "A client whose highest version is below its lowest is served in any case.")
+def _inverted_served(patcher: Patcher) -> None:
+    def replace(handle: Any) -> Any:
+        def lax(self: Any, hello: Hello, now_ns: int) -> None:
+            if hello.high_version < hello.low_version:
+                _greet(self, self._store.wire_version)
+            else:
+                handle(self, hello, now_ns)
+
+        return lax
+
+    rehandle(patcher, (Hello,), replace)
+
+
 @MUTANTS.declare("hello-refused-unanswered", "A client of unsupported versions gets no Hello.")
 def _refused_unanswered(patcher: Patcher) -> None:
     def replace(handle: Any) -> Any:
