@@ -29,6 +29,7 @@ from wiretool.conformance.case import (
     unsupported,
 )
 from wiretool.conformance.values import Saved, Text, Var
+from wiretool.protocols.pravega import PROTOCOL
 
 SEGMENT = Text("{scope}/s/0.#epoch.0")
 CREATE = send("CreateSegment", request_id=Var("id", 1), segment=SEGMENT, scale_type=0, target_rate=0)
@@ -84,6 +85,33 @@ def test_failures(script: Any, why: str) -> None:
     result = run_case(EXPECTED, script)
     assert result.verdict is Verdict.FAIL
     assert result.why.startswith(why)
+
+
+def test_the_mark_is_on_the_message_that_differs_also_if_more_came_with_it() -> None:
+    def both(fields: Mapping[str, Any]) -> bytes:
+        replies: list[tuple[str, dict[str, Any]]] = [
+            created(fields, request_id=9),
+            created(fields, request_id=1),
+            ("KeepAlive", {}),
+        ]
+        return b"".join(PROTOCOL.encode(PROTOCOL.from_json(name, "server", form), "server") for name, form in replies)
+
+    result = run_case(EXPECTED, answering(both))
+    assert [event.is_marked for event in result.events] == [False, True, False, False]
+    assert (result.sent, result.received) == (result.events[0], result.events[1])
+
+
+def test_the_mark_is_on_an_end_that_nothing_asked_for() -> None:
+    result = run_case(EXPECTED, answering(created, "close"))
+    assert result.why == "the server closed the connection"
+    assert result.received is not None
+    assert result.received == result.events[-1]
+    assert result.received.name == "(connection closed)"
+
+
+def test_a_missing_reply_is_marked_at_the_request() -> None:
+    result = run_case(EXPECTED, answering())
+    assert (result.sent, result.received) == (result.events[0], None)
 
 
 def test_messages_that_may_come_at_any_time_are_ignored() -> None:

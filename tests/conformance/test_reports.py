@@ -1,19 +1,23 @@
 """The reports: each says the verdicts, the reasons and nothing that a terminal or browser would obey."""
 
 import json
-from pathlib import Path
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.conformance.results import RESULTS, judged
+from tests.conformance.results import FAILED, RESULTS, judged
+from wiretool.conformance.case import MUST, Verdict
+from wiretool.conformance.client_case import PLAIN, ClientCase
 from wiretool.conformance.compare import changes_between
 from wiretool.conformance.report.badge import badge
 from wiretool.conformance.report.html import html_report
-from wiretool.conformance.report.json import json_report, read_report
+from wiretool.conformance.report.json import TEXT_MAX, json_report, report_from
 from wiretool.conformance.report.junit import junit_report
-from wiretool.conformance.report.sarif import sarif_report
+from wiretool.conformance.report.sarif import CHANGED_RULE, ReportFiles, sarif_report
 from wiretool.conformance.report.text import report_lines
+from wiretool.conformance.results import CaseResult, Event
+from wiretool.conformance.rules import Rule
 from wiretool.errors import UsageError
 
 
@@ -30,10 +34,12 @@ def test_text() -> None:
     )
 
 
-def test_json(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json_report(judged()))
-    report = read_report(path)
+#: Files as a run with --capture and --expect has them.
+FILES = ReportFiles(["captures/a%20b.pcap"], "ci/known.toml")
+
+
+def test_json() -> None:
+    report = report_from(json_report(judged()).encode(), name="a.json")
     assert report["summary"] == dict.fromkeys(("pass", "fail", "lenient", "unsupported", "not-exercised", "error"), 1)
     assert [case["id"] for case in report["cases"]] == [result.case.id for result in RESULTS]
     failed = report["cases"][1]
@@ -47,12 +53,53 @@ def test_json(tmp_path: Path) -> None:
     }
 
 
+def test_json_of_a_failure_has_the_evidence() -> None:
+    cases = {case["id"]: case for case in json.loads(json_report(judged()))["cases"]}
+    failed = cases["pravega/x/2"]
+    assert failed["difference"] == "DataAppended.event_number: expected 1, found 2"
+    assert failed["accepted"] == "DataAppended(event_number=1)"
+    assert (failed["sent"]["message"], failed["received"]["message"]) == ("KeepAlive", "DataAppended")
+    assert failed["received"]["fields"]["event_number"] == 2
+    assert not {"difference", "accepted", "sent", "received"} & set(cases["pravega/x/3"])
+
+
+def test_json_of_a_missing_reply_has_received_nothing() -> None:
+    silent = replace(FAILED, events=(Event(0, "a", "client", "KeepAlive", {}, is_marked=True),))
+    (case,) = json.loads(json_report(judged(silent)))["cases"]
+    assert case["sent"]["message"] == "KeepAlive"
+    assert case["received"] is None
+
+
+def test_json_judges_the_client_by_its_own_messages() -> None:
+    events = (
+        Event(0, "1", "server", "5 Hello", {}),
+        Event(1, "1", "client", "6 Hello", {}, is_marked=True),
+        Event(2, "1", "server", "7 Bye", {}),
+    )
+    rule = Rule("pravega/traffic/client/1", MUST, "R.", "§1", "client", lambda connection: ())
+    scenario = ClientCase("pravega/client/x/1", MUST, "R.", "§1", PLAIN, lambda run: ())
+    for case in (rule, scenario):
+        (row,) = json.loads(json_report(judged(CaseResult(case, Verdict.FAIL, "w", events=events))))["cases"]
+        assert (row["sent"]["message"], row["received"]["message"]) == ("5 Hello", "6 Hello")
+        assert row["difference"] == "w"
+
+
+def test_json_has_the_messages_of_passes_without_long_payloads() -> None:
+    payload = "00" * 4_000_000
+    passed = replace(
+        RESULTS[0], events=(Event(0, "a", "client", "Append", {"data": payload, "list": [payload] * 500}),)
+    )
+    text = json_report(judged(passed))
+    (message,) = json.loads(text)["cases"][0]["messages"]
+    assert message["fields"]["data"] == f"{payload[:TEXT_MAX]}... (8,000,000 characters)"
+    assert message["fields"]["list"][-1] == "... (500 entries)"
+    assert len(text) < 100_000
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"cases": [1]}', '{"protocol": "p", "target": "t", "cases": [{}]}'])
-def test_what_is_no_report(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text)
+def test_what_is_no_report(text: str) -> None:
     with pytest.raises(UsageError, match=r"expected (a|one)"):
-        read_report(path)
+        report_from(text.encode(), name="a.json")
 
 
 def test_junit() -> None:
@@ -66,7 +113,7 @@ def test_junit() -> None:
 
 
 def test_sarif() -> None:
-    (run,) = json.loads(sarif_report(judged()))["runs"]
+    (run,) = json.loads(sarif_report(judged(), FILES))["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [result.case.id for result in RESULTS]
     assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
         ("pravega/x/2", "error"),
@@ -78,9 +125,77 @@ def test_sarif() -> None:
 
 def test_sarif_suppresses_what_is_expected() -> None:
     known = '[[expected]]\ncase = "pravega/x/2"\nreason = "issue 7"\n'
-    (run,) = json.loads(sarif_report(judged(expect=known)))["runs"]
+    (run,) = json.loads(sarif_report(judged(expect=known), FILES))["runs"]
     assert run["results"][0]["suppressions"] == [{"kind": "external", "justification": "issue 7"}]
     assert run["results"][0]["level"] == "note"
+
+
+CHANGED = '[[expected]]\ncase = "pravega/x/2"\nreason = "a"\n\n[[expected]]\nreason = "b"\ncase = "pravega/x/1"\n'
+
+
+def test_sarif_keeps_the_rules_of_the_format_and_of_github() -> None:
+    """SARIF 2.1.0 §3.19.23, §3.27 and §3.30; GitHub: a rule's texts, and of each result a file, a line, an identity."""
+    document = json.loads(sarif_report(judged(expect=CHANGED), FILES))
+    (run,) = document["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert document["version"] == "2.1.0"
+    assert len({rule["id"] for rule in rules}) == len(rules)
+    for rule in rules:
+        assert all(rule[key]["text"] for key in ("shortDescription", "fullDescription", "help"))
+        assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
+    assert len(run["results"]) == 5
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note")
+        assert result["message"]["text"]
+        (location,) = result["locations"]
+        place = location["physicalLocation"]
+        assert place["artifactLocation"]["uri"] in (*FILES.judged, FILES.expected)
+        assert place["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
+        assert place["region"]["startLine"] >= 1
+    identities = [result["partialFingerprints"]["primaryLocationLineHash"] for result in run["results"]]
+    assert len(set(identities)) == len(identities)
+    again = json.loads(sarif_report(judged(FAILED), ReportFiles(["other.pcap"])))["runs"][0]["results"]
+    assert again[0]["partialFingerprints"] == run["results"][0]["partialFingerprints"]
+
+
+def test_sarif_has_known_failures_that_no_longer_hold() -> None:
+    (run,) = json.loads(sarif_report(judged(expect=CHANGED), FILES))["runs"]
+    result = run["results"][-1]
+    assert (result["ruleId"], result["level"]) == (CHANGED_RULE, "error")
+    assert result["message"]["text"] == "pravega/x/1 passes; remove it from the expected failures"
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == FILES.expected
+    assert place["region"]["startLine"] == 7
+
+
+def test_sarif_relates_further_captures_and_leaves_absolute_uris_alone() -> None:
+    files = ReportFiles(["file:///a.pcap", "b.pcap"])
+    (run,) = json.loads(sarif_report(judged(FAILED), files))["runs"]
+    (result,) = run["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///a.pcap"}
+    assert result["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "b.pcap"
+
+
+def test_html_shows_the_messages_of_passes_and_problems_of_frames() -> None:
+    events = (
+        Event(0, "a", "client", "KeepAlive", {"n": 1}),
+        Event(1, "a", "server", "KeepAlive", {"n": 2}, ("left-over: 3 <bytes>",)),
+    )
+    page = html_report([json.loads(json_report(judged(replace(RESULTS[0], events=events))))])
+    row = page[page.index("<tbody>") :]
+    assert "<details><summary>messages: 2</summary>" in row
+    assert "-&gt; KeepAlive {&quot;n&quot;:1}" in row
+    assert "left-over: 3 &lt;bytes&gt;" in row
+    assert 'value="pass" checked' in page  # nothing else is to be shown
+
+
+def test_html_names_the_target_in_each_cell_for_narrow_screens() -> None:
+    report = json.loads(json_report(judged()))
+    page = html_report([report, {**report, "target": 'a "server"'}])
+    assert page.count('<td data-target="127.0.0.1:1">') == len(RESULTS)
+    assert page.count('<td data-target="a &quot;server&quot;">') == len(RESULTS)
+    assert 'value="pass"> pass' in page
 
 
 def test_html() -> None:

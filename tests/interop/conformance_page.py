@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from wiretool.conformance.levels import Level
-from wiretool.conformance.report.json import read_report
+from wiretool.conformance.report.json import report_from
 
 _VERDICTS = ("pass", "fail", "lenient", "unsupported", "not-exercised", "error")
 
@@ -144,7 +144,7 @@ def main() -> None:
 def _read(text: str) -> Mapping[str, Any]:
     """Return a report; a name before it stands for the command or the address that was judged."""
     name, _, path = text.rpartition("=")
-    report = read_report(Path(path))
+    report = report_from(Path(path).read_bytes(), name=path)
     return {**report, "target": name or report["target"]}
 
 

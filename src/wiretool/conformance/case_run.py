@@ -205,7 +205,9 @@ class CaseRun:
             since_ns = now_ns if self._since_ns is None else self._since_ns
             waited_s = (now_ns - since_ns) / NS_PER_S
             what = f"{incoming.name} came" if incoming else "the connection was closed"
-            self._fail(step.outcomes, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s", now_ns)
+            self._fail(
+                step, step.outcomes, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s", now_ns, incoming
+            )
             return _WAITS
         return self._judge(step, incoming.name if incoming else CLOSED, incoming, now_ns)
 
@@ -213,8 +215,11 @@ class CaseRun:
         """Decide an expectation by the outcome. Return whether the case goes on."""
         outcomes = tuple(each for each in step.outcomes if each.is_possible(self._bindings))
         outcome, why = self._fitting(outcomes, name, incoming)
-        if outcome is None or outcome.verdict is Verdict.FAIL:
-            self._fail(outcomes, outcome.why if outcome else why, now_ns)
+        if outcome is None:
+            self._fail(step, outcomes, why, now_ns, incoming)
+            return _WAITS
+        if outcome.verdict is Verdict.FAIL:
+            self._fail(step, outcomes, outcome.why, now_ns, incoming)
             return _WAITS
         if name == CLOSED:
             self._ended.add(step.on)
@@ -254,13 +259,13 @@ class CaseRun:
             incoming = self._next(endpoint)
             if incoming is None:
                 if endpoint.ended:
-                    self._fail(tuple(self._missing), "the server closed the connection", now_ns)
+                    self._fail(step, self._missing, "the server closed the connection", now_ns)
                 elif self._is_past(self._wait_s(step.within_s), now_ns):
-                    self._fail(tuple(self._missing), "no reply came in time", now_ns)
+                    self._fail(step, self._missing, "no reply came in time", now_ns)
                 return _WAITS
             outcome, why = self._fitting(tuple(self._missing), incoming.name, incoming)
             if outcome is None:
-                self._fail(tuple(self._missing), why, now_ns)
+                self._fail(step, self._missing, why, now_ns, incoming)
                 return _WAITS
             self._missing.remove(outcome)
         return _DONE
@@ -301,10 +306,11 @@ class CaseRun:
         for label, endpoint in self._endpoints.items():
             incoming = self._next(endpoint)
             if incoming is not None:
-                self._mark_last(label, incoming.name)
+                self._mark(label, incoming)
                 self._finish(Verdict.FAIL, now_ns, f"unexpected {incoming.name}", expected="no further message")
                 return
             if endpoint.ended and label not in self._ended:
+                self._mark(label)
                 self._finish(Verdict.FAIL, now_ns, "the server closed the connection", expected="an open connection")
                 return
         if not self._is_past(SETTLE_S, now_ns):
@@ -312,16 +318,24 @@ class CaseRun:
         graded = self._graded
         self._finish(graded.verdict if graded else Verdict.PASS, now_ns, graded.why if graded else "")
 
-    def _fail(self, expected: tuple[Reply, ...], difference: str, now_ns: int) -> None:
-        if self._events:
-            self._events[-1] = self._events[-1]._replace(is_marked=True)
+    def _fail(
+        self,
+        step: Expect | ExpectAll,
+        expected: Sequence[Reply],
+        difference: str,
+        now_ns: int,
+        incoming: Incoming | None = None,
+    ) -> None:
+        self._mark(step.on, incoming)
         words = " or ".join(each.describe(self._bindings) for each in expected if each.verdict is not Verdict.FAIL)
         self._finish(Verdict.FAIL, now_ns, f"{difference}; expected {words}", expected=words, difference=difference)
 
-    def _mark_last(self, label: str, name: str) -> None:
+    def _mark(self, label: str, incoming: Incoming | None = None) -> None:
+        """Mark a message in the transcript; without one, the last entry of the connection."""
         for at in range(len(self._events) - 1, -1, -1):
-            if (self._events[at].on, self._events[at].name) == (label, name):
-                self._events[at] = self._events[at]._replace(is_marked=True)
+            event = self._events[at]
+            if event.on == label and (incoming is None or event.fields is incoming.fields):
+                self._events[at] = event._replace(is_marked=True)
                 return
 
     def _finish(self, verdict: Verdict, now_ns: int, why: str, *, expected: str = "", difference: str = "") -> None:

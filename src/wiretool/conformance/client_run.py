@@ -11,7 +11,7 @@ from wiretool.conformance.case import Conformance
 from wiretool.conformance.client_case import ClientCase, ClientRun, Scenario
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.observed import ObservedConnection, observe
-from wiretool.conformance.results import CaseResult, Event, RunResult
+from wiretool.conformance.results import CaseResult, Event, RunResult, events_around
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
 from wiretool.servers.choose import mock_for
@@ -80,27 +80,13 @@ def _judge(case: ClientCase, run: ClientRun) -> CaseResult:
         if observation.problem:
             why = f"record {observation.n}: {observation.problem}" if observation.n else observation.problem
             return CaseResult(case, Verdict.FAIL, f"{why} ({where})", events=_around(run.connections, observation.n))
-    return CaseResult(case, Verdict.PASS, f"seen {len(observations)} times {where}", seconds=run.seconds)
+    shown = _around(run.connections, observations[0].n)
+    return CaseResult(case, Verdict.PASS, f"seen {len(observations)} times {where}", seconds=run.seconds, events=shown)
 
 
 def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, ...]:
     connection = next((each for each in connections if n in each.by_number), None)
-    if connection is None:
-        return ()
-    messages = connection.messages
-    at = next(index for index, message in enumerate(messages) if message.n == n)
-    return tuple(
-        Event(
-            message.time_ns,
-            str(connection.number),
-            message.side,
-            f"{message.n} {message.name}",
-            message.fields,
-            message.problems,
-            message.n == n,
-        )
-        for message in messages[max(0, at - _SHOWN_BEFORE) : at + 1 + _SHOWN_AFTER]
-    )
+    return () if connection is None else events_around(connection, n, before=_SHOWN_BEFORE, after=_SHOWN_AFTER)
 
 
 def _unconnected(run: ClientRun, protocol: str) -> str:

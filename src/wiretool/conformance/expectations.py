@@ -11,8 +11,8 @@ Each entry is for one case. A case that passes again, or fails for another reaso
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
@@ -30,10 +30,19 @@ class Expected:
     case: str
     message: str
     reason: str
+    #: The line of the file that names the case, from 1.
+    line: int = 1
 
     def fits(self, result: CaseResult) -> bool:
         """Return whether a result is this failure."""
         return result.verdict in _FAILURES and self.message in result.why
+
+
+class ChangedFailure(NamedTuple):
+    """An entry that a run no longer shows, and what it shows instead, in words."""
+
+    entry: Expected
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +56,8 @@ class ExpectedFailures:
         entry = self.entries.get(result.case.id)
         return entry.reason if entry is not None and entry.fits(result) else None
 
-    def changes(self, results: Iterable[CaseResult]) -> list[str]:
-        """Return, in words, each entry that the results no longer show."""
+    def changes(self, results: Iterable[CaseResult]) -> list[ChangedFailure]:
+        """Return each entry that the results no longer show."""
         by_id = {result.case.id: result for result in results}
         found = []
         for entry in self.entries.values():
@@ -56,12 +65,13 @@ class ExpectedFailures:
             if result is None or result.verdict is Verdict.NOT_EXERCISED:
                 continue  # not selected in this run, or not to be seen in it
             if result.verdict is Verdict.PASS:
-                found.append(f"{entry.case} passes; remove it from the expected failures")
+                found.append(ChangedFailure(entry, f"{entry.case} passes; remove it from the expected failures"))
             elif not entry.fits(result):
-                found.append(
+                text = (
                     f"{entry.case} is {result.verdict.value} for another reason: {result.why}; "
                     f"expected a reason with {entry.message!r}"
                 )
+                found.append(ChangedFailure(entry, text))
         return found
 
 
@@ -77,12 +87,19 @@ def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFail
     if table or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
         raise UsageError(f"{name}: expected entries as [[expected]]")
     found: dict[str, Expected] = {}
+    lines = text.splitlines()
     for number, table in enumerate(entries, 1):
         entry = _entry(table, known, f"{name}: expected[{number}]")
         if entry.case in found:
             raise UsageError(f"{name}: expected[{number}]: {entry.case} is listed twice")
-        found[entry.case] = entry
+        found[entry.case] = replace(entry, line=_line_of(entry.case, lines))
     return ExpectedFailures(found)
+
+
+def _line_of(case: str, lines: Sequence[str]) -> int:
+    """Return the first line that assigns this case, from 1; 1 where the name is written in another form of TOML."""
+    assigns = re.compile(rf"""\s*["']?case["']?\s*=\s*["']{re.escape(case)}["']""")
+    return next((number for number, line in enumerate(lines, 1) if assigns.match(line)), 1)
 
 
 def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expected:

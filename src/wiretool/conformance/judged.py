@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from textwrap import shorten
 
-from wiretool.conformance.expectations import ExpectedFailures
+from wiretool.conformance.expectations import ChangedFailure, ExpectedFailures
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 
@@ -41,9 +41,14 @@ class JudgedRun:
         return [result for result in self.run.results if self.is_finding(result)]
 
     @cached_property
+    def changed_failures(self) -> Sequence[ChangedFailure]:
+        """Expected failures that the run no longer shows."""
+        return self.expected.changes(self.run.results)
+
+    @property
     def changes(self) -> Sequence[str]:
         """Expected failures that the run no longer shows, in words."""
-        return self.expected.changes(self.run.results)
+        return [change.text for change in self.changed_failures]
 
     @property
     def is_success(self) -> bool:

@@ -6,7 +6,7 @@ from wiretool.conformance.attribution import attributed
 from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.observed import ObservedConnection
 from wiretool.conformance.prefixes import FailedPrefixes
-from wiretool.conformance.results import CaseResult, Event
+from wiretool.conformance.results import CaseResult, Event, events_around
 from wiretool.conformance.rules import Rule
 from wiretool.conformance.script_match import CaseSearch
 from wiretool.conformance.sighting import Sighting
@@ -65,35 +65,24 @@ def _by_script(case: Case, found: Sequence[Sighting], connections: Sequence[Obse
 
 
 def _by_rule(rule: Rule, connections: Sequence[ObservedConnection]) -> CaseResult:
-    count = 0
+    count, first = 0, Sighting(Verdict.PASS)
     for connection in connections:
         for observation in rule.judge(connection):
             count += 1
+            if count == 1:
+                first = Sighting(Verdict.PASS, connection=connection.number, n=observation.n)
             if observation.problem:
                 sighting = Sighting(Verdict.FAIL, observation.problem, "", connection.number, observation.n)
                 why = f"record {observation.n}, connection {connection.number}: {observation.problem}"
                 return CaseResult(rule, Verdict.FAIL, why, events=_around(connections, sighting))
     if not count:
         return CaseResult(rule, Verdict.NOT_EXERCISED, "the recording does not show it")
-    return CaseResult(rule, Verdict.PASS, f"seen {count} times")
+    return CaseResult(rule, Verdict.PASS, f"seen {count} times", events=_around(connections, first))
 
 
 def _around(connections: Iterable[ObservedConnection], sighting: Sighting) -> tuple[Event, ...]:
     """Return the messages around a record of a connection."""
     connection = next((each for each in connections if each.number == sighting.connection), None)
-    if connection is None or not sighting.n or sighting.verdict is Verdict.PASS:
+    if connection is None or not sighting.n:
         return ()
-    messages = connection.messages
-    at = next((index for index, message in enumerate(messages) if message.n == sighting.n), 0)
-    return tuple(
-        Event(
-            message.time_ns,
-            str(connection.number),
-            message.side,
-            f"{message.n} {message.name}",
-            message.fields,
-            message.problems,
-            message.n == sighting.n,
-        )
-        for message in messages[max(0, at - _SHOWN_BEFORE) : at + 1 + _SHOWN_AFTER]
-    )
+    return events_around(connection, sighting.n, before=_SHOWN_BEFORE, after=_SHOWN_AFTER)

@@ -9,6 +9,7 @@ from wiretool.codec.message import Side
 from wiretool.conformance.case import Case
 from wiretool.conformance.client_case import ClientCase
 from wiretool.conformance.levels import Verdict
+from wiretool.conformance.observed import ObservedConnection
 from wiretool.conformance.rules import Rule
 
 #: Whatever has an id, a level, a requirement and a source.
@@ -35,6 +36,24 @@ class Event(NamedTuple):
     is_marked: bool = False
 
 
+def events_around(connection: ObservedConnection, n: int, *, before: int, after: int) -> tuple[Event, ...]:
+    """Return the messages of a connection around a record, which is marked; those at its beginning without it."""
+    messages = connection.messages
+    at = next((index for index, message in enumerate(messages) if message.n == n), 0)
+    return tuple(
+        Event(
+            message.time_ns,
+            str(connection.number),
+            message.side,
+            f"{message.n} {message.name}",
+            message.fields,
+            message.problems,
+            message.n == n,
+        )
+        for message in messages[max(0, at - before) : at + 1 + after]
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """The verdict on one case."""
@@ -49,6 +68,33 @@ class CaseResult:
     difference: str = ""
     seconds: float = 0.0
     events: tuple[Event, ...] = ()
+
+    @property
+    def judged_side(self) -> Side:
+        """The side that the requirement binds."""
+        if isinstance(self.case, Rule):
+            return self.case.side
+        return "client" if isinstance(self.case, ClientCase) else "server"
+
+    @property
+    def marked(self) -> int | None:
+        """The index of the entry that the verdict is about; None where it is about none."""
+        return next((at for at, event in enumerate(self.events) if event.is_marked), None)
+
+    @property
+    def received(self) -> Event | None:
+        """The message or end of the judged side that the verdict is about; None where nothing came."""
+        event = None if self.marked is None else self.events[self.marked]
+        return event if event is not None and event.side == self.judged_side else None
+
+    @property
+    def sent(self) -> Event | None:
+        """The last message of the other side up to there, on the same connection; None without one."""
+        if self.marked is None:
+            return None
+        on = self.events[self.marked].on
+        earlier = (event for event in reversed(self.events[: self.marked + 1]) if event.on == on)
+        return next((each for each in earlier if each.side != self.judged_side and each.fields is not None), None)
 
 
 @dataclass(frozen=True, slots=True)

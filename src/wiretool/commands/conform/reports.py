@@ -3,11 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from wiretool.commands.conform.options import ConformOptions, Reports
+from wiretool.commands.conform.options import ConformOptions
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ def _list_line(row: Mapping[str, str]) -> str:
     return f"{row['id']}  {row['level']}  {row['requirement']} [{row['source']}]{setup}"
 
 
-def write_reports(judged: "JudgedRun", reports: Reports) -> None:
+def write_reports(judged: "JudgedRun", options: ConformOptions) -> None:
     """Write the report on stdout and the files that were asked for."""
+    from wiretool.commands.conform.locations import report_files
     from wiretool.conformance.expectations import expected_text
     from wiretool.conformance.report.badge import badge
     from wiretool.conformance.report.html import html_report
@@ -52,6 +53,7 @@ def write_reports(judged: "JudgedRun", reports: Reports) -> None:
     from wiretool.conformance.report.sarif import sarif_report
     from wiretool.conformance.report.text import report_lines
 
+    reports = options.reports
     if reports.form == "json":
         write_text(json_report(judged))
     else:
@@ -59,7 +61,7 @@ def write_reports(judged: "JudgedRun", reports: Reports) -> None:
     makers = {
         "--junit": lambda: junit_report(judged),
         "--json": lambda: json_report(judged),
-        "--sarif": lambda: sarif_report(judged),
+        "--sarif": lambda: sarif_report(judged, report_files(options)),
         "--html": lambda: html_report([json.loads(json_report(judged))]),
         "--badge": lambda: badge(judged),
         "--write-expect": lambda: expected_text(judged.findings),
@@ -75,7 +77,6 @@ def write_comparison(options: ConformOptions) -> None:
     """
     from wiretool.conformance.compare import changes_between
     from wiretool.conformance.report.html import html_report
-    from wiretool.conformance.report.json import read_report
     from wiretool.sinks.printable import printable
 
     if len(options.arguments) < 2 or (len(options.arguments) > 2 and options.reports.html is None):
@@ -91,6 +92,17 @@ def write_comparison(options: ConformOptions) -> None:
         write_text(lines + f"{len(changes)} of {len(reports[1]['cases'])} cases changed\n")
     if any(change.is_worse for change in changes):
         raise typer.Exit(1)
+
+
+def read_report(path: Path) -> Mapping[str, Any]:
+    """Read a JSON report. UsageError where it cannot be read or is something else."""
+    from wiretool.conformance.report.json import report_from
+
+    try:
+        data = path.read_bytes()
+    except OSError as err:
+        raise UsageError(f"{path}: {err.strerror}") from err
+    return report_from(data, name=str(path))
 
 
 def write_mutants(table: "MutantTable", form: str) -> None:

@@ -59,7 +59,7 @@ def finish(part: "Conformance", run: "RunResult", options: ConformOptions) -> No
 
     run = replace(run, again=words_again(options), setup=options.setup)
     judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected_failures(part, options))
-    write_reports(judged, options.reports)
+    write_reports(judged, options)
     if run.stopped_by is not None:
         raise Stopped(run.stopped_by)
     if not judged.is_success:

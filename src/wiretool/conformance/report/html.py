@@ -18,6 +18,13 @@ code, pre { font: 12.5px ui-monospace, monospace; overflow-wrap: anywhere; white
 .source { opacity: .75; } label { margin-right: 1rem; white-space: nowrap; }
 .fail, .error { color: var(--bad); } .lenient, .unsupported, .not-exercised { color: var(--odd); }
 .pass { color: var(--good); } .marked { font-weight: 700; }
+td { overflow-wrap: anywhere; } td > code { white-space: nowrap; }
+@media (max-width: 45rem) {
+  body { margin: .75rem; } thead { display: none; } td > code { white-space: normal; }
+  table, tbody, tr:not([hidden]), td { display: block; } td { border: 0; padding: .15rem 0; }
+  tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  td[data-target]::before { content: attr(data-target) ": "; font-weight: 700; }
+}
 """
 _SCRIPT = """
 const boxes = [...document.querySelectorAll("input[type=checkbox]")];
@@ -44,15 +51,17 @@ def _lines(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
     yield f"<h1>{title}</h1>"
+    shown = {str(case["verdict"]) for report in reports for case in report["cases"]} - {"pass"} or {"pass"}
     for report in reports:
         yield f"<p><b>{_safe(report['target'])}</b>: {_figures(report)}</p>"
         yield from (f"<p>{_safe(remark)}</p>" for remark in report.get("remarks", ()))
-    yield f"<p>{''.join(map(_box, _VERDICTS))}</p>"
+    yield f"<p>{''.join(_box(verdict, is_checked=verdict in shown) for verdict in _VERDICTS)}</p>"
     heads = "".join(f"<th>{_safe(report['target'])}" for report in reports)
     yield f"<table><thead><tr><th>case<th>requirement{heads}</tr></thead><tbody>"
     by_target = [{case["id"]: case for case in report["cases"]} for report in reports]
+    targets = [str(report["target"]) for report in reports]
     for name in dict.fromkeys(case["id"] for report in reports for case in report["cases"]):
-        yield _row([cases.get(name) for cases in by_target])
+        yield _row(targets, [cases.get(name) for cases in by_target])
     yield f"</tbody></table><script>{_SCRIPT}</script></body></html>"
 
 
@@ -65,15 +74,17 @@ def _figures(report: Mapping[str, Any]) -> str:
     )
 
 
-def _box(verdict: str) -> str:
-    checked = "" if verdict == "pass" else " checked"
+def _box(verdict: str, *, is_checked: bool) -> str:
+    checked = " checked" if is_checked else ""
     return f'<label class="{verdict}"><input type="checkbox" value="{verdict}"{checked}> {verdict}</label>'
 
 
-def _row(cases: Sequence[Mapping[str, Any] | None]) -> str:
+def _row(targets: Sequence[str], cases: Sequence[Mapping[str, Any] | None]) -> str:
     case = next(each for each in cases if each is not None)
     verdicts = " ".join(str(each["verdict"]) for each in cases if each is not None)
-    cells = "".join(f"<td>{_cell(each)}" for each in cases)
+    cells = "".join(
+        f'<td data-target="{_safe(target)}">{_cell(each)}' for target, each in zip(targets, cases, strict=True)
+    )
     return (
         f'<tr data-verdicts="{_safe(verdicts)}"><td><code>{_safe(case["id"])}</code><br>{_safe(case["level"])}'
         f'<td>{_safe(case["requirement"])}<br><span class="source">{_safe(case["source"])}</span>{cells}</tr>'
@@ -92,7 +103,7 @@ def _cell(case: Mapping[str, Any] | None) -> str:
     messages = case.get("messages")
     if messages:
         lines = "\n".join(map(_message, messages))
-        shown += f"<details><summary>conversation</summary><pre>{lines}</pre></details>"
+        shown += f"<details><summary>messages: {len(messages)}</summary><pre>{lines}</pre></details>"
     return shown
 
 
@@ -102,6 +113,7 @@ def _message(message: Mapping[str, Any]) -> str:
     arrow = "-&gt;" if message.get("side") == "client" else "&lt;-"
     fields = "" if message.get("fields") is None else f" {_safe(json_text(message['fields']))}"
     line = f"{_safe(message.get('connection', ''))} {arrow} {_safe(message.get('message', ''))}{fields}"
+    line += "".join(f' <span class="fail">{_safe(problem)}</span>' for problem in message.get("problems", ()))
     return f'<span class="marked">{line}</span>' if message.get("is_marked") else line
 
 

@@ -1,15 +1,17 @@
-"""A conformance run as one JSON object, and such an object read again."""
+"""A conformance run as one JSON object, and such an object parsed again."""
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.results import CaseResult, setup_of
+from wiretool.conformance.results import CaseResult, Event, setup_of
 from wiretool.errors import UsageError
+
+#: Characters of one text, and entries of one list, in a message.
+TEXT_MAX, ITEMS_MAX = 300, 100
 
 
 def json_report(judged: JudgedRun) -> str:
@@ -49,31 +51,54 @@ def _case(judged: JudgedRun, result: CaseResult) -> dict[str, Any]:
         row["setup"] = setup_of(case)
     if reason is not None:
         row["expected"] = reason
-    if result.verdict is not Verdict.PASS and result.events:
-        row["messages"] = [
-            {
-                "connection": event.on,
-                "side": event.side,
-                "message": event.name,
-                "fields": event.fields,
-                **({"problems": list(event.problems)} if event.problems else {}),
-                **({"is_marked": True} if event.is_marked else {}),
-            }
-            for event in result.events
-        ]
+    if result.verdict is Verdict.FAIL:
+        row |= _difference(result)
+    if result.events:
+        row["messages"] = [_message(event) for event in result.events]
     return row
 
 
-def read_report(path: Path) -> Mapping[str, Any]:
-    """Read a JSON report. UsageError where it cannot be read or is something else."""
+def _difference(result: CaseResult) -> dict[str, Any]:
+    """Return the evidence of a failure: messages sent, accepted and received, and the first difference."""
+    return {
+        "difference": result.difference or result.why,
+        "accepted": result.expected,
+        "sent": None if result.sent is None else _message(result.sent),
+        "received": None if result.received is None else _message(result.received),
+    }
+
+
+def _message(event: Event) -> dict[str, Any]:
+    return {
+        "connection": event.on,
+        "side": event.side,
+        "message": event.name,
+        "fields": _shortened(event.fields),
+        **({"problems": list(event.problems)} if event.problems else {}),
+        **({"is_marked": True} if event.is_marked else {}),
+    }
+
+
+def _shortened(value: Any) -> Any:
+    """Return a JSON value with long texts and lists cut: payloads of a conversation can have megabytes."""
+    if isinstance(value, str) and len(value) > TEXT_MAX:
+        return f"{value[:TEXT_MAX]}... ({len(value):,} characters)"
+    if isinstance(value, Mapping):
+        return {name: _shortened(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        cut = [f"... ({len(value):,} entries)"] if len(value) > ITEMS_MAX else []
+        return [*map(_shortened, value[:ITEMS_MAX]), *cut]
+    return value
+
+
+def report_from(data: bytes, *, name: str) -> Mapping[str, Any]:
+    """Return the report of a JSON text. UsageError where it is something else; `name` is that of the file."""
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as err:
-        raise UsageError(f"{path}: {err.strerror}") from err
+        report = json.loads(data)
     except (ValueError, RecursionError) as err:
-        raise UsageError(f"{path}: not JSON; expected a report of `wiretool conform --json`") from err
+        raise UsageError(f"{name}: not JSON; expected a report of `wiretool conform --json`") from err
     if not _is_report(report):
-        raise UsageError(f"{path}: not a conformance report; expected one of `wiretool conform --json`")
+        raise UsageError(f"{name}: not a conformance report; expected one of `wiretool conform --json`")
     return dict(report)
 
 
