@@ -105,7 +105,7 @@ async def serve(ready: Path) -> None:
     controller.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
     port = controller.add_insecure_port("127.0.0.1:0")
     await controller.start()
-    ready.write_text(json.dumps({"doors": {"store": store_at, "controller": f"127.0.0.1:{port}"}}))
+    ready.write_text(json.dumps({"endpoints": {"store": store_at, "controller": f"127.0.0.1:{port}"}}))
     await stopped.wait()
     await controller.stop(0)
 

@@ -105,7 +105,7 @@ def started(command: list[str], ready: Path) -> Iterator[int]:
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"no server: {' '.join(command)}")
                 time.sleep(0.02)
-            yield int(json.loads(ready.read_text())["doors"]["store"].rpartition(":")[2])
+            yield int(json.loads(ready.read_text())["endpoints"]["store"].rpartition(":")[2])
         finally:
             process.terminate()
 
@@ -188,7 +188,7 @@ async def be_bare(ready: Path) -> None:
 
     server = await asyncio.get_running_loop().create_server(Bare, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    ready.write_text(json.dumps({"doors": {"store": f"127.0.0.1:{port}"}}))
+    ready.write_text(json.dumps({"endpoints": {"store": f"127.0.0.1:{port}"}}))
     await server.serve_forever()
 
 

@@ -182,6 +182,10 @@ def test_a_comparison(tmp_path: Path) -> None:
             ("--target", "example.com:1"),
             "--target example.com:1: another machine; --allow-remote example.com allows it",
         ),
+        (
+            ("--target", "contoller=127.0.0.1:1"),
+            "unknown endpoint 'contoller' (did you mean controller?); expected store or controller",
+        ),
         (("--command", "x"), "--command: requires --target, the address of the server"),
         (("--client", "--capture", "x"), "--client and --capture: expected one of them"),
         (("--client",), "--client: expected a command after --"),

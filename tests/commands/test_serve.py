@@ -180,7 +180,7 @@ def test_what_is_read_is_not_written(tmp_path: Path, read: str, link: Callable[[
 
 def test_two_files_to_be_written_are_two(tmp_path: Path) -> None:
     path, other = tmp_path / "one", tmp_path / "other"
-    path.write_text('{"protocol": "sbp", "pid": 1, "doors": {}}')
+    path.write_text('{"protocol": "sbp", "pid": 1, "endpoints": {}}')
     other.hardlink_to(path)
     ended = wiretool("serve", "sbp", "--record", str(path), "--ready-file", str(other), "--duration", "0.05")
     assert ended.returncode == 2

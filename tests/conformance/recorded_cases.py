@@ -52,7 +52,7 @@ def recorded(
     cases = [case for case in part.cases if case.variant == setup]
     with open_output(path) as out, applied(mutant):
         active = list(run_on_mock(part, cases, recording=Recording(out)).results)
-    doors = {part.door, *(step.door for case in cases for step in case.steps if isinstance(step, Connect))}
+    doors = {part.endpoint, *(step.endpoint for case in cases for step in case.steps if isinstance(step, Connect))}
     every = mock_of(part, setup, 0).doors
     ports = {
         door.port: part.protocol for at, door in enumerate(every) if door.name in doors or (not at and "" in doors)

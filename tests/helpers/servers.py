@@ -59,7 +59,7 @@ def started(folder: Path, *arguments: str, name: str = "server") -> Iterator[Ser
     with Server(process, {}) as server:
         told = wait_ready(process, ready)
         server.control = told.get("control", "")
-        server.doors = {door: parted(address) for door, address in told["doors"].items()}
+        server.doors = {door: parted(address) for door, address in told["endpoints"].items()}
         yield server
 
 

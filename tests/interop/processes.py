@@ -41,7 +41,7 @@ def _doors(process: subprocess.Popen[bytes], ready: Path, log: Path) -> Mapping[
     """The addresses of a server, once it is ready; what it says where it ends instead."""
     for _ in range(int(READY_S / LOOK_S)):
         if ready.exists():
-            doors: dict[str, str] = json.loads(ready.read_text())["doors"]
+            doors: dict[str, str] = json.loads(ready.read_text())["endpoints"]
             return doors
         try:
             code = process.wait(LOOK_S)

@@ -51,7 +51,7 @@ def test_connections_and_messages() -> None:
         writer.write(HELLO)
         await reader.readexactly(16)
         (row,) = await ask("GET", "/connections")
-        assert row["door"] == "store"
+        assert row["endpoint"] == "store"
         assert row["server"] == str(address)
         assert await ask("GET", "/messages") == {"client": {"Hello": 1}, "server": {"Hello": 1}}
         assert await ask("DELETE", f"/connections/{row['connection']}") is None

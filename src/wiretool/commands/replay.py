@@ -26,7 +26,9 @@ def replay(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[DOOR=]ADDRESS", show_default=False, help="server to replay to; default: a mock that replay starts"
+            metavar="[ENDPOINT=]ADDRESS",
+            show_default=False,
+            help="server to replay to; default: a mock that replay starts",
         ),
     ] = None,
     controller: Annotated[
@@ -39,7 +41,9 @@ def replay(
     against: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[DOOR=]ADDRESS", show_default=False, help="second server; report the differences between the two"
+            metavar="[ENDPOINT=]ADDRESS",
+            show_default=False,
+            help="second server; report the differences between the two",
         ),
     ] = None,
     allow_remote: Annotated[

@@ -183,7 +183,7 @@ def check_ready_file(path: Path) -> None:
 def is_ready_file(path: Path) -> bool:
     """Whether that is a file that a server left which could not clean up."""
     try:
-        return path.is_file() and set(json.loads(path.read_text())) >= {"protocol", "pid", "doors"}
+        return path.is_file() and set(json.loads(path.read_text())) >= {"protocol", "pid", "endpoints"}
     except (OSError, ValueError, TypeError):
         return False
 

@@ -33,10 +33,10 @@ NOTHING = "(no reply)"
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Open a connection; other steps open theirs at the first door where this step did not."""
+    """Open a connection; other steps open theirs at the first endpoint where this step did not."""
 
     on: str = FIRST
-    door: str = ""
+    endpoint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +284,9 @@ class Conformance:
     """The conformance part of one protocol: `CONFORMANCE` of `protocols/NAME/conformance`."""
 
     protocol: str
-    #: The mock server that speaks it, by the protocol of its first door, and the door.
+    #: The mock server that speaks it, by the protocol of its first endpoint, and the endpoint.
     server: str
-    door: str = ""
+    endpoint: str = ""
     cases: tuple[Case, ...] = ()
     #: Options of mock servers (fields of `MockOptions`), by the name of the setup; the usual one is the empty name.
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

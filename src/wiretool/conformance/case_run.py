@@ -21,7 +21,7 @@ from wiretool.conformance.case import (
     Verdict,
     Wait,
 )
-from wiretool.conformance.endpoint import Endpoint
+from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.values import Bindings, first_difference, resolved
 from wiretool.net import caller
@@ -59,7 +59,7 @@ class CaseRun:
         self._since_ns: int | None = None
         #: Of ExpectAll: the replies that are still missing.
         self._missing: list[Reply] | None = None
-        self._endpoints: dict[str, Endpoint] = {}
+        self._connections: dict[str, CaseConnection] = {}
         #: Connections that the case ended itself, or that it saw the server end.
         self._ended: set[str] = set()
         self._labels: dict[int, str] = {}
@@ -71,9 +71,9 @@ class CaseRun:
         self.wake_ns: int | None = None
         self.result: CaseResult | None = None
 
-    def has(self, connection: int) -> bool:
+    def has(self, number: int) -> bool:
         """Return whether a connection is one of this case."""
-        return connection in self._labels
+        return number in self._labels
 
     # -- what happened -------------------------------------------------------------------------------------------------
 
@@ -82,29 +82,29 @@ class CaseRun:
         self._started_ns = now_ns
         return self._advance(now_ns)
 
-    def opened(self, connection: int, now_ns: int) -> list[caller.Act]:
+    def opened(self, number: int, now_ns: int) -> list[caller.Act]:
         """The server has accepted a connection."""
-        self._endpoint(connection).is_open = True
+        self._connection(number).is_open = True
         return self._advance(now_ns)
 
-    def received(self, connection: int, data: bytes, now_ns: int) -> list[caller.Act]:
+    def received(self, number: int, data: bytes, now_ns: int) -> list[caller.Act]:
         """The server has sent bytes."""
-        endpoint, label = self._endpoint(connection), self._labels[connection]
-        for incoming in endpoint.feed(data):
+        connection, label = self._connection(number), self._labels[number]
+        for incoming in connection.feed(data):
             self._note(now_ns, label, "server", incoming.name, incoming.fields, incoming.problems)
             if self._part.may_end_after(incoming):
                 self._ended.add(label)
             for name, fields in self._part.auto_reply(incoming):
-                self._send(label, endpoint.encode(name, fields), name, fields, now_ns)
+                self._send(label, connection.encode(name, fields), name, fields, now_ns)
         return self._advance(now_ns)
 
-    def ended(self, connection: int, how: str, now_ns: int) -> list[caller.Act]:
+    def ended(self, number: int, how: str, now_ns: int) -> list[caller.Act]:
         """The server has closed a connection, or it was lost."""
-        endpoint, label = self._endpoint(connection), self._labels[connection]
-        if not endpoint.is_open:
+        connection, label = self._connection(number), self._labels[number]
+        if not connection.is_open:
             self._finish(Verdict.ERROR, now_ns, f"connection {label}: {how}")
-        elif not endpoint.ended:
-            for incoming in endpoint.end(how):
+        elif not connection.ended:
+            for incoming in connection.end(how):
                 self._note(now_ns, label, "server", incoming.name, incoming.fields, incoming.problems)
             self._note(now_ns, label, "server", how)
         return self._advance(now_ns)
@@ -140,12 +140,12 @@ class CaseRun:
     def _do(self, step: Step, now_ns: int) -> bool:
         if isinstance(step, Wait):
             return self._is_past(step.seconds, now_ns)
-        endpoint = self._ready(step)
-        if endpoint is None:
+        connection = self._ready(step)
+        if connection is None:
             return _WAITS
         if isinstance(step, Send):
             fields = resolved(step.fields, self._bindings)
-            data = endpoint.encode(step.message, fields)
+            data = connection.encode(step.message, fields)
             data = step.change(data) if step.change else data
             self._send(step.on, data, step.message, fields, now_ns, is_held=step.is_held)
         elif isinstance(step, SendBytes):
@@ -153,27 +153,27 @@ class CaseRun:
             self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns, is_held=step.is_held)
         elif isinstance(step, Finish):
             self._ended.add(step.on)
-            self._acts.append(caller.Finish(endpoint.number))
+            self._acts.append(caller.Finish(connection.number))
             self._note(now_ns, step.on, "client", "(sends no more)")
         elif isinstance(step, Reset):
             self._ended.add(step.on)
-            self._acts.append(caller.Abort(endpoint.number))
+            self._acts.append(caller.Abort(connection.number))
             self._note(now_ns, step.on, "client", "(connection reset)")
         elif isinstance(step, Expect):
-            return self._expect(step, endpoint, now_ns)
+            return self._expect(step, connection, now_ns)
         elif isinstance(step, ExpectAll):
-            return self._expect_all(step, endpoint, now_ns)
+            return self._expect_all(step, connection, now_ns)
         return _DONE
 
-    def _ready(self, step: Connect | Send | SendBytes | Expect | ExpectAll | Finish | Reset) -> Endpoint | None:
-        """Return the endpoint of a step, None while its connection is being opened."""
-        endpoint = self._endpoints.get(step.on)
-        if endpoint is None:
-            endpoint = self._endpoints[step.on] = Endpoint(self._protocol, next(self._numbers))
-            self._labels[endpoint.number] = step.on
-            door = step.door if isinstance(step, Connect) else ""
-            self._acts.append(caller.Dial(endpoint.number, self._part.server, door or self._part.door))
-        return endpoint if endpoint.is_open else None
+    def _ready(self, step: Connect | Send | SendBytes | Expect | ExpectAll | Finish | Reset) -> CaseConnection | None:
+        """Return the connection of a step, None while it is being opened."""
+        connection = self._connections.get(step.on)
+        if connection is None:
+            connection = self._connections[step.on] = CaseConnection(self._protocol, next(self._numbers))
+            self._labels[connection.number] = step.on
+            endpoint = step.endpoint if isinstance(step, Connect) else ""
+            self._acts.append(caller.Dial(connection.number, self._part.server, endpoint or self._part.endpoint))
+        return connection if connection.is_open else None
 
     def _send(
         self,
@@ -185,19 +185,19 @@ class CaseRun:
         *,
         is_held: bool = False,
     ) -> None:
-        endpoint = self._endpoints[label]
-        endpoint.note_sent(data)
-        endpoint.held += data
+        connection = self._connections[label]
+        connection.note_sent(data)
+        connection.held += data
         if not is_held:
-            self._acts.append(caller.Send(endpoint.number, bytes(endpoint.held)))
-            endpoint.held.clear()
+            self._acts.append(caller.Send(connection.number, bytes(connection.held)))
+            connection.held.clear()
         self._note(now_ns, label, "client", name, fields)
 
     # -- replies -------------------------------------------------------------------------------------------------------
 
-    def _expect(self, step: Expect, endpoint: Endpoint, now_ns: int) -> bool:
-        incoming = self._next(endpoint)
-        if incoming is None and not endpoint.ended:
+    def _expect(self, step: Expect, connection: CaseConnection, now_ns: int) -> bool:
+        incoming = self._next(connection)
+        if incoming is None and not connection.ended:
             if not self._is_past(self._wait_s(step.within_s), now_ns):
                 return _WAITS
             return self._judge(step, NOTHING, None, now_ns)
@@ -252,13 +252,13 @@ class CaseRun:
             why = why or f"{name}.{difference}"
         return None, why or f"{name} came"
 
-    def _expect_all(self, step: ExpectAll, endpoint: Endpoint, now_ns: int) -> bool:
+    def _expect_all(self, step: ExpectAll, connection: CaseConnection, now_ns: int) -> bool:
         if self._missing is None:
             self._missing = list(step.replies)
         while self._missing:
-            incoming = self._next(endpoint)
+            incoming = self._next(connection)
             if incoming is None:
-                if endpoint.ended:
+                if connection.ended:
                     self._fail(step, self._missing, "the server closed the connection", now_ns)
                 elif self._is_past(self._wait_s(step.within_s), now_ns):
                     self._fail(step, self._missing, "no reply came in time", now_ns)
@@ -270,10 +270,10 @@ class CaseRun:
             self._missing.remove(outcome)
         return _DONE
 
-    def _next(self, endpoint: Endpoint) -> Incoming | None:
+    def _next(self, connection: CaseConnection) -> Incoming | None:
         """Return the next message that means something; those that are ignored are taken out."""
-        while endpoint.inbox:
-            incoming = endpoint.inbox.popleft()
+        while connection.inbox:
+            incoming = connection.inbox.popleft()
             if incoming.name not in self._ignored or incoming.problems or self._is_awaited(incoming.name):
                 return incoming
         return None
@@ -303,13 +303,13 @@ class CaseRun:
 
     def _settle(self, now_ns: int) -> None:
         """After the last step: a message, or the end of a connection, that nothing asked for is a failure."""
-        for label, endpoint in self._endpoints.items():
-            incoming = self._next(endpoint)
+        for label, connection in self._connections.items():
+            incoming = self._next(connection)
             if incoming is not None:
                 self._mark(label, incoming)
                 self._finish(Verdict.FAIL, now_ns, f"unexpected {incoming.name}", expected="no further message")
                 return
-            if endpoint.ended and label not in self._ended:
+            if connection.ended and label not in self._ended:
                 self._mark(label)
                 self._finish(Verdict.FAIL, now_ns, "the server closed the connection", expected="an open connection")
                 return
@@ -343,10 +343,10 @@ class CaseRun:
             self.case, verdict, why, expected, difference, (now_ns - self._started_ns) / NS_PER_S, tuple(self._events)
         )
         self.wake_ns = None
-        self._acts += [caller.Abort(each.number) for each in self._endpoints.values() if each.is_open]
+        self._acts += [caller.Abort(each.number) for each in self._connections.values() if each.is_open]
 
-    def _endpoint(self, connection: int) -> Endpoint:
-        return self._endpoints[self._labels[connection]]
+    def _connection(self, number: int) -> CaseConnection:
+        return self._connections[self._labels[number]]
 
     def _note(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wiretool.conformance.case import Finish, Reset, Send, SendBytes
-from wiretool.conformance.endpoint import Endpoint
+from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.match_state import FollowedConnection, MatchState
 from wiretool.conformance.observed import Closing, Observed
 from wiretool.conformance.sighting import NotShown
@@ -105,7 +105,7 @@ def _has_fields(state: MatchState, step: Send, message: Observed) -> bool:
 
 def _has_expected_problems(state: MatchState, step: Send, message: Observed, bindings: Bindings) -> bool:
     """Return whether the message of the case has problems of the same kinds, even where it comes first."""
-    read = Endpoint(state.protocol, 0, "server").feed(_encoded(state, step, bindings))
+    read = CaseConnection(state.protocol, 0, "server").feed(_encoded(state, step, bindings))
     kinds = {problem.partition(":")[0] for each in read for problem in each.problems}
     return {problem.partition(":")[0] for problem in message.problems} <= kinds
 

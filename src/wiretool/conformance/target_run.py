@@ -28,7 +28,7 @@ FIRST_BYTES_MAX, SHOWN_BYTES = 64 * 1024, 16
 class TargetOptions:
     """A target, and how cases are run against it."""
 
-    #: Addresses by the protocol or door that is served there; the empty key is the target itself.
+    #: Addresses by the protocol or endpoint that is served there; the empty key is the target itself.
     addresses: Mapping[str, Address]
     #: Makes names unique: two runs against one server must not have the same token.
     token: str
@@ -76,17 +76,19 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
 
 def _stage(part: Conformance, options: TargetOptions, recording: Recording | None) -> Stage:
     target = options.addresses[""]
-    doors = {(part.server, door): address for door, address in options.addresses.items() if door}
-    return Stage(targets={(part.server, ""): target, (part.server, part.door): target} | doors, record=recording)
+    endpoints = {(part.server, name): address for name, address in options.addresses.items() if name}
+    return Stage(
+        targets={(part.server, ""): target, (part.server, part.endpoint): target} | endpoints, record=recording
+    )
 
 
 def _missing_for(case: Case, options: TargetOptions) -> str:
     """Return what the case requires and the target does not have; empty for nothing."""
     if case.variant != options.setup:
         return f"requires a server in the setup {case.variant or 'default'}; see --setup"
-    doors = [step.door for step in case.steps if isinstance(step, Connect) and step.door]
-    missing = next((door for door in doors if door not in options.addresses), "")
-    return f"requires the address of the door {missing}; --target {missing}=HOST:PORT names it" if missing else ""
+    endpoints = [step.endpoint for step in case.steps if isinstance(step, Connect) and step.endpoint]
+    missing = next((name for name in endpoints if name not in options.addresses), "")
+    return f"requires the address of the endpoint {missing}; --target {missing}=HOST:PORT names it" if missing else ""
 
 
 def _in_order(cases: Sequence[Case], caller: ConformanceCaller, options: TargetOptions) -> list[CaseResult]:

@@ -71,15 +71,15 @@ def mock_server(
 
 
 def _ready(child: "subprocess.Popen[bytes]", ready: Path, log: Path) -> dict[str, str]:
-    """Where the doors of a server are, by name, once it is ready."""
+    """Where the endpoints of a server are, by name, once it is ready."""
     end_s = monotonic() + READY_S
     while not ready.exists():
         if child.poll() is not None or monotonic() > end_s:
             said = log.read_text(errors="replace").strip().splitlines()
             raise PeerError(f"the mock did not get ready: {said[-1] if said else 'it said nothing'}")
         sleep(LOOK_S)
-    doors: dict[str, str] = json.loads(ready.read_text())["doors"]
-    return doors
+    endpoints: dict[str, str] = json.loads(ready.read_text())["endpoints"]
+    return endpoints
 
 
 class Load:

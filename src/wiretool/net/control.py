@@ -50,7 +50,7 @@ class ConnectionRow(BaseModel):
     """An open connection."""
 
     connection: int
-    door: str
+    endpoint: str
     client: str
     server: str
 
@@ -110,7 +110,7 @@ def _add_views(app: FastAPI, subject: Subject) -> None:
     async def connections() -> list[ConnectionRow]:
         """The connections that are open."""
         return [
-            ConnectionRow(connection=end.number, door=end.label, client=str(end.peer), server=str(end.local))
+            ConnectionRow(connection=end.number, endpoint=end.label, client=str(end.peer), server=str(end.local))
             for end in subject.connections()
         ]
 

@@ -103,9 +103,9 @@ async def _run(running: Station, plan: Plan, stopped: asyncio.Event) -> None:
 
 def tell_ready(path: Path, running: Station, bound: Mapping[str, Address], beside: Mapping[str, Address]) -> None:
     """Write the file that says the server is ready, whole or not at all. UsageError where it cannot be written."""
-    doors = {door: str(address) for door, address in bound.items()}
+    endpoints = {name: str(address) for name, address in bound.items()}
     others = {name: str(address) for name, address in beside.items()}
-    text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "doors": doors, **others})
+    text = json.dumps({"protocol": running.protocols[0], "pid": os.getpid(), "endpoints": endpoints, **others})
     whole = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         whole.write_text(text + "\n")

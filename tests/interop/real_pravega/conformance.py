@@ -21,7 +21,7 @@ from tests.interop.real_pravega import (
     missing,
     real_pravega,
 )
-from wiretool.conformance.report.json import read_report
+from wiretool.conformance.report.json import report_from
 
 TITLE = f"Pravega {NEWEST}"
 EXPECTED = PROJECT / "expected.toml"
@@ -45,7 +45,7 @@ def _reports(folder: Path) -> Iterator[SetupReport]:
         path = folder / f"{name or 'default'}.json"
         with real_pravega(setup) as server:
             subprocess.run([*server.enter, *_conform(name, server), "--json", str(path)], check=False)
-        yield SetupReport(name, setup.version, setup.description, read_report(path))
+        yield SetupReport(name, setup.version, setup.description, report_from(path.read_bytes(), name=str(path)))
 
 
 def _conform(name: str, server: RealPravega) -> list[str]:

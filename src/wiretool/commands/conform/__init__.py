@@ -26,7 +26,7 @@ def conform(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[DOOR=]ADDRESS", show_default=False, help="server to judge; without it the built-in mock"
+            metavar="[ENDPOINT=]ADDRESS", show_default=False, help="server to judge; without it the built-in mock"
         ),
     ] = None,
     controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")] = "",

@@ -157,22 +157,26 @@ def check_files(options: ConformOptions) -> None:
             raise UsageError(f"{other} and {option} would both be written to {path}; give each its own file")
 
 
-def addresses_from(options: ConformOptions, doors: Sequence[str]) -> "dict[str, Address]":
-    """Return the address of the target by door, the target itself under the empty name. UsageError for a remote one."""
+def addresses_from(options: ConformOptions, endpoints: Sequence[str]) -> "dict[str, Address]":
+    """Return the addresses by endpoint, the target itself under the empty name. UsageError for a remote one."""
+    from wiretool.codec.jsonform import nearest
     from wiretool.net.addresses import address_from, is_loopback
 
     found: dict[str, Address] = {}
     pairs = [(text, "--target") for text in options.targets]
     pairs += [(f"controller={options.controller}", "--controller")] if options.controller else []
     for text, option in pairs:
-        door, equals, place = text.partition("=")
-        door, place = (door, place) if equals else ("", text)
-        if door and door not in doors:
-            raise UsageError(f"{option} {text}: no door is called {door!r}; expected {' or '.join(doors)}")
+        name, equals, place = text.partition("=")
+        name, place = (name, place) if equals else ("", text)
+        if name and name not in endpoints:
+            raise UsageError(
+                f"{option} {text}: unknown endpoint {name!r}{nearest(name, endpoints)}; "
+                f"expected {' or '.join(endpoints)}"
+            )
         address = address_from(place, option=option)
         if not is_loopback(address.host) and address.host not in options.allowed_hosts:
             raise UsageError(f"{option} {address}: another machine; --allow-remote {address.host} allows it")
-        found[door] = address
+        found[name] = address
     if "" not in found:
         raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
     return found

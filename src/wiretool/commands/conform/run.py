@@ -135,7 +135,7 @@ def run_on_server(
     from wiretool.conformance.target_run import TargetOptions, run_on_target
     from wiretool.net.server_process import READY_S, ServerProcess
 
-    addresses = addresses_from(options, [door.name for door in mock_of(part, options.setup, 0).doors])
+    addresses = addresses_from(options, [each.name for each in mock_of(part, options.setup, 0).doors])
     process = None
     if options.command:
         ready_s = min(READY_S, options.deadline_s or READY_S)

@@ -9,7 +9,7 @@ import pytest
 
 from wiretool.codec.message import Side
 from wiretool.conformance.case import Case
-from wiretool.conformance.endpoint import Endpoint
+from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.mock_run import run_on_mock
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import DecodeError
@@ -72,9 +72,9 @@ def kinds_of_lengths(data: bytes) -> Iterator[str]:
 def errors_in(case: Case, protocol: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Run a case, and return the errors of the messages of both sides."""
     found: set[str] = set()
-    note_sent, read = Endpoint.note_sent, SbpConversation.read
+    note_sent, read = CaseConnection.note_sent, SbpConversation.read
 
-    def note(self: Endpoint, data: bytes) -> None:
+    def note(self: CaseConnection, data: bytes) -> None:
         found.update(kinds_of_lengths(data))
         note_sent(self, data)
 
@@ -83,7 +83,7 @@ def errors_in(case: Case, protocol: str, monkeypatch: pytest.MonkeyPatch) -> set
         found.update(defect.kind for defect in reading.defects)
         return reading
 
-    monkeypatch.setattr(Endpoint, "note_sent", note)
+    monkeypatch.setattr(CaseConnection, "note_sent", note)
     monkeypatch.setattr(SbpConversation, "read", read_and_note)
     run = run_on_mock(conformance_of(protocol), [case])
     assert [result.why for result in run.results] == [""]

@@ -31,7 +31,7 @@ from wiretool.protocols.pravega.conformance.steps import (
 )
 
 _ADMIN = "admin"
-_CONNECT = Connect(door="admin")
+_CONNECT = Connect(endpoint="admin")
 _FLUSH = "protocols/pravega.md §5.2 (FLUSH_TO_STORAGE)"
 _END = len(CONTENT)
 _CHUNKS = "protocols/pravega.md §5.2 (LIST_STORAGE_CHUNKS)"

@@ -31,7 +31,7 @@ def _auto_reply(incoming: Incoming) -> Sequence[tuple[str, Mapping[str, Any]]]:
 CONFORMANCE = Conformance(
     protocol="pravega-controller",
     server="pravega",
-    door="controller",
+    endpoint="controller",
     cases=(
         *http2.CASES,
         *scopes.CASES,

@@ -22,7 +22,7 @@ CONFORMANCE = Conformance(
     server="sbp",
     cases=tuple(case for chapter in _CHAPTERS for case in chapter.CASES),
     variants={
-        # Placement driver and range server at doors of their own.
+        # Placement driver and range server at endpoints of their own.
         "apart": {"range_servers": 1, "followers": 1},
         # The same, each for one case: a placement driver that knows no range server at the beginning.
         "no-servers": {"range_servers": 1},

@@ -46,7 +46,7 @@ from wiretool.protocols.sbp.conformance.steps import (
     request,
 )
 
-DRIVER_DOOR, FOLLOWER_DOOR = "placement-driver", "placement-driver-2"
+DRIVER_ENDPOINT, FOLLOWER_ENDPOINT = "placement-driver", "placement-driver-2"
 #: Silence after which a range server gets no new ranges (protocols/sbp.md §4.2), and some seconds more.
 SERVER_SILENCE_S = 101.0
 
@@ -218,7 +218,7 @@ _NODES = (
         MUST,
         "A follower refuses the operations of the leader, and names the leader.",
         f"{SPEC} §4.1",
-        Connect(door=FOLLOWER_DOOR),
+        Connect(endpoint=FOLLOWER_ENDPOINT),
         refused_by_follower("ALLOCATE_ID", 1, host="h"),
         refused_by_follower("CREATE_STREAM", 2, stream={"replica": 1}),
         refused_by_follower("DESCRIBE_STREAM", 3, stream_id=UNKNOWN_STREAM),
@@ -234,7 +234,7 @@ _NODES = (
         MUST,
         "A follower answers heartbeats, metrics and requests for the nodes.",
         f"{SPEC} §4.1, §7",
-        Connect(door=FOLLOWER_DOOR),
+        Connect(endpoint=FOLLOWER_ENDPOINT),
         meet_driver(),
         report(n=2),
         ask("HEARTBEAT", {"client_id": "front"}, n=3, client_id="front", client_role=ROLE_FRONTEND),
@@ -257,7 +257,7 @@ _CHOICE = (
         MUST,
         "A range server gets new ranges once it has reported.",
         f"{SPEC} §4.5",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         create_stream(n=1),
         place(n=2, code=PD_NO_AVAILABLE_RS),
         report(n=3),
@@ -269,7 +269,7 @@ _CHOICE = (
         MUST,
         "A range server with a full disk gets no new ranges.",
         f"{SPEC} §4.2",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         create_stream(n=1),
         report(n=2, free_bytes=0),
         place(n=3, code=PD_NO_AVAILABLE_RS),
@@ -282,11 +282,11 @@ _CHOICE = (
         MUST,
         "A range server that was silent for 100 s gets no new ranges.",
         f"{SPEC} §4.2",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         create_stream(n=1),
         report(n=2),
         Wait(SERVER_SILENCE_S),
-        Connect("b", DRIVER_DOOR),
+        Connect("b", DRIVER_ENDPOINT),
         place(n=1, on="b", code=PD_NO_AVAILABLE_RS),
         variant="silent-server",
         ignore=("GOAWAY",),
@@ -296,7 +296,7 @@ _CHOICE = (
         MUST,
         "A heartbeat in the role of a range server registers it; one in another role does not.",
         f"{SPEC} §4.5",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         create_stream(n=1),
         beat(2, ROLE_FRONTEND),
         place(n=3, code=PD_NO_AVAILABLE_RS),
@@ -309,7 +309,7 @@ _CHOICE = (
         OBSERVED,
         "A range server without a number is refused, as a failure of the placement driver.",
         f"{SPEC} §4.5",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         request("HEARTBEAT", client_role=ROLE_RANGE_SERVER, range_server={"server_id": -1, "advertise_addr": ADDRESS}),
         expect_any(answer("HEARTBEAT", code=PD_INTERNAL_SERVER_ERROR, client_role=ROLE_RANGE_SERVER)),
         variant="apart",

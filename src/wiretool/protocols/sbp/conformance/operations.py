@@ -38,8 +38,8 @@ from wiretool.protocols.sbp.conformance.steps import (
 NOT_KNOWN = one_of(UNKNOWN_OPERATION, UNSUPPORTED_OPERATION)
 #: Bytes that are no FlatBuffer, and an empty table.
 GARBAGE, ZEROS = b"abc", bytes(32)
-#: The doors of a setup in which placement driver and range server are apart.
-DRIVER_DOOR = "placement-driver"
+#: The endpoints of a setup in which placement driver and range server are apart.
+DRIVER_ENDPOINT = "placement-driver"
 
 
 def unknown(code: int, *, n: int = 1) -> Steps:
@@ -116,7 +116,7 @@ _UNKNOWN = (
         MUST,
         "A placement driver refuses the operations of range servers as unsupported.",
         f"{SPEC} §2.3, §4.1",
-        Connect(door=DRIVER_DOOR),
+        Connect(endpoint=DRIVER_ENDPOINT),
         meet_driver(),
         append(batch(0), n=2),
         expect_any(refusal("APPEND", UNSUPPORTED_OPERATION, n=2)),

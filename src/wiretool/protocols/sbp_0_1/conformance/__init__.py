@@ -14,7 +14,7 @@ CONFORMANCE = Conformance(
     server="sbp-0.1",
     cases=tuple(case for chapter in _CHAPTERS for case in chapter.CASES),
     variants={
-        # Placement manager and data node at doors of their own.
+        # Placement manager and data node at endpoints of their own.
         "apart": {"range_servers": 1},
         "S2": {"schema": "S2"},
         "S2-apart": {"schema": "S2", "range_servers": 1},

@@ -44,7 +44,7 @@ from wiretool.protocols.sbp_0_1.conformance.steps import SEED, SPEC
 
 LENGTH_MAX = 16 * 1024 * 1024
 IDLE_S, IDLE_MAX_S = 14.8, 16.0
-MANAGER_DOOR = "placement-manager"
+MANAGER_ENDPOINT = "placement-manager"
 _ANSWERED = reply("GOAWAY", flags=WHOLE, stream_id=identifier(2, "a"), header=None, payload=None)
 
 
@@ -245,7 +245,7 @@ _FLAGS = (
         SHOULD,
         "A placement manager answers an identifier that is not higher than the last one with GOAWAY.",
         f"{SPEC} §1.4",
-        Connect(door=MANAGER_DOOR),
+        Connect(endpoint=MANAGER_ENDPOINT),
         alive(5),
         ping(5),
         expect_any(GOAWAY),

@@ -29,7 +29,7 @@ from wiretool.protocols.sbp_0_1.conformance.steps import (
 )
 
 BATCH = S1_STEPS.batch(5, "batch")
-MANAGER_DOOR = "placement-manager"
+MANAGER_ENDPOINT = "placement-manager"
 #: A data node that is not known.
 NOBODY = {"node_id": Number("nobody", bits=30)}
 #: The data node that the placement manager chooses for the range of a stream.
@@ -297,7 +297,7 @@ _RANGES = (
         MUST,
         "A data node seals a range, and does not open the next one.",
         f"{SEED}, SEAL_RANGES; {SPEC} §4.6",
-        Connect("pm", MANAGER_DOOR),
+        Connect("pm", MANAGER_ENDPOINT),
         new_stream(on="pm"),
         append(BATCH),
         appended(0),

@@ -31,7 +31,7 @@ from wiretool.protocols.sbp_0_1.conformance.steps import (
 )
 from wiretool.protocols.sbp_0_1.conformance.steps_s2 import (
     GOOD,
-    MANAGER_DOOR,
+    MANAGER_ENDPOINT,
     NOT_OF_MANAGER,
     ONE,
     TWO,
@@ -66,7 +66,7 @@ _REFUSALS = (
         MUST,
         "A placement manager refuses the operations of data nodes, and those that no server supports.",
         f"{SPEC} §2.2, §4.6",
-        Connect(door=MANAGER_DOOR),
+        Connect(endpoint=MANAGER_ENDPOINT),
         *(
             (frame(operation, n=n), expect_any(refusal(operation, UNKNOWN_OPERATION, n=n)))
             for n, operation in enumerate(NOT_OF_MANAGER, start=1)
@@ -325,7 +325,7 @@ _DATA_NODE = (
         MUST,
         "A data node seals a range at its end, and opens no other.",
         f"{SPEC} §4.6",
-        Connect("pm", MANAGER_DOOR),
+        Connect("pm", MANAGER_ENDPOINT),
         new_stream(on="pm"),
         append(ONE),
         appended(0),

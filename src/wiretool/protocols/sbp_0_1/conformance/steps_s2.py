@@ -23,7 +23,7 @@ from wiretool.protocols.sbp_0_1.conformance.steps import (
 )
 
 ask, request, answer = S2_STEPS.ask, S2_STEPS.request, S2_STEPS.answer
-MANAGER_DOOR = "placement-manager"
+MANAGER_ENDPOINT = "placement-manager"
 GOOD = {"code": OK}
 ONE, TWO = S2_STEPS.batch(5, "one"), S2_STEPS.batch(3, "two")
 #: Operations of the schema that a placement manager does not serve.

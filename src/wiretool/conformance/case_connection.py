@@ -13,7 +13,7 @@ from wiretool.protocols.conversation import Protocol, let_go
 from wiretool.protocols.encoder import SentMessage
 
 
-class Endpoint:
+class CaseConnection:
     """The end of a connection that a case has: it encodes its own messages and decodes those of the peer."""
 
     def __init__(self, protocol: Protocol, number: int, side: Side = "client") -> None:
