@@ -281,7 +281,7 @@ def no_auto_reply(incoming: Incoming) -> Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """The conformance part of one protocol: `CONFORMANCE` of `protocols/NAME/conformance`."""
+    """The conformance part of one protocol: `CONFORMANCE` of the module that `Protocol.conformance` names."""
 
     protocol: str
     #: The mock server that speaks it, by the protocol of its first endpoint, and the endpoint.

@@ -1,4 +1,4 @@
-"""The conformance part of each protocol, loaded when it is first asked for."""
+"""The conformance part of each protocol: the module that the protocol names, loaded when it is first needed."""
 
 from functools import cache
 from importlib import import_module
@@ -11,13 +11,9 @@ from wiretool.protocols.registry import PROTOCOLS, protocol_named
 @cache
 def conformance_of(protocol: str) -> Conformance:
     """Return the cases of a protocol. UsageError for an unknown one, or one without conformance cases."""
-    name = protocol_named(protocol).name
-    module = f"wiretool.protocols.{name.replace('-', '_').replace('.', '_')}.conformance"
-    try:
-        part: Conformance = import_module(module).CONFORMANCE
-    except ModuleNotFoundError as err:
-        if err.name != module:
-            raise
-        known = ", ".join(name for name in PROTOCOLS if name != protocol)
-        raise UsageError(f"{protocol}: it has no conformance cases; expected one of {known}") from err
+    module = protocol_named(protocol).conformance
+    if not module:
+        known = ", ".join(name for name, each in PROTOCOLS.items() if each.conformance)
+        raise UsageError(f"{protocol}: it has no conformance cases; expected one of {known}")
+    part: Conformance = import_module(module).CONFORMANCE
     return part

@@ -127,6 +127,8 @@ class Protocol:
     first_messages: frozenset[str] = frozenset()
     #: The kind of encoder for whole connections, where a frame depends on messages before or after it.
     encoder: type[ConnectionEncoder] = ConnectionEncoder
+    #: The module that declares its conformance cases in `CONFORMANCE`, imported when they run; empty for none.
+    conformance: str = ""
     #: Names of frames that no declaration has.
     undeclared: tuple[str, ...] = ("Unknown",)
 

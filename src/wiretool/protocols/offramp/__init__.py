@@ -38,4 +38,5 @@ PROTOCOL = Protocol(
     first_messages=frozenset(("HandshakeRequest", "HandshakeResponse")),
     encoder=OfframpEncoder,
     undeclared=("Unknown", "Fragment", "Empty"),
+    conformance="wiretool.protocols.offramp.conformance",
 )

@@ -39,4 +39,5 @@ PROTOCOL = Protocol(
     from_json=from_json,
     exchanges=EXCHANGES,
     first_messages=frozenset(("Hello",)),
+    conformance="wiretool.protocols.pravega.conformance",
 )

@@ -41,4 +41,5 @@ PROTOCOL = Protocol(
     begins=begins,
     first_messages=frozenset(("Preface", "Settings")),
     encoder=ControllerEncoder,
+    conformance="wiretool.protocols.pravega_controller.conformance",
 )

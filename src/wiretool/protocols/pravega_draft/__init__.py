@@ -48,4 +48,5 @@ PROTOCOL = Protocol(
     encode=encode,
     from_json=from_json,
     exchanges=EXCHANGES,
+    conformance="wiretool.protocols.pravega_draft.conformance",
 )

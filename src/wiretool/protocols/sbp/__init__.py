@@ -36,4 +36,5 @@ PROTOCOL = Protocol(
     encode=encode_frame,
     from_json=from_json,
     exchanges=EXCHANGES,
+    conformance="wiretool.protocols.sbp.conformance",
 )

@@ -42,4 +42,5 @@ PROTOCOL = Protocol(
     from_json=from_json,
     exchanges=EXCHANGES,
     encoder=Sbp01Encoder,
+    conformance="wiretool.protocols.sbp_0_1.conformance",
 )
