@@ -229,7 +229,7 @@ def test_a_case_of_another_door_requires_its_address(tmp_path: Path) -> None:
     report = json.loads(without.stdout)
     assert report["setup"] == "admin"
     assert report["summary"]["not-exercised"] == len(report["cases"])
-    assert report["cases"][0]["why"] == "requires the address of the door admin; --target admin=HOST:PORT names it"
+    assert report["cases"][0]["why"] == "requires the address of the endpoint admin; --target admin=HOST:PORT names it"
     assert with_it.returncode == 0, with_it.stderr
     assert json.loads(with_it.stdout)["summary"]["pass"] == len(report["cases"])
 
