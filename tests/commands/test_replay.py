@@ -163,7 +163,44 @@ def test_two_servers_side_by_side(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "as recorded" in ended.stdout
     assert "request_id 77" in ended.stdout
-    assert ended.stdout.splitlines()[-1] == "1 exchange answered differently"
+    assert ended.stdout.splitlines()[-1] == "1,002 exchanges: 1 answered differently"
+
+
+def test_a_server_that_cannot_be_prepared_is_no_success(tmp_path: Path) -> None:
+    """The third FETCH of a server is one of the preparation: what follows says little of either server."""
+    lie = ("--fault", 'message == "FETCH" and side == "server" nth=3: reset')
+    fetch = CAPTURES / "sbp" / "rs_fetch.pcap"
+    with (
+        started(tmp_path, "serve", "sbp", "--listen", "127.0.0.1:0", name="one") as one,
+        started(tmp_path, "serve", "sbp", "--listen", "127.0.0.1:0", *lie, name="other") as other,
+    ):
+        targets = [":".join(map(str, server.doors["sbp"])) for server in (one, other)]
+        alone = replay(fetch, "--target", targets[0], "--prepare", "--speed", "max")
+        both = replay(fetch, "--target", targets[0], "--against", targets[1], "--prepare", "--speed", "max")
+        assert one.stop() == 0
+        assert other.stop() == 0
+    assert alone.returncode == 0, alone.stdout
+    assert both.returncode == 1
+    assert both.stdout.splitlines()[-2:] == [
+        "no success: the server could not be prepared",
+        f"{targets[1]}: sbp: not all preparing requests can be sent: Connection reset by peer",
+    ]
+
+
+def test_messages_that_neither_of_two_servers_sends_are_not_compared(tmp_path: Path) -> None:
+    with (
+        started(tmp_path, "serve", "offramp", "--listen", "127.0.0.1:0", name="one") as one,
+        started(tmp_path, "serve", "offramp", "--listen", "127.0.0.1:0", name="other") as other,
+    ):
+        targets = [":".join(map(str, server.doors["offramp"])) for server in (one, other)]
+        ended = replay(PLAIN, "--target", targets[0], "--against", targets[1], "--speed", "max")
+        assert one.stop() == 0
+        assert other.stop() == 0
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines() == [
+        f"6 of 16 exchanges compared, 10 could not be: {targets[0]} and {targets[1]} answer alike",
+        "no success: too few judged (--min-judged 50%)",
+    ]
 
 
 def test_two_silent_servers_do_not_answer_alike(tmp_path: Path) -> None:
@@ -331,5 +368,5 @@ def test_a_target_that_never_answers_is_not_prepared_for_ever() -> None:
         options = ("--target", f"127.0.0.1:{port}", "--prepare", "--timeout", "0.2", "--speed", "max")
         ended = replay(WRITE, *options)
     assert ended.returncode == 1
-    assert "the server sends no reply to the preparing requests" in ended.stdout
+    assert "the server sends no reply to any of the preparing requests" in ended.stdout
     assert "no answer in time" in ended.stdout

@@ -148,7 +148,7 @@ def test_two_servers_are_not_alike_where_nothing_can_be_judged(tmp_path: Path) -
         whole = run("replay", TXN, *options)
     assert code == 1
     assert lines[-1] == "no success: nothing could be judged (--min-judged 50%)"
-    assert whole[:2] == (0, [f"{hosts[0]} and {hosts[1]} answer alike"])
+    assert whole[:2] == (0, [f"45 exchanges: {hosts[0]} and {hosts[1]} answer alike"])
 
 
 def test_what_depends_on_a_setup_follows_its_slow_answer_though_the_recording_has_none(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_what_only_one_run_says_is_noise() -> None:
 
 def test_servers_that_answer_alike_have_an_empty_grid() -> None:
     assert list(grid(outcomes(request_id=77), outcomes(request_id=77))) == []
-    assert list(grid_lines([], "one", "other", Coverage(3, 3))) == ["one and other answer alike"]
+    assert list(grid_lines([], "one", "other", Coverage(3, 3))) == ["3 exchanges: one and other answer alike"]
 
 
 def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:
@@ -67,5 +67,5 @@ def test_what_two_servers_say_differently_is_a_row() -> None:
     (row,) = grid(outcomes(), outcomes(request_id=77))
     assert (row.says_one, row.says_other) == ("as recorded", "DataAppended: request_id 77")
     lines = list(grid_lines([row], "one", "other", Coverage(3, 3)))
-    assert lines[-1] == "1 exchange answered differently"
+    assert lines[-1] == "3 exchanges: 1 answered differently"
     assert any("request_id 77" in line for line in lines)

@@ -82,7 +82,7 @@ def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() ->
     stage = Stage(player, {"pravega": Mute(0)})
     stage.play()
     assert stage.now_ns - START_NS < 4 * PATIENCE_NS + span_ns(script.steps)
-    assert player.remarks == ["pravega: the server sends no reply to the preparing requests"]
+    assert player.remarks == ["pravega: the server sends no reply to any of the preparing requests"]
 
 
 def test_a_server_that_never_answers_may_be_told_any_number_of_things() -> None:
@@ -109,9 +109,9 @@ def test_a_controller_that_speaks_no_http_2_is_not_asked_for_ever() -> None:
     player = Player(script_of(part, known), known, patience_ns=PATIENCE_NS, prepare=part)
     Stage(player, {"pravega": Garbling()}).play()
     silence, refusal = player.remarks
-    assert silence == "pravega-controller: the server sends no reply to the preparing requests"
+    assert silence == "pravega-controller: the server sends no reply to any of the preparing requests"
     why = "the server violates HTTP/2 (FRAME_SIZE_ERROR)"
-    assert refusal == f"pravega-controller: the preparing requests cannot be sent: {why}"
+    assert refusal == f"pravega-controller: a preparing request cannot be sent: {why}"
     assert player.outcomes()
 
 

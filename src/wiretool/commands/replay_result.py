@@ -1,6 +1,6 @@
 """The result of `wiretool replay` and `wiretool diff`: reports, and how the command ends."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
@@ -26,6 +26,8 @@ class Played(NamedTuple):
     remarks: Sequence[str] = ()
     #: Why what was recorded of it ends early.
     unrecorded: WiretoolError | None = None
+    #: Whether the server could be prepared, where that was asked for.
+    is_prepared: bool = True
 
     @property
     def is_whole(self) -> bool:
@@ -49,7 +51,14 @@ def report_replay(
         if path is not None or form == judging.form.value:
             with open_output(path) as out:
                 report = write_report(
-                    recording, script, played.outcomes, out, form, remarks=remarks, min_judged=judging.min_judged
+                    recording,
+                    script,
+                    played.outcomes,
+                    out,
+                    form,
+                    remarks=remarks,
+                    min_judged=judging.min_judged,
+                    is_prepared=played.is_prepared,
                 )
                 is_success = report.is_success
     check_whole(played)
@@ -66,11 +75,12 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
     from wiretool.sinks.printable import printable
 
     rows = list(grid(one.outcomes, other.outcomes))
-    coverage = coverage_of_both(one.outcomes, other.outcomes, judging.min_judged)
+    are_prepared = one.is_prepared and other.is_prepared
+    coverage = coverage_of_both(one.outcomes, other.outcomes, judging.min_judged, is_prepared=are_prepared)
     first, second = (", ".join(map(str, each.values())) or "mock" for each in (playing.targets, playing.against))
     if other.is_whole and coverage.total and is_mute([*one.outcomes, *other.outcomes]):
         raise PeerError(f"neither {first} nor {second} sends a reply: nothing to compare")
-    remarks = [*damage_remarks([recording]), *dict.fromkeys((*one.remarks, *other.remarks))]
+    remarks = [*damage_remarks([recording]), *remarks_of_both(one, first, other, second)]
     with open_output(judging.output) as out:
         for line in grid_lines(rows, first, second, coverage):
             out.write(printable(line) + "\n")
@@ -78,6 +88,15 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
             out.write(printable(remark) + "\n")
     check_whole(other._replace(unrecorded=one.unrecorded))
     check_success([recording], is_success=not rows and coverage.is_enough)
+
+
+def remarks_of_both(one: Played, first: str, other: Played, second: str) -> Iterator[str]:
+    """Yield the remarks on two replays; one that is about a single server names it."""
+    for remark in dict.fromkeys((*one.remarks, *other.remarks)):
+        if remark in one.remarks and remark in other.remarks:
+            yield remark
+        else:
+            yield f"{first if remark in one.remarks else second}: {remark}"
 
 
 def check_whole(played: Played) -> None:

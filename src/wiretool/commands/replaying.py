@@ -58,7 +58,8 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     if playing.learns and is_whole:
         again = play_on(recording, *afresh(recording, known, reading), reading, replace(playing, record=None))
         remarks = [*dict.fromkeys((*played.remarks, *again.remarks))]
-        played = Played(without_noise_of(played, again), again.stopped_by, remarks, played.unrecorded)
+        is_prepared = played.is_prepared and again.is_prepared
+        played = Played(without_noise_of(played, again), again.stopped_by, remarks, played.unrecorded, is_prepared)
     if playing.against and is_whole:
         beside = replace(playing, targets=playing.against, record=None)
         other = play_on(recording, *afresh(recording, known, reading), reading, beside)
@@ -207,7 +208,8 @@ def play_on(
     begun = [player for player in players if player.has_begun]
     remarks = [*dict.fromkeys(remark for player in begun for remark in player.remarks)]
     outcomes = [outcome for player in begun for outcome in player.outcomes()]
-    return Played(outcomes, called.stopped_by, remarks, called.unrecorded)
+    is_prepared = all(player.is_prepared for player in begun)
+    return Played(outcomes, called.stopped_by, remarks, called.unrecorded, is_prepared)
 
 
 def player_for(

@@ -10,11 +10,13 @@ MIN_JUDGED = 0.5
 
 
 class Coverage(NamedTuple):
-    """Number of exchanges, how many of them were judged, and the share that is required."""
+    """The evidence of a run: number of exchanges, how many of them were judged, and the share that is required."""
 
     total: int
     judged: int
     required: float = MIN_JUDGED
+    #: Whether the server was in the recorded state when the replay began, as far as wiretool prepared it.
+    is_prepared: bool = True
 
     @property
     def share(self) -> float:
@@ -23,8 +25,8 @@ class Coverage(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether anything was judged, and at least what is required."""
-        return self.judged > 0 and self.share >= self.required
+        """Whether anything was judged, at least what is required, of a server that was prepared."""
+        return self.is_prepared and self.judged > 0 and self.share >= self.required
 
     @property
     def shortfall(self) -> str:
@@ -33,10 +35,12 @@ class Coverage(NamedTuple):
             return ""
         if not self.total:
             return "nothing was compared"
-        return "too few judged" if self.judged else "nothing could be judged"
+        if not self.judged:
+            return "nothing could be judged"
+        return "too few judged" if self.share < self.required else "the server could not be prepared"
 
 
-def coverage_of(outcomes: Iterable[Outcome], required: float = MIN_JUDGED) -> Coverage:
+def coverage_of(outcomes: Iterable[Outcome], required: float = MIN_JUDGED, *, is_prepared: bool = True) -> Coverage:
     """Return how many of the exchanges were judged."""
     judged = [outcome.is_judged for outcome in outcomes]
-    return Coverage(len(judged), sum(judged), required)
+    return Coverage(len(judged), sum(judged), required, is_prepared)

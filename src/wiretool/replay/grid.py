@@ -57,14 +57,20 @@ def _is_explained(one: Outcome, other: Outcome | None) -> bool:
     return [record.message for record in one.live] == [record.message for record in other.live]
 
 
-def coverage_of_both(one: Iterable[Outcome], other: Iterable[Outcome], required: float) -> Coverage:
-    """Return how many exchanges could be judged with both servers."""
-    judged = {key: outcome.is_judged for key, outcome in keyed(one)}
-    total = len(judged)
-    theirs = {key: outcome.is_judged for key, outcome in keyed(other)}
-    alone = [key for key in theirs if key not in judged]
-    both = sum(is_judged and theirs.get(key, True) for key, is_judged in judged.items())
-    return Coverage(total + len(alone), both + sum(theirs[key] for key in alone), required)
+def coverage_of_both(
+    one: Iterable[Outcome], other: Iterable[Outcome], required: float, *, is_prepared: bool = True
+) -> Coverage:
+    """Return how many exchanges could be judged with both servers; that neither sends a reply is no comparison."""
+    first, second = dict(keyed(one)), dict(keyed(other))
+    keys = [*first, *(key for key in second if key not in first)]
+    judged = sum(_is_compared([each[key] for each in (first, second) if key in each]) for key in keys)
+    return Coverage(len(keys), judged, required, is_prepared)
+
+
+def _is_compared(outcomes: Sequence[Outcome]) -> bool:
+    """Whether the outcomes of an exchange with one or both servers say whether they answer alike."""
+    is_absent = not any(outcome.live for outcome in outcomes) and any(outcome.recorded for outcome in outcomes)
+    return not is_absent and all(outcome.is_judged for outcome in outcomes)
 
 
 def is_mute(outcomes: Iterable[Outcome]) -> bool:
@@ -138,17 +144,18 @@ class _PlainFields:
 
 def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) -> Iterator[str]:
     """Yield the grid for people: a line for each exchange, and below it what each of the two servers says."""
-    total, judged, _ = coverage
-    unjudged = "" if judged == total else f"{judged:,} of {total:,} exchanges judged, {total - judged:,} could not be"
+    total, judged = coverage.total, coverage.judged
+    exchanges = f"{total:,} exchange{'s' * (total != 1)}"
+    if judged != total:
+        exchanges = f"{judged:,} of {exchanges} compared, {total - judged:,} could not be"
     if not rows:
-        yield f"{unjudged}: {one} and {other} answer alike" if unjudged else f"{one} and {other} answer alike"
+        yield f"{exchanges}: {one} and {other} answer alike"
     yield from _row_lines(rows, one, other)
     if rows:
-        yield f"{len(rows):,} exchange{'s' * (len(rows) != 1)} answered differently"
-    if rows and unjudged:
-        yield unjudged
+        yield f"{exchanges}: {len(rows):,} answered differently"
     if coverage.shortfall:
-        yield f"no success: {coverage.shortfall} (--min-judged {coverage.required:.0%})"
+        hint = f" (--min-judged {coverage.required:.0%})" if coverage.share < coverage.required else ""
+        yield f"no success: {coverage.shortfall}{hint}"
 
 
 def _row_lines(rows: Sequence[Row], one: str, other: str) -> Iterator[str]:

@@ -79,8 +79,9 @@ class Player(Caller):
         #: When the first step could be done: the server was prepared by then.
         self._start_ns = 0
         self._is_stopped = False
-        #: What is to be said of the run as a whole.
+        #: What is to be said of the run as a whole, and whether the server could be prepared.
         self.remarks: list[str] = []
+        self.is_prepared = True
         #: From which record on a connection is not said as it was, since not all was asked for.
         self._unsaid_from: dict[Dialogue, int] = {}
         for dialogue, record, why in script.left_out:
@@ -328,24 +329,35 @@ class Player(Caller):
             if now_ns < deadline_ns:
                 self.wake_ns = deadline_ns
                 return False
-            if not line.heard:
-                self._remark(line, "the server sends no reply to the preparing requests")
+            self._remark_unprepared(
+                line, f"the server sends no reply to {'some of' if line.heard else 'any of'} the preparing requests"
+            )
             line.fall_silent()
         try:
-            if line.is_over:
-                talk.close()
-                raise StopIteration
             messages = talk.send(line.heard) if self._is_asked else next(talk)
         except StopIteration:
-            self._talks.pop(0)
-            self._is_asked = False
+            self._end_talk()
+            return True
+        if line.is_over:
+            self._remark_unprepared(line, f"not all preparing requests can be sent: {line.why_over}")
+            talk.close()
+            self._end_talk()
             return True
         self._is_asked = True
         try:
             line.talk(messages, now_ns)
         except EncodeError as err:
-            self._remark(line, f"the preparing requests cannot be sent: {err}")
+            self._remark_unprepared(line, f"a preparing request cannot be sent: {err}")
         return True
+
+    def _end_talk(self) -> None:
+        self._talks.pop(0)
+        self._is_asked = False
+
+    def _remark_unprepared(self, line: Line, text: str) -> None:
+        """Remark why the server is not in the recorded state: its replies say little then."""
+        self.is_prepared = False
+        self._remark(line, text)
 
     def _cut(self, connection: int, line: Line) -> None:
         self._acts.append(Abort(connection))

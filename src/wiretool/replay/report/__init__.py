@@ -33,9 +33,12 @@ def write_report(
     wording: Wording = REPLAY,
     remarks: Sequence[str] = (),
     min_judged: float = MIN_JUDGED,
+    is_prepared: bool = True,
 ) -> Report:
     """Write what came of a replay as `text`, `ndjson`, `json`, `junit` or `html`; `remarks` stand below the summary."""
-    report = report_of(recording, script, outcomes, wording=wording, remarks=remarks, min_judged=min_judged)
+    report = report_of(
+        recording, script, outcomes, wording=wording, remarks=remarks, min_judged=min_judged, is_prepared=is_prepared
+    )
     if form == "text":
         output.write(report_text(report, colour=is_coloured(output), width=width_of(output)))
     else:

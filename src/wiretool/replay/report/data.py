@@ -107,7 +107,7 @@ class Report:
     @property
     def headline(self) -> str:
         """How many exchanges there were, and how many of them could not be judged."""
-        total, judged, _ = self.coverage
+        total, judged = self.coverage.total, self.coverage.judged
         connections = counted(len(self.by_dialogue), "connection")
         if judged == total:
             return f"{counted(total, 'exchange')} on {connections}"
@@ -118,7 +118,7 @@ class Report:
         """What came of it: findings, too little evidence, or neither."""
         found = len(self.findings)
         shortfall = self.coverage.shortfall
-        if self.coverage.judged and shortfall:
+        if self.coverage.judged and self.coverage.share < self.coverage.required:
             shortfall += f" (--min-judged {self.coverage.required:.0%})"
         parts = [counted(found, "finding") if found else "", shortfall]
         return ", ".join(part for part in parts if part) or "no finding"
@@ -137,6 +137,7 @@ def report_of(
     wording: Wording = REPLAY,
     remarks: Sequence[str] = (),
     min_judged: float = MIN_JUDGED,
+    is_prepared: bool = True,
 ) -> Report:
     """Return the report of what came of a script of a recording."""
     ours = frozenset(recording.dialogues)
@@ -150,7 +151,7 @@ def report_of(
     counts = Counter(outcome.verdict for outcome in ordered)
     groups = [Group(verdict.name.lower(), why, count) for (verdict, why), count in reasons.most_common()]
     left_out = _left_out(recording, script)
-    coverage = coverage_of(ordered, min_judged)
+    coverage = coverage_of(ordered, min_judged, is_prepared=is_prepared)
     return Report(wording, ordered, counts, by_dialogue, groups, left_out, remarks, ours, coverage)
 
 
