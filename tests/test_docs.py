@@ -1,13 +1,16 @@
 """Run every example of README and docs/, check links and options, and look for private paths."""
 
+import json
 import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +21,7 @@ import typer.main
 
 from tests.helpers import filter_page, message_table
 from tests.helpers.benches import is_busy
-from tests.helpers.servers import started
+from tests.helpers.servers import parted, started
 from tests.interop.pravega_server import HAS_WHEEL, IS_CI
 from wiretool import cli
 
@@ -109,12 +112,35 @@ def is_fine(ended: subprocess.CompletedProcess[str]) -> bool:
 
 def is_server(line: str) -> bool:
     """Return whether a command runs until it is stopped."""
-    return re.match(r"wiretool (serve|tap) ", line) is not None
+    return re.match(r"wiretool (serve |tap |bench .*--worker\b)", line) is not None
+
+
+def is_in_background(line: str) -> bool:
+    """Return whether the shell goes on with the next command at once."""
+    return re.search(r" &( \w+=\$!)?$", line) is not None
+
+
+def pasted_blocks() -> list[tuple[Section, str]]:
+    """Return the blocks that start servers in the background: a user pastes each as a whole."""
+    return [
+        (section, block)
+        for section, block in blocks("sh")
+        if any(is_server(line) and is_in_background(line) for line in block.splitlines())
+    ]
+
+
+def pasted_lines() -> set[str]:
+    """Return the commands of these blocks."""
+    return {line for _, block in pasted_blocks() for line in block.splitlines()}
 
 
 def server_sections() -> list[Section]:
     """Return the sections that start servers."""
-    found = [section for section, block in blocks("sh") if any(map(is_server, block.splitlines()))]
+    found = [
+        section
+        for section, block in blocks("sh")
+        if any(is_server(line) and not is_in_background(line) for line in block.splitlines())
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -159,8 +185,8 @@ def test_an_example_runs(section: Section, line: str, desk: Path) -> None:
     assert shutil.which("bash"), "no bash to run it with"
     if line.startswith("sudo ") or " --live " in line:
         return  # requires a privilege; test_the_options_of_examples_exist checks its options
-    if section in server_sections():
-        return  # test_a_session_runs runs it, with the servers
+    if section in server_sections() or line in pasted_lines():
+        return  # test_a_session_runs or test_a_block_can_be_pasted runs it, with the servers
     for each in makers(section, line):  # another process may have run it
         if not (desk / target(each)).exists():
             run_example(each, desk)
@@ -170,7 +196,7 @@ def test_an_example_runs(section: Section, line: str, desk: Path) -> None:
 
 @pytest.mark.parametrize("section", server_sections(), ids=str)
 def test_a_session_runs(section: Section, desk: Path) -> None:
-    """Start all servers of a section, run its other commands, then read the recordings."""
+    """Start all servers of a section, each of its own block; run its other commands, then read the recordings."""
     lines = lines_under(section)
     served = [line for line in lines if is_server(line)]
     afterwards = [line for line in lines if line.startswith("wiretool decode ")]
@@ -195,6 +221,87 @@ def test_a_session_runs(section: Section, desk: Path) -> None:
             assert "Traceback" not in server.stderr
     for line in afterwards:
         assert run_example(line, desk).stdout, line
+
+
+def test_blocks_with_servers_are_pasted() -> None:
+    assert len(pasted_blocks()) >= 6
+
+
+def is_alone(block: str) -> bool:
+    """Return whether nothing follows a server in the foreground: pasted as a whole, that would never run."""
+    lines = block.splitlines()
+    return not any(is_server(line) and not is_in_background(line) for line in lines[:-1])
+
+
+def test_a_server_in_the_foreground_is_noticed() -> None:
+    assert not is_alone("wiretool serve sbp\nwiretool tap sbp\n")
+    assert not is_alone("wiretool serve sbp &\nwiretool tap sbp\nwiretool ports\n")
+    assert not is_alone("wiretool bench --worker\nwiretool bench --master\n")
+    assert is_alone("wiretool serve sbp & server=$!\nwiretool tap sbp &\nwiretool serve sbp-0.1\n")
+
+
+@pytest.mark.parametrize(("section", "block"), list(blocks("sh")), ids=str)
+def test_no_command_follows_a_server_in_the_foreground(section: Section, block: str) -> None:
+    assert is_alone(block), f"{section}: start the server with `&`, wait for its ready file, stop it at the end"
+
+
+#: Each command that fails notes itself; the shell goes on, as that of a user does.
+NOTE_FAILURES = "trap 'echo \"$? $BASH_COMMAND\" >> failures' ERR\n"
+
+
+def failures_after(block: str, desk: Path, *, is_interactive: bool) -> tuple[list[str], str]:
+    """Paste a block into a shell; return the commands that failed, each behind its exit code, and what was printed."""
+    script = NOTE_FAILURES + block
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["bash", "--norc", "-i"] if is_interactive else ["bash", "-c", script]
+    (desk / "failures").write_text("")
+    with (desk / "printed").open("w") as printed:  # no pipe: a server that is left would keep it open
+        subprocess.run(
+            command,
+            cwd=desk,
+            env={**environment, "PYTHONIOENCODING": "utf-8"},
+            input=script if is_interactive else "",
+            encoding="utf-8",
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            timeout=180,
+            check=False,
+        )
+    text = (desk / "printed").read_text(errors="replace")
+    return (desk / "failures").read_text().splitlines(), text
+
+
+def is_only_busy(failures: list[str], printed: str) -> bool:
+    """Return whether all that failed were loads, each INVALID for no other reason than a busy machine."""
+    verdicts = re.findall(r"^INVALID: do not quote these figures\n(?:  .*\n)+", printed, re.MULTILINE)
+    are_loads = all(failure.startswith("1 wiretool bench ") for failure in failures)
+    return bool(failures) and are_loads and bool(verdicts) and all(map(is_busy, verdicts))
+
+
+def leftovers(block: str, desk: Path) -> list[str]:
+    """Return what a block should have removed: ready files, and servers that still accept connections; stop those."""
+    found = []
+    for ready in desk.glob("*.ready"):
+        found.append(ready.name)
+        with suppress(ProcessLookupError):
+            os.kill(json.loads(ready.read_text())["pid"], signal.SIGTERM)
+    for address in re.findall(r"--(?:listen|controller) (\S+)", block):
+        with suppress(ConnectionRefusedError), socket.create_connection(parted(address), timeout=5):
+            found.append(address)
+    return found
+
+
+@pytest.mark.parametrize("is_interactive", [False, True], ids=["script", "interactive"])
+@pytest.mark.parametrize(("section", "block"), pasted_blocks(), ids=str)
+def test_a_block_can_be_pasted(section: Section, block: str, is_interactive: bool, tmp_path: Path) -> None:
+    """Paste the whole block into bash: every command succeeds, and no server is left behind."""
+    (tmp_path / "captures").symlink_to(ROOT / "captures", target_is_directory=True)
+    failures, printed = failures_after(block, tmp_path, is_interactive=is_interactive)
+    left = leftovers(block, tmp_path)
+    assert left == [], printed
+    assert failures == [] or is_only_busy(failures, printed), printed
+    assert "Traceback" not in printed
+    assert printed.count(" is ready: ") == sum(map(is_server, block.splitlines()))
 
 
 @pytest.mark.parametrize("line", shell_lines())
