@@ -223,6 +223,11 @@ def test_a_session_runs(section: Section, desk: Path) -> None:
         assert run_example(line, desk).stdout, line
 
 
+def name_of(value: Section | str) -> str:
+    """Return the name of a test: that of the section, without the block."""
+    return str(value) if isinstance(value, Section) else ""
+
+
 def test_blocks_with_servers_are_pasted() -> None:
     assert len(pasted_blocks()) >= 6
 
@@ -240,7 +245,7 @@ def test_a_server_in_the_foreground_is_noticed() -> None:
     assert is_alone("wiretool serve sbp & server=$!\nwiretool tap sbp &\nwiretool serve sbp-0.1\n")
 
 
-@pytest.mark.parametrize(("section", "block"), list(blocks("sh")), ids=str)
+@pytest.mark.parametrize(("section", "block"), list(blocks("sh")), ids=name_of)
 def test_no_command_follows_a_server_in_the_foreground(section: Section, block: str) -> None:
     assert is_alone(block), f"{section}: start the server with `&`, wait for its ready file, stop it at the end"
 
@@ -292,7 +297,7 @@ def leftovers(block: str, desk: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("is_interactive", [False, True], ids=["script", "interactive"])
-@pytest.mark.parametrize(("section", "block"), pasted_blocks(), ids=str)
+@pytest.mark.parametrize(("section", "block"), pasted_blocks(), ids=name_of)
 def test_a_block_can_be_pasted(section: Section, block: str, is_interactive: bool, tmp_path: Path) -> None:
     """Paste the whole block into bash: every command succeeds, and no server is left behind."""
     (tmp_path / "captures").symlink_to(ROOT / "captures", target_is_directory=True)

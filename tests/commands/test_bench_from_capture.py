@@ -1,6 +1,8 @@
 """`wiretool bench --from-capture` as a user runs it; whether a run is VALID hangs on what else this machine does."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,50 @@ def test_a_recording_that_ends_early_is_taken_as_far_as_it_goes(tmp_path: Path) 
     assert "ends early" in ended.stderr
     assert "only the part before that is used" in ended.stderr
     assert "--protocol pravega --appenders 1 --rate 1000 --event-size 100" in ended.stderr
+
+
+def test_a_damaged_recording_ends_a_run_with_its_exit_code(tmp_path: Path) -> None:
+    raw = record(tmp_path / "x.pcap", Known(users=1, appends=30)).read_bytes()
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(raw[: len(raw) // 2])
+    ended = wiretool("bench", "--from-capture", str(path), *SHORT)
+    assert ended.returncode == wiretool("decode", str(path)).returncode == 3
+    assert "Throughput" in ended.stdout
+    assert ended.stderr.splitlines()[-1] == wiretool("decode", str(path)).stderr.splitlines()[-1]
+
+
+#: Files that are no captures, or hold nothing.
+BAD = {
+    "empty": b"",
+    "garbage": bytes(range(1, 200)),
+    "half a header": WRITE.read_bytes()[:20],
+    "a header alone": WRITE.read_bytes()[:24],
+    "half a packet": WRITE.read_bytes()[:60],
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_capture_is_told_as_by_decode(bad: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.pcap"
+    path.write_bytes(BAD[bad])
+    ended, decoded = wiretool("bench", "--from-capture", str(path), *SHORT), wiretool("decode", str(path))
+    assert (ended.returncode, ended.stderr, ended.stdout) == (decoded.returncode, decoded.stderr, "")
+
+
+#: Runs wiretool where the system refuses a file; root would be let in.
+REFUSED = "import os; from wiretool.__main__ import main; os.access = lambda *_: False; main()"
+
+
+@pytest.mark.parametrize("command", [["decode"], ["replay"], ["bench", "--from-capture"]], ids=lambda words: words[0])
+def test_a_capture_without_permission_is_told_alike(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "secret.pcap"
+    path.write_bytes(WRITE.read_bytes())
+    path.chmod(0)
+    ended = subprocess.run(
+        [sys.executable, "-c", REFUSED, *command, str(path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == f"wiretool: {path}: permission denied\n"
 
 
 @pytest.mark.parametrize(

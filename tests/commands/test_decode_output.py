@@ -203,3 +203,33 @@ def test_the_ending_of_the_output_says_the_format(form: str, tmp_path: Path) -> 
         assert sorted(path.name for path in inferred.iterdir()) == sorted(path.name for path in given.iterdir())
     else:
         assert inferred.read_bytes() == given.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["x", "x.txt", "x.log", "x.LOG"])
+def test_a_file_without_extension_and_one_of_text_is_text(name: str, tmp_path: Path) -> None:
+    assert run("decode", WRITES, "-o", tmp_path / name, "--count", "3").returncode == 0
+    assert (tmp_path / name).read_bytes() == run("decode", WRITES, "--count", "3").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "known"),
+    [
+        (["decode", WRITES], ".json, .ndjson, .csv, .parquet, .arrow, .txt, .log"),
+        (["stats", WRITES], ".json, .txt, .log"),
+        (["diff", WRITES, WRITES], ".ndjson, .json, .txt, .log"),
+        (["replay", PROBLEMS], ".ndjson, .json, .txt, .log"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_an_extension_of_no_format_is_refused(command: list[str | Path], known: str, tmp_path: Path) -> None:
+    out = tmp_path / "x.foo"
+    ended = run(*command, "-o", out)
+    told = f"wiretool: -o {out}: no format has the extension .foo; expected {known}, or add --format\n"
+    assert (ended.returncode, ended.stdout, ended.stderr.decode()) == (2, b"", told)
+    assert not out.exists()
+
+
+def test_an_extension_of_no_format_is_for_who_names_one(tmp_path: Path) -> None:
+    out = tmp_path / "x.foo"
+    assert run("decode", WRITES, "-o", out, "--format", "csv").returncode == 0
+    assert out.read_bytes() == run("decode", WRITES, "--format", "csv").stdout

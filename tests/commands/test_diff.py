@@ -127,7 +127,7 @@ def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[
         (("a.pcap", "b.pcap", "--noise", "nowhere.pcap"), "no such file"),
         (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "cannot read nowhere.toml"),
         (("a.pcap", "b.pcap", "--protocol", "smtp"), "smtp"),
-        (("a.pcap", "b.pcap", "-o", "a.pcap"), "is an input; expected another output"),
+        (("a.pcap", "b.pcap", "-o", "a.pcap", "--format", "text"), "is an input; expected another output"),
         (("-", "-"), "stdin can be read only once"),
     ],
 )

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.bench_wishes import Wishes, check_wishes
 from wiretool.commands.interrupts import stoppable
-from wiretool.commands.options import sources_from, tell
+from wiretool.commands.options import report_unread, sources_from, tell
 from wiretool.commands.slicing import up_to_damage
 
 if TYPE_CHECKING:
+    from wiretool.errors import CaptureError
     from wiretool.load.recorded import Recorded
 
 
@@ -25,9 +26,10 @@ def fitted(wishes: Wishes) -> Wishes:
     if wishes.load.protocol is not None:
         check_name(wishes.load.protocol)
     name = str(wishes.from_capture)
+    found, damage = recorded(wishes)
     fit = fitted(
         wishes.load,
-        recorded(wishes),
+        found,
         name=name,
         is_verified=wishes.is_verified,
         has_target=wishes.has_target,
@@ -35,23 +37,28 @@ def fitted(wishes: Wishes) -> Wishes:
     tell(f"{OPTION} {name}: {fit.recorded}, as: wiretool bench {fit.words}")
     if fit.remarks:
         tell(f"{OPTION} {name}: {'; '.join(fit.remarks)}")
-    found = replace(wishes, load=fit.load, fitted=fit.words)
-    check_wishes(found)
-    return found
+    wishes = replace(wishes, load=fit.load, fitted=fit.words, damage=damage)
+    check_wishes(wishes)
+    return wishes
 
 
-def recorded(wishes: Wishes) -> "Recorded":
-    """What the capture says; where it is damaged, what is in front of that, and that is told."""
+def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
+    """Return what the capture holds before its damage, and the damage, which is reported.
+
+    Raises what `decode` does where nothing was read.
+    """
     from wiretool.bulk.read import read_batches
+    from wiretool.ledger import Ledger
     from wiretool.load.recorded import Recorded
 
     assert wishes.from_capture is not None
     sources = sources_from([wishes.from_capture], tells_empty=False)
-    found = Recorded()
+    found, book = Recorded(), Ledger()
     with stoppable("wiretool.bulk.read"):
-        damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, notes=tell), found.add)
+        damage = up_to_damage(sources, "fitting", lambda files: read_batches(files, ledger=book, notes=tell), found.add)
     if damage is not None:
         if not any(seen.appends for seen in found.seen.values()):
             raise damage
         tell(f"{damage}: only the part before that is used")
-    return found
+    report_unread(book, [wishes.from_capture])
+    return found, damage

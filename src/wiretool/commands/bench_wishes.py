@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from wiretool.commands.bench_controller import check_allowed, on_stream
 from wiretool.commands.options import tell
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError, UsageError
 
 if TYPE_CHECKING:
     import typer
@@ -75,6 +75,8 @@ class Wishes:
     #: What the load is fitted to, and the options that came of it.
     from_capture: Path | None = None
     fitted: str = ""
+    #: Where that capture is damaged: the load is that of the part before.
+    damage: CaptureError | None = None
 
     @property
     def has_target(self) -> bool:

@@ -67,7 +67,10 @@ def run_bench(wishes: Wishes, reports: Reports) -> int:
         outcomes = check_thresholds(thresholds, result)
         for name, output in outputs.items():
             write_report(result, output, name.removeprefix("--"), outcomes=outcomes)
-    return exit_code(bench, result, outcomes)
+    code = exit_code(bench, result, outcomes)
+    if wishes.damage is not None and code in (0, FOUND):
+        raise wishes.damage
+    return code
 
 
 def checked_and_cleared(bench: "Bench", stream: "RunStream | None") -> "Checked | None":

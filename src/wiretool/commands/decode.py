@@ -76,5 +76,5 @@ def decode(
 
     given = Given(captures or (), hex_, side, live, bpf, duration)
     how = How(protocol, ports_from(port), strict, engine, workers)
-    what = What(format_ or format_from(output), tree, dump, where, fields, connection, count, events)
+    what = What(format_ or format_from(output, DecodeFormat), tree, dump, where, fields, connection, count, events)
     decode_all(given, how, what, output=output, ledger=ledger)

@@ -11,8 +11,8 @@ from wiretool.commands.options import (
     PortNames,
     ProtocolName,
     ReportFormat,
+    format_from,
     path_from,
-    report_format_from,
     share_from,
 )
 
@@ -55,5 +55,5 @@ def diff(
     from wiretool.commands.diffing import Wishes, compared
 
     share = share_from(min_judged, "--min-judged")
-    form = format_ or report_format_from(output)
+    form = format_ or format_from(output, ReportFormat)
     compared(one, other, Wishes(ignore or (), noise, expect, protocol, port, form, output, share))

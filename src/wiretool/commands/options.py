@@ -8,7 +8,7 @@ from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeVar
 
 import typer
 
@@ -46,10 +46,24 @@ class DecodeFormat(StrEnum):
         return self in (DecodeFormat.PARQUET, DecodeFormat.ARROW)
 
 
-def format_from(output: Path | None) -> DecodeFormat:
-    """Return the format that the ending of a file's name says, as in `x.csv`; text where it says none."""
-    ending = "" if output is None else output.suffix.removeprefix(".").lower()
-    return DecodeFormat(ending) if ending in set(DecodeFormat) else DecodeFormat.TEXT
+_Form = TypeVar("_Form", bound=StrEnum)
+#: Extensions of files of plain text; a file without an extension is one, too.
+_TEXT_EXTENSIONS = ("txt", "log")
+
+
+def format_from(output: Path | None, formats: type[_Form]) -> _Form:
+    """Return the format that the extension of a file's name stands for, as in `x.csv`; text where it has none.
+
+    UsageError for an extension that stands for no format: text under another name would be a surprise.
+    """
+    extension = "" if is_stdout(output) or output is None else output.suffix.removeprefix(".").lower()
+    if extension in ("", *_TEXT_EXTENSIONS):
+        return formats("text")
+    known = [form.value for form in formats if form.value != "text"]
+    if extension not in known:
+        endings = ", ".join(f".{each}" for each in (*known, *_TEXT_EXTENSIONS))
+        raise UsageError(f"-o {output}: no format has the extension .{extension}; expected {endings}, or add --format")
+    return formats(extension)
 
 
 class ReportFormat(StrEnum):
@@ -58,12 +72,6 @@ class ReportFormat(StrEnum):
     TEXT = "text"
     NDJSON = "ndjson"
     JSON = "json"
-
-
-def report_format_from(output: Path | None) -> ReportFormat:
-    """Return the format of a report of a file by the ending of its name; text by default."""
-    ending = "" if output is None else output.suffix.removeprefix(".").lower()
-    return ReportFormat(ending) if ending in set(ReportFormat) else ReportFormat.TEXT
 
 
 class Engine(StrEnum):

@@ -17,7 +17,7 @@ from wiretool.commands.options import (
     ReportFormat,
     Seed,
     duration_parser,
-    report_format_from,
+    format_from,
 )
 
 
@@ -186,7 +186,7 @@ def replay(
         headers_from(header, user),
     )
     share = share_from(min_judged, "--min-judged")
-    form = format_ or (ReportFormat.TEXT if against else report_format_from(output))
+    form = format_ or (ReportFormat.TEXT if against else format_from(output, ReportFormat))
     judging = Judging(form, output, junit, html, expect, share)
     with told_unapplied(playing.applied):
         replayed(reading, playing, judging, is_dry=dry_run)

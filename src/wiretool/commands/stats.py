@@ -17,6 +17,7 @@ from wiretool.commands.options import (
     PortNames,
     ProtocolName,
     Workers,
+    format_from,
     ports_from,
     report_unread,
     sources_from,
@@ -53,6 +54,7 @@ def stats(
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output
 
+    form = format_ or format_from(output, StatsFormat)
     sources, ledger = sources_from(captures), Ledger()
     how = {"protocol": protocol, "ports": ports_from(port), "notes": tell, "ledger": ledger}
     are_files = all(map(is_file, captures or ()))
@@ -64,18 +66,13 @@ def stats(
         stoppable("wiretool.bulk.workers" if is_bulk else "wiretool.dissect"),
         told_when_stopped(lambda: so_far(numbers)),
         open_output(output, inputs=captures or ()) as out,
-        written_at_last(numbers, out, format_ or _format_from(output)),
+        written_at_last(numbers, out, form),
     ):
         if is_bulk:
             count_columns(numbers, sources, how, workers, may_wait=are_files)
         else:
             count_rows(numbers, sources, how)
         report_unread(ledger, captures or ())
-
-
-def _format_from(output: Path | None) -> StatsFormat:
-    """Return the format of a file by the ending of its name; text by default."""
-    return StatsFormat.JSON if output is not None and output.suffix.lower() == ".json" else StatsFormat.TEXT
 
 
 @contextmanager
