@@ -135,6 +135,12 @@ class UsageError(WiretoolError):
     exit_code = 2
 
 
+class InputError(UsageError):
+    """An input file, other than a capture, with content of another form; one that cannot be read is a UsageError."""
+
+    exit_code = 3
+
+
 class OutputError(UsageError):
     """Output that the system refuses to take any more, as a full disk does: no option would mend that."""
 

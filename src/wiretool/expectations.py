@@ -1,6 +1,7 @@
-"""Our words for what libraries find wrong with a command line, an option or a request."""
+"""Our words for what libraries find wrong with a command line, an option, a request, JSON or TOML."""
 
 import re
+from json import JSONDecodeError
 
 #: What pydantic says, and what we say in its place; the first that matches counts.
 _WORDS: tuple[tuple[str, str], ...] = (
@@ -35,3 +36,93 @@ def expectation(text: str) -> str:
         if count:
             return changed
     return text
+
+
+# -- JSON and TOML -----------------------------------------------------------------------------------------------------
+
+#: The types of values by their names in msgspec.
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+    "bytes": "bytes",
+}
+_VALUE = re.compile(
+    r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>]=? \S+| of (?:at (?:least|most) )?length [^`,]+)?"
+    r"(?:, got (?P<got>[^`]+|`[^`]+`))?$"
+)
+_FIELD = re.compile(r"Object (?P<defect>missing required|contains unknown) field `(?P<name>[^`]*)`$")
+_PLACE = re.compile(r"(?P<why>.*?) - at (?:`key` in )?`\$?\.?(?P<path>[^`]*)`$")
+#: How messages of the standard library on JSON begin, and our words.
+_JSON_WORDS: tuple[tuple[str, str], ...] = (
+    ("Expecting value", "expected a value"),
+    ("Expecting property name", "expected a name in quotes"),
+    ("Expecting ',' delimiter", "expected a comma"),
+    ("Expecting ':' delimiter", "expected a colon"),
+    ("Unterminated string", "a text without its closing quote"),
+    ("Invalid control character", "a control character in a text"),
+    ("Invalid \\uXXXX escape", "an incomplete \\u escape"),
+    ("Invalid \\escape", "an unknown escape"),
+    ("Illegal trailing comma", "a comma before the end"),
+    ("Extra data", "more text after the value"),
+)
+
+
+def json_words(err: JSONDecodeError) -> str:
+    """Return the problem of a JSON text in our words, without its place."""
+    return next((words for start, words in _JSON_WORDS if err.msg.startswith(start)), "unexpected text")
+
+
+def json_problem(err: Exception, form: str = "JSON") -> str:
+    """Return the problem of a JSON text, or of one in another such form, by the error of its library."""
+    if isinstance(err, RecursionError):
+        return f"not {form}: nested too deeply"
+    if isinstance(err, UnicodeError):
+        start = getattr(err, "start", None)
+        return "not UTF-8" if start is None else f"not UTF-8 at byte {start}"
+    if isinstance(err, JSONDecodeError):
+        return f"not {form}: {json_words(err)} at character {err.pos + 1}"
+    text = str(err)
+    if "truncated" in text:
+        return f"not {form}: it ends early"
+    if found := re.search(r"malformed.*\(byte (\d+)\)", text):
+        return f"not {form}: unexpected byte {found[1]}"
+    return _value_problem(text) or f"not {form}"
+
+
+def damage_offset(err: Exception, size: int) -> int:
+    """Return the byte at which msgspec found JSON of `size` bytes wrong: the end where it ends early."""
+    found = re.search(r"\(byte (\d+)\)", str(err))
+    return int(found[1]) if found else size
+
+
+def _value_problem(text: str) -> str:
+    """Return the problem of a value, as `field a.b: expected text, got a list`; empty if it is another one."""
+    place = _PLACE.match(text)
+    why, path = (place["why"], place["path"]) if place else (text, "")
+    if found := _FIELD.match(why):
+        name = f"{path}.{found['name']}" if path else found["name"]
+        return f"field {name} is {'missing' if found['defect'].startswith('missing') else 'unknown'}"
+    where = f"field {path}: " if path else ""
+    if found := _VALUE.match(why):
+        got = f", got {_type_words(found['got'].strip('`'))}" if found["got"] else ""
+        return f"{where}expected {_type_words(found['wanted'])}{found['bound'] or ''}{got}"
+    if found := re.match(r"Invalid (?:enum )?value (.+)", why):
+        return f"{where}unknown value {found[1]}"
+    return f"{where}expected another value" if place else ""
+
+
+def _type_words(names: str) -> str:
+    return " or ".join(_TYPES.get(name, name) for name in names.split(" | "))
+
+
+def toml_problem(err: Exception) -> str:
+    """Return the problem of a TOML text, after its place, by the error of the standard library."""
+    if isinstance(err, RecursionError):
+        return "not TOML: nested too deeply"
+    found = re.search(r"\(at (line \d+, column \d+)\)", str(err))
+    return f"{found[1]}: not TOML" if found else "not TOML at its end"

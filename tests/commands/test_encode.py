@@ -37,7 +37,11 @@ def test_what_is_no_frame_is_passed_over_with_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("line", "why"),
-    [(b"{", b"line 1: no JSON"), (b'{"message": "Helo"}', b"did you mean Hello?"), (HELLO.encode() + b"x", b"no JSON")],
+    [
+        (b"{", b"line 1: not JSON: it ends early"),
+        (b'{"message": "Helo"}', b"did you mean Hello?"),
+        (HELLO.encode() + b"x", b"not JSON: unexpected byte"),
+    ],
 )
 def test_a_line_that_makes_no_message_is_wrong_usage(line: bytes, why: bytes) -> None:
     ended = run("encode", "--protocol", "pravega", given=line)

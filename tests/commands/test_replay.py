@@ -317,7 +317,7 @@ def test_a_silent_server_is_a_finding_and_the_rest_goes_on() -> None:
 def test_a_capture_is_never_overwritten(option: str, tmp_path: Path) -> None:
     own = tmp_path / "own.pcap"
     own.write_bytes(PLAIN.read_bytes())
-    ended = replay(own, "--speed", "max", option, own)
+    ended = replay(own, "--speed", "max", "--format", "text", option, own)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"wiretool: {own} is an input; expected another output\n"
     assert own.read_bytes() == PLAIN.read_bytes()

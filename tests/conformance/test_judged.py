@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.results import RESULTS, judged
 from wiretool.conformance.expectations import expected_text
 from wiretool.conformance.judged import JudgedRun
-from wiretool.errors import UsageError
+from wiretool.errors import InputError
 
 PASSED, FAILED, LENIENT, UNSUPPORTED, UNSEEN, ERROR = RESULTS
 
@@ -77,9 +77,9 @@ def test_one_that_cannot_be_seen_is_no_change() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nonsense", "known.toml: not TOML; expected entries"),
+        ("nonsense", "known.toml: not TOML at its end; expected entries"),
         (entry("pravega/x/1") * 2, r"expected\[2\]: pravega/x/1 is listed twice"),
-        ("[a]\nb c", "known.toml: line 2: not TOML"),
+        ("[a]\nb c", "known.toml: line 2, column 3: not TOML; expected entries"),
         ("[accept]\na = 1", r"known.toml: expected entries as \[\[expected\]\]"),
         (entry("pravega/x/9"), r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean pravega/x/"),
         ('[[expected]]\ncase = "pravega/x/1"\n', r"expected\[1\]: reason is missing"),
@@ -87,5 +87,5 @@ def test_one_that_cannot_be_seen_is_no_change() -> None:
     ],
 )
 def test_bad_files(text: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises(InputError, match=why):
         judged(expect=text)

@@ -373,7 +373,7 @@ def misplaced(path: Path) -> None:
     ("harm", "says"),
     [
         (os.unlink, "cannot be read, and manifest.json has a part there: No such file or directory; copy tables with"),
-        (cut, "byte 0: the part of manifest.json is damaged: Input data was truncated; take it from a copy"),
+        (cut, "byte 0: the part of manifest.json is damaged: not JSON: it ends early; take it from a copy"),
         (of_another, "byte 0: the part of manifest.json is of the stream x"),
         (misplaced, "byte 0: the part of manifest.json is in place of captures that there are none of"),
     ],

@@ -44,7 +44,7 @@ def test_empty_lines_and_what_is_no_frame_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("{", "line 1: no JSON: "),
+        ("{", "line 1: not JSON: it ends early"),
         ("[]", "line 1: expected an object"),
         ("{}", "line 1: has no protocol"),
         ('{"protocol": "pravega"}', "line 1: has no message"),

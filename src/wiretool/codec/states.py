@@ -15,6 +15,7 @@ import numpy as np
 
 from wiretool.codec.columns import Integers
 from wiretool.codec.state_types import FieldType, StateError
+from wiretool.expectations import json_problem
 
 _MISSING = object()
 
@@ -93,7 +94,7 @@ class Schema:
         try:
             rows = self._decoder.decode(data)
         except (msgspec.DecodeError, RecursionError) as err:
-            raise StateError(str(err)) from None
+            raise StateError(json_problem(err, "MessagePack")) from None
         try:
             loader = _Loader(self, rows, hosts)
             return [loader.find(-1 - at, (cls,)) for at, cls in enumerate(classes)]

@@ -37,15 +37,15 @@ def fitted(wishes: Wishes) -> Wishes:
     tell(f"{OPTION} {name}: {fit.recorded}, as: wiretool bench {fit.words}")
     if fit.remarks:
         tell(f"{OPTION} {name}: {'; '.join(fit.remarks)}")
-    wishes = replace(wishes, load=fit.load, fitted=fit.words, damage=damage)
-    check_wishes(wishes)
-    return wishes
+    options = replace(wishes, load=fit.load, fitted=fit.words, damage=damage)
+    check_wishes(options)
+    return options
 
 
 def recorded(wishes: Wishes) -> "tuple[Recorded, CaptureError | None]":
-    """Return what the capture holds before its damage, and the damage, which is reported.
+    """Return the load in a capture before its damage, and the damage, which is reported.
 
-    Raises what `decode` does where nothing was read.
+    Raises the errors of `decode` if nothing was read.
     """
     from wiretool.bulk.read import read_batches
     from wiretool.ledger import Ledger

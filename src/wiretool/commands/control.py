@@ -113,11 +113,12 @@ def operate(
 ) -> None:
     """Call another operation of the protocol's server."""
     from wiretool.errors import UsageError
+    from wiretool.expectations import json_problem
 
     try:
         told = json.loads(arguments)
     except (ValueError, RecursionError) as err:
-        raise UsageError(f"{arguments[:100]!r}: not JSON: {err}; expected an object") from err
+        raise UsageError(f"{arguments[:100]!r}: {json_problem(err)}; expected an object") from err
     show(ctx.obj.ask("POST", f"/operations/{name}", told))
 
 

@@ -8,7 +8,6 @@
 Each entry is for one case. A case that passes again, or fails for another reason, makes the run fail.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,8 @@ from typing import Any, NamedTuple
 
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
-from wiretool.errors import UsageError
+from wiretool.errors import InputError
+from wiretool.expectations import toml_problem
 
 _KEYS = ("case", "message", "reason")
 #: Verdicts that an entry can stand for.
@@ -76,22 +76,21 @@ class ExpectedFailures:
 
 
 def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFailures:
-    """Return the known failures of a TOML text. UsageError for another key, or a case that does not exist."""
+    """Return the known failures of a TOML text. InputError for another key, or a case that does not exist."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
-        place = re.search(r"line \d+", str(err))
-        where = f"{name}: {place[0]}" if place else name
-        raise UsageError(f"{where}: not TOML; expected entries as [[expected]] with case, message and reason") from err
+        why = f"{toml_problem(err)}; expected entries as [[expected]] with case, message and reason"
+        raise InputError(f"{name}: {why}") from err
     entries = table.pop("expected", [])
     if table or not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
-        raise UsageError(f"{name}: expected entries as [[expected]]")
+        raise InputError(f"{name}: expected entries as [[expected]]")
     found: dict[str, Expected] = {}
     lines = text.splitlines()
     for number, table in enumerate(entries, 1):
         entry = _entry(table, known, f"{name}: expected[{number}]")
         if entry.case in found:
-            raise UsageError(f"{name}: expected[{number}]: {entry.case} is listed twice")
+            raise InputError(f"{name}: expected[{number}]: {entry.case} is listed twice")
         found[entry.case] = replace(entry, line=_line_of(entry.case, lines))
     return ExpectedFailures(found)
 
@@ -107,12 +106,12 @@ def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expect
 
     for key, value in table.items():
         if key not in _KEYS or not isinstance(value, str):
-            raise UsageError(f"{where}: {key}: expected text under {', '.join(_KEYS)}{nearest(key, _KEYS)}")
+            raise InputError(f"{where}: {key}: expected text under {', '.join(_KEYS)}{nearest(key, _KEYS)}")
     for key in ("case", "reason"):
         if not table.get(key):
-            raise UsageError(f"{where}: {key} is missing")
+            raise InputError(f"{where}: {key} is missing")
     if table["case"] not in known:
-        raise UsageError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
+        raise InputError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
     return Expected(table["case"], table.get("message", ""), table["reason"])
 
 

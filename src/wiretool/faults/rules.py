@@ -7,6 +7,7 @@ from typing import Any
 
 from wiretool import limits
 from wiretool.errors import UsageError
+from wiretool.expectations import toml_problem
 from wiretool.faults.oneline import action_of
 from wiretool.faults.rule import Rule as Rule
 from wiretool.faults.rule import When, make_rule
@@ -64,7 +65,7 @@ def rules_from(text: str, path: str, *, protocols: Sequence[str]) -> list[Rule]:
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
-        raise UsageError(f"{path}: no TOML: {err}") from err
+        raise UsageError(f"{path}: {toml_problem(err)}; expected rules as [[rule]]") from err
     for key in content:
         if key != "rule":
             raise UsageError(f"{path}: {key}: unknown table; expected only [[rule]]")

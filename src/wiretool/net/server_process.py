@@ -27,7 +27,8 @@ class ServerProcess:
         try:
             self._words = shlex.split(command)
         except ValueError as err:
-            raise UsageError(f"--command {command!r}: {err}") from err
+            why = "a quote or an escape without its end; expected words as for a shell"
+            raise UsageError(f"--command {command!r}: {why}") from err
         if not self._words:
             raise UsageError("--command: expected a program and its arguments")
         self._addresses = addresses

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from wiretool import __version__
 from wiretool.errors import CaptureError, UsageError
+from wiretool.expectations import json_problem
 from wiretool.pipeline import over
 from wiretool.pipeline.private import paths_outside
 from wiretool.sinks.arrow import events, exchanges, frames
@@ -242,7 +243,9 @@ def read_head(root: Path) -> Head:
     try:
         head = msgspec.json.decode(data, type=Head)
     except (msgspec.DecodeError, RecursionError) as err:
-        raise CaptureError(str(path), f"is not a manifest of wiretool: {err}; make the tables again", offset=0) from err
+        raise CaptureError(
+            str(path), f"is not a manifest of wiretool: {json_problem(err)}; make the tables again", offset=0
+        ) from err
     if head.format not in (FORMAT, FORMAT_SEALED):
         raise CaptureError(
             str(path), f"has the format {head.format}, this is for {FORMAT} and {FORMAT_SEALED}", offset=0
@@ -270,7 +273,7 @@ def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
                 "copy tables with their hidden files, or make them again"
             ) from err
         except (msgspec.DecodeError, RecursionError) as err:
-            raise _no_part(path, f"is damaged: {err}") from err
+            raise _no_part(path, f"is damaged: {json_problem(err)}") from err
         _check_paths(root, path, sealed.tables)
         if sealed.stream != head.stream:
             raise _no_part(path, f"is of the stream {sealed.stream}, not of {head.stream}")

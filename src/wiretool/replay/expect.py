@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wiretool.codec.jsonform import nearest
-from wiretool.errors import UsageError
+from wiretool.errors import InputError, UsageError
+from wiretool.expectations import toml_problem
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners.manner import Difference, Steps, Verdict
 from wiretool.replay.outcomes import Outcome
@@ -96,17 +97,17 @@ class Expectations:
 
 
 def expectations_from(text: str, protocols: Sequence[Protocol], *, name: str = "expected differences") -> Expectations:
-    """What the TOML text accepts; `name` is the file's. UsageError for a key, message or field that there is not."""
+    """What the TOML text accepts; `name` is the file's. InputError for a key, message or field that there is not."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
-        raise UsageError(f"{name}: {err}") from err
+        raise InputError(f"{name}: {toml_problem(err)}; expected entries as [[accept]]") from err
     for key in table:
         if key != "accept":
-            raise UsageError(f"{name}: {key}: no such table; entries are [[accept]]")
+            raise InputError(f"{name}: {key}: no such table; entries are [[accept]]")
     tables = table.get("accept", [])
     if not isinstance(tables, list) or not all(isinstance(each, Mapping) for each in tables):
-        raise UsageError(f"{name}: accept: not entries; expected [[accept]]")
+        raise InputError(f"{name}: accept: not entries; expected [[accept]]")
     return Expectations([_entry(each, number, protocols, name) for number, each in enumerate(tables, 1)])
 
 
@@ -114,7 +115,7 @@ def _entry(table: Mapping[str, Any], number: int, protocols: Sequence[Protocol],
     try:
         return _read(table, number, protocols)
     except UsageError as err:
-        raise UsageError(f"{name}: accept[{number}]: {err}") from err
+        raise InputError(f"{name}: accept[{number}]: {err}") from err
 
 
 def _read(table: Mapping[str, Any], number: int, protocols: Sequence[Protocol]) -> Accepted:

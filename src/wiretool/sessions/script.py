@@ -10,6 +10,7 @@ import msgspec
 
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError, UsageError
+from wiretool.expectations import json_problem
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
 from wiretool.protocols.registry import protocol_named
@@ -73,7 +74,7 @@ def _object(line: str) -> Mapping[str, Any]:
     try:
         said = _parse(line)
     except (ValueError, RecursionError) as err:
-        raise EncodeError(f"no JSON: {err}") from err
+        raise EncodeError(json_problem(err)) from err
     if not isinstance(said, dict):
         raise EncodeError('expected an object, {"message": ..., "fields": {...}}')
     return said

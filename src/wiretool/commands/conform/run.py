@@ -53,12 +53,12 @@ def run_conform(options: ConformOptions) -> None:
         judge_server(part, options)
 
 
-def finish(part: "Conformance", run: "RunResult", options: ConformOptions) -> None:
+def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailures") -> None:
     """Write the reports and end as the verdicts say."""
     from wiretool.conformance.judged import JudgedRun
 
     run = replace(run, again=words_again(options), setup=options.setup)
-    judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected_failures(part, options))
+    judged = JudgedRun(run, allows_lenient=options.allows_lenient, expected=expected)
     write_reports(judged, options)
     if run.stopped_by is not None:
         raise Stopped(run.stopped_by)
@@ -88,6 +88,7 @@ def judge_server(part: "Conformance", options: ConformOptions) -> None:
     if options.only_lists:
         write_list(cases, options.reports.form)
         return
+    expected = expected_failures(part, options)
     with ExitStack() as stack:
         progress = stack.enter_context(StepProgress("conform", "cases", len(cases)))
         done: list[CaseResult] = []
@@ -98,7 +99,7 @@ def judge_server(part: "Conformance", options: ConformOptions) -> None:
 
         recording = recording_for(options, stack)
         run = run_on(part, cases, options, recording, note, stack)
-    finish(part, run, options)
+    finish(run, options, expected)
 
 
 def run_on(
@@ -189,6 +190,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     if options.only_lists:
         write_list(cases, options.reports.form)
         return
+    expected = expected_failures(part, options)
     names = " ".join(options.arguments)
     book, captures = Ledger(), [Path(name) for name in options.arguments]
     recording = recorded(captures, options, book)
@@ -199,7 +201,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
     run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
-    finish(part, run, options)
+    finish(run, options, expected)
     if recording.damage is not None:
         raise recording.damage
 
@@ -225,6 +227,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
     if options.only_lists:
         write_list(cases, options.reports.form)
         return
+    expected = expected_failures(part, options)
     with StepProgress("conform", "scenarios") as progress:
         run = run_client_cases(
             part,
@@ -237,7 +240,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
                 on_scenario=lambda name, done, total: progress.update(done, total),
             ),
         )
-    finish(part, run, options)
+    finish(run, options, expected)
 
 
 # -- mutants -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, Event, setup_of
-from wiretool.errors import UsageError
+from wiretool.errors import InputError
+from wiretool.expectations import json_problem
 
 #: Characters of one text, and entries of one list, in a message.
 TEXT_MAX, ITEMS_MAX = 300, 100
@@ -92,13 +93,13 @@ def _shortened(value: Any) -> Any:
 
 
 def report_from(data: bytes, *, name: str) -> Mapping[str, Any]:
-    """Return the report of a JSON text. UsageError where it is something else; `name` is that of the file."""
+    """Return the report of a JSON text. InputError where it is something else; `name` is that of the file."""
     try:
         report = json.loads(data)
     except (ValueError, RecursionError) as err:
-        raise UsageError(f"{name}: not JSON; expected a report of `wiretool conform --json`") from err
+        raise InputError(f"{name}: {json_problem(err)}; expected a report of `wiretool conform --json`") from err
     if not _is_report(report):
-        raise UsageError(f"{name}: not a conformance report; expected one of `wiretool conform --json`")
+        raise InputError(f"{name}: not a conformance report; expected one of `wiretool conform --json`")
     return dict(report)
 
 

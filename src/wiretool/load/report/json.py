@@ -1,15 +1,13 @@
 """A result as JSON, and back."""
 
-import re
 from pathlib import Path
 
 import msgspec
 
 from wiretool.codec.json_text import json_text
 from wiretool.errors import CaptureError, UsageError
+from wiretool.expectations import damage_offset, json_problem
 from wiretool.load.result import FORM, Result
-
-_BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class _Head(msgspec.Struct):
@@ -33,18 +31,16 @@ def result_from(text: str | bytes, name: str) -> Result:
         if form is not None:
             return msgspec.json.decode(text, type=Result)
     except msgspec.ValidationError as err:
-        raise CaptureError(name, f"not a report of wiretool bench --json, or a damaged one: {err}", offset=0) from err
+        raise CaptureError(
+            name, f"not a report of wiretool bench --json, or a damaged one: {json_problem(err)}", offset=0
+        ) from err
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise CaptureError(
-            name, "not JSON; expected a report of wiretool bench --json", offset=_offset(str(err), len(text))
+            name,
+            f"{json_problem(err)}; expected a report of wiretool bench --json",
+            offset=damage_offset(err, len(text)),
         ) from err
     raise CaptureError(name, "not a report of wiretool bench --json: no key wiretool_bench", offset=0)
-
-
-def _offset(why: str, size: int) -> int:
-    """Where msgspec says it went wrong; at the end where it says nothing, as of text that is cut."""
-    found = _BYTE.search(why)
-    return int(found[1]) if found else size
 
 
 def read_result(path: Path) -> Result:

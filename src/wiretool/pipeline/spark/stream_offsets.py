@@ -16,6 +16,7 @@ import msgspec
 from wiretool.capture.index import NO_TIME, FileIndex, Joint
 from wiretool.capture.seals import seal
 from wiretool.errors import CaptureError, UsageError
+from wiretool.expectations import json_problem
 
 #: Of what is written here: another number where it changes.
 VERSION = 1
@@ -59,7 +60,8 @@ def offset_of(json: Mapping[str, Any]) -> Offset:
     try:
         offset = msgspec.convert(json, Offset, str_keys=True)
     except msgspec.ValidationError as err:
-        raise UsageError(f"the checkpoint is not one of wirecap: give the query another one ({err})") from err
+        why = f"the checkpoint is not one of wirecap ({json_problem(err)}): give the query another one"
+        raise UsageError(why) from err
     if offset.version != VERSION:
         raise UsageError(f"the checkpoint is of another version of wirecap ({offset.version}): give another one")
     return offset

@@ -114,7 +114,7 @@ def _trusted(task: Task, states: States) -> Iterator[None]:
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as err:
         if not states:
             raise
-        why = f"the state of open flows does not fit the captures ({type(err).__name__}: {err}); {ANEW}"
+        why = f"the state of open flows does not fit the captures; {ANEW}"
         raise CaptureError(task.folder, why, offset=0) from err
 
 

@@ -23,6 +23,7 @@ import msgspec
 from wiretool import __version__
 from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError
+from wiretool.expectations import json_problem
 from wiretool.ledger import Account
 from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File, changed, fits, put, write_whole
@@ -262,7 +263,9 @@ def _decoded(path: Path, kind: type[Any]) -> Any:
     except OSError as err:
         raise UsageError(f"cannot read {path}, without which it does not go on: {err.strerror}; {ANEW}") from err
     except (msgspec.DecodeError, RecursionError) as err:
-        raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {err}; {ANEW}", offset=0) from err
+        raise CaptureError(
+            str(path), f"is damaged, and with it the checkpoint: {json_problem(err)}; {ANEW}", offset=0
+        ) from err
 
 
 def remove_folder(path: Path) -> None:

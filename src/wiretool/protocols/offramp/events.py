@@ -104,7 +104,7 @@ def encode(event: Message) -> bytes:
     except UnicodeEncodeError:  # half a surrogate pair: only an escape can say that
         return json.dumps(members, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (ValueError, TypeError, RecursionError) as err:
-        raise EncodeError(f"is not JSON: {err}", path=path) from err
+        raise EncodeError("is not JSON: expected objects, lists, text and finite numbers", path=path) from err
 
 
 # -- the fast way ----------------------------------------------------------------------------------------------------

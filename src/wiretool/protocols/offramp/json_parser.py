@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from wiretool import limits
 from wiretool.errors import DecodeError, OverLimit
+from wiretool.expectations import json_words
 
 #: A string, whole or cut off, or a bracket: what decides how deep a text nests.
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -37,7 +38,7 @@ def parse_json(text: str) -> Parsed:
     try:
         value, end = hooks.decoder().raw_decode(text, start)
     except JSONDecodeError as err:
-        raise DecodeError("malformed_json", err.msg, offset=_byte(text, err.pos)) from err
+        raise DecodeError("malformed_json", json_words(err), offset=_byte(text, err.pos)) from err
     except RecursionError as err:
         raise OverLimit("nesting_too_deep", "nests deeper than can be followed here") from err
     end = _end_of_space(text, end)

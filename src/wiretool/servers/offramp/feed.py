@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from wiretool.errors import DecodeError, UsageError
+from wiretool.expectations import json_problem
 from wiretool.protocols.offramp.json_parser import parse_json
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
@@ -36,7 +37,7 @@ def feed_message(members: Mapping[str, Any]) -> FeedMessage:
     try:
         return msgspec.convert(members, FeedMessage)
     except msgspec.ValidationError as err:
-        raise UsageError(str(err)) from err
+        raise UsageError(json_problem(err)) from err
 
 
 def read_feed(lines: Iterable[str]) -> Iterator[FeedMessage]:

@@ -157,7 +157,7 @@ BROKEN: dict[str, Change] = {
     "client/4": problem("REQUEST", "unmasked_client_frame: a client must mask its frames"),
     "client/5": framed("REQUEST", 0x81, b"{}", bytes(4)),
     "client/6": problem("REQUEST", "malformed_utf8: invalid start byte"),
-    "client/7": problem("REQUEST", "malformed_json: Expecting value"),
+    "client/7": problem("REQUEST", "malformed_json: expected a value"),
     "client/8": problem("REQUEST", "wrong_direction: a client does not send MESSAGE"),
     "client/9": framed("REQUEST", 0x81, b'{"count":1,"type":"REQUEST"}', b"mask"),
     "client/10": fields("REQUEST", count=0),
