@@ -55,7 +55,7 @@ _VALUE = re.compile(
     r"Expected `(?P<wanted>[^`]+)`(?P<bound> [<>]=? \S+| of (?:at (?:least|most) )?length [^`,]+)?"
     r"(?:, got (?P<got>[^`]+|`[^`]+`))?$"
 )
-_FIELD = re.compile(r"Object (?P<defect>missing required|contains unknown) field `(?P<name>[^`]*)`$")
+_FIELD = re.compile(r"Object (?P<kind>missing required|contains unknown) field `(?P<name>[^`]*)`$")
 _PLACE = re.compile(r"(?P<why>.*?) - at (?:`key` in )?`\$?\.?(?P<path>[^`]*)`$")
 #: How messages of the standard library on JSON begin, and our words.
 _JSON_WORDS: tuple[tuple[str, str], ...] = (
@@ -106,7 +106,7 @@ def _value_problem(text: str) -> str:
     why, path = (place["why"], place["path"]) if place else (text, "")
     if found := _FIELD.match(why):
         name = f"{path}.{found['name']}" if path else found["name"]
-        return f"field {name} is {'missing' if found['defect'].startswith('missing') else 'unknown'}"
+        return f"field {name} is {'missing' if found['kind'].startswith('missing') else 'unknown'}"
     where = f"field {path}: " if path else ""
     if found := _VALUE.match(why):
         got = f", got {_type_words(found['got'].strip('`'))}" if found["got"] else ""
