@@ -8,6 +8,7 @@
 Each entry is for one case. A case that passes again, or fails for another reason, makes the run fail.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
