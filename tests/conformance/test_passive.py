@@ -121,6 +121,21 @@ def test_a_failure_counts_against_the_case_that_was_followed_furthest() -> None:
     assert attributed(both) == both
 
 
+def test_messages_of_other_connections_do_not_count_for_a_failure() -> None:
+    narrow = case("offramp/x/4", MUST, "A.", "§1", send("REQUEST", count=3), send("CANCEL"), expect("ERROR"))
+    others = (send("CANCEL", on="b"), send("CANCEL", on="b"))
+    wide = case("offramp/x/5", MUST, "B.", "§1", send("REQUEST", count=3), *others, expect("Ping"))
+    part = Conformance("offramp", "offramp", cases=(narrow, wide))
+    one: list[Item] = [client(1, "REQUEST", count=3), server(2, "MESSAGE", id=""), client(3, "CANCEL")]
+    two: list[Item] = [client(4, "CANCEL"), client(5, "CANCEL")]
+    connections = [
+        ObservedConnection(number, "a", "b", "offramp", True, True, 0, items, 9 * NS_PER_S)
+        for number, items in enumerate((one, two), 1)
+    ]
+    results = {result.case.id: result.verdict for result in judge_recording(part, connections, part.cases)}
+    assert results == {"offramp/x/4": Verdict.FAIL, "offramp/x/5": Verdict.NOT_EXERCISED}
+
+
 def test_a_failure_counts_rather_against_the_case_that_is_not_seen_kept() -> None:
     found = {"a": [failed(1, 2), passed(2)], "b": [failed(1, 2)]}
     assert attributed(found) == {"a": [passed(2)], "b": [failed(1, 2)]}

@@ -19,6 +19,8 @@ class FollowedConnection:
     #: The next item of each side.
     client_at: int = 0
     server_at: int = 0
+    #: The number of the client's messages that match.
+    matched: int = 0
     #: The rest of a frame whose beginning matched.
     raw_left: bytes = b""
     #: Whether the last message left together with the next one.
@@ -65,8 +67,6 @@ class MatchState:
     #: When the previous step was done, and how long the client then has to wait.
     now_ns: int = 0
     waits_until_ns: int = 0
-    #: The number of the client's messages that match.
-    matched: int = 0
     #: Whether an outcome has ended the case before its last step.
     is_over: bool = False
     #: The last outcome that is not a plain pass.
@@ -112,7 +112,7 @@ class MatchState:
             raise NotShown
         followed.client_at = at + 1
         self.now_ns = max(self.now_ns, item.time_ns)
-        self.matched += 1
+        followed.matched += 1
         return item
 
     def has_explained(self, followed: FollowedConnection) -> bool:

@@ -70,7 +70,7 @@ class CaseSearch:
             sighting = attempt.follow(connection)
             if attempt.failed_at is not None:
                 self._failed.add(self._prefixes[attempt.failed_at], connection.number)
-            if sighting is not None and (found is None or sighting.matched > found.matched or sighting.is_kept):
+            if sighting is not None and (found is None or sighting.is_kept or sighting.is_longer_than(found)):
                 found = sighting
             if found is not None and found.is_kept:
                 break
@@ -126,7 +126,13 @@ class _Attempt:
     def _finished(self, sighting: Sighting) -> Sighting:
         state = self._state
         explained = {each.connection.number for each in state.followed.values() if state.has_explained(each)}
-        return replace(sighting, matched=state.matched, explained=frozenset(explained))
+        matched = {each.connection.number: each.matched for each in state.followed.values()}
+        return replace(
+            sighting,
+            matched=matched[sighting.connection],
+            matched_in_all=sum(matched.values()),
+            explained=frozenset(explained),
+        )
 
     def _follow_step(self, step: Step) -> None:
         state = self._state

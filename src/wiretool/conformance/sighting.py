@@ -16,8 +16,9 @@ class Sighting:
     #: The record that the verdict is about.
     n: int = 0
     time_ns: int = 0
-    #: The number of the client's messages that match the case.
+    #: The number of the client's messages that match the case: on this connection, and on all of the case.
     matched: int = 0
+    matched_in_all: int = 0
     #: Connections on which the client sent nothing else.
     explained: frozenset[int] = frozenset()
 
@@ -25,6 +26,10 @@ class Sighting:
     def is_kept(self) -> bool:
         """Return whether the server kept the requirement here."""
         return self.verdict in (Verdict.PASS, Verdict.LENIENT)
+
+    def is_longer_than(self, other: "Sighting") -> bool:
+        """Return whether more messages of the client match here."""
+        return self.matched_in_all > other.matched_in_all
 
 
 class NotShown(Exception):
