@@ -42,7 +42,7 @@ def run_client(
 ) -> ClientEnd:
     """Serve `mock` on free ports of the loopback, run a client and record both. UsageError where it cannot start.
 
-    `{address}` and the names of the other doors in the words of the command stand for `HOST:PORT`.
+    `{address}` and the names of the other endpoints in the words of the command stand for `HOST:PORT`.
     """
     fill_standard_streams()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -80,6 +80,7 @@ async def _client(
             stderr=asyncio.subprocess.STDOUT,
             env=os.environ | {ADDRESS_VARIABLE: names["address"]},
             preexec_fn=parent_death_hook() if sys.platform == "linux" else None,
+            start_new_session=True,
         )
     except OSError as err:
         raise UsageError(f"--client: {words[0]}: {err.strerror}") from err
@@ -92,6 +93,7 @@ async def _client(
         await _stop(process)
     waits[1].cancel()
     await waits[0]
+    _signal(process, signal.SIGKILL)
     with suppress(TimeoutError):
         await asyncio.wait_for(reading, STOP_S)
     return None if is_late else process.returncode, loop.time() - started, kept.decode(errors="replace")
@@ -105,12 +107,17 @@ async def _keep_output(process: asyncio.subprocess.Process, kept: bytearray) -> 
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    process.terminate()
+    _signal(process, signal.SIGTERM)
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), STOP_S)
     if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGKILL)
+        _signal(process, signal.SIGKILL)
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """Send a signal to the client and all that it started: a client can be the child of a script."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def filled(word: str, names: Mapping[str, str]) -> str:
