@@ -9,6 +9,7 @@ import pytest
 
 from wiretool.conformance.case import MUST, Conformance, Verdict, case
 from wiretool.conformance.mock_run import run_on_mock
+from wiretool.conformance.mutants import applied, mutants_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.protocols.offramp.conformance.steps import MEANWHILE, open_stream, taken_leniently, text, undecodable
 
@@ -71,3 +72,18 @@ def test_every_kind_of_error_is_that_of_a_case() -> None:
 def test_sources_name_a_document() -> None:
     roots = re.compile(r"(spec 004|protocols/offramp\.md|captures/offramp|vectors/offramp\.json)\b")
     assert [each.id for each in PART.cases if not roots.match(each.source)] == []
+
+
+@pytest.mark.parametrize("id", ["offramp/access/13", "offramp/deflate/6"])
+def test_a_server_that_upgrades_what_it_may_refuse_has_to_serve_it(id: str) -> None:
+    (served_or_refused,) = (each for each in PART.cases if each.id == id)
+    with applied(mutants_of(PART)["connection-missing"]):
+        (silent,) = run_on_mock(PART, [served_or_refused]).results
+    assert (silent.verdict, silent.difference) == (Verdict.FAIL, "no reply came in time")
+    (served,) = run_on_mock(PART, [served_or_refused]).results
+    (refused,) = run_on_mock(original(PART), [served_or_refused]).results
+    assert (served.verdict, refused.verdict) == (Verdict.PASS, Verdict.PASS)
+    assert [event.name for event in served.events if event.side == "server"] == ["HandshakeResponse", "CONNECTION"]
+    (answer,) = (event.fields for event in refused.events if event.name == "HandshakeResponse")
+    assert answer is not None
+    assert answer["status"] == 500
