@@ -227,11 +227,11 @@ class Dissector:
                     yield from self._settled(streams, segment.time_ns - limits.UNDECIDED_NS_MAX)
                     continue
                 for item in streams.feed(segment):
-                    yield from self._told(item)
+                    yield from self._take(item)
         except CaptureError as err:
             failure = err
         for item in streams.end():
-            yield from self._told(item)
+            yield from self._take(item)
         self._connections.close()
         if failure is not None:
             raise failure
@@ -239,7 +239,7 @@ class Dissector:
     def _settled(self, streams: Streams, until_ns: int) -> Iterator[Record]:
         """Yield the records of what was captured up to `until_ns` and waits for earlier bytes or more evidence."""
         for item in streams.settle(until_ns):
-            yield from self._told(item)
+            yield from self._take(item)
         yield from self._connections.settle(until_ns)
 
     def stream(self, data: bytes, side: Side, line: int) -> list[Record]:
@@ -250,10 +250,10 @@ class Dissector:
         forced = self._connections.forced
         begins = forced.begins if forced else None
         self._connections.watch(connection, is_middle=begins is not None and not begins(side, data))
-        records = self._told(Data(connection, side, 0, data, 0, 0))
-        return records + self._told(End(connection, "", "capture-end", 0, 0))
+        records = self._take(Data(connection, side, 0, data, 0, 0))
+        return records + self._take(End(connection, "", "capture-end", 0, 0))
 
-    def _told(self, item: Item) -> list[Record]:
+    def _take(self, item: Item) -> list[Record]:
         """The records that an item completes."""
         watch: Watch | EndedWatch = item.connection.reader or self._connections.watch(item.connection)
         records = watch.take(item)

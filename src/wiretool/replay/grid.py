@@ -68,7 +68,7 @@ def coverage_of_both(
 
 
 def _is_compared(outcomes: Sequence[Outcome]) -> bool:
-    """Whether the outcomes of an exchange with one or both servers say whether they answer alike."""
+    """Return whether the outcomes of an exchange with one or both servers show if these answer alike."""
     is_absent = not any(outcome.live for outcome in outcomes) and any(outcome.recorded for outcome in outcomes)
     return not is_absent and all(outcome.is_judged for outcome in outcomes)
 

@@ -355,7 +355,7 @@ class Player(Caller):
         self._is_asked = False
 
     def _remark_unprepared(self, line: Line, text: str) -> None:
-        """Remark why the server is not in the recorded state: its replies say little then."""
+        """Remark why the server is not in the recorded state, without which its replies prove little."""
         self.is_prepared = False
         self._remark(line, text)
 
