@@ -22,6 +22,7 @@ from wiretool.conformance.case import (
     Wait,
 )
 from wiretool.conformance.case_connection import CaseConnection
+from wiretool.conformance.change import change_of
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.values import Bindings, first_difference, resolved
 from wiretool.net import caller
@@ -145,9 +146,10 @@ class CaseRun:
             return _WAITS
         if isinstance(step, Send):
             fields = resolved(step.fields, self._bindings)
-            data = connection.encode(step.message, fields)
-            data = step.change(data) if step.change else data
+            valid = connection.encode(step.message, fields)
+            data = step.change(valid) if step.change else valid
             self._send(step.on, data, step.message, fields, now_ns, is_held=step.is_held)
+            self._events[-1] = self._events[-1]._replace(change=change_of(valid, data))
         elif isinstance(step, SendBytes):
             data = step.data if isinstance(step.data, bytes) else step.data(self._bindings)
             self._send(step.on, data, step.words, {"bytes": data.hex()}, now_ns, is_held=step.is_held)

@@ -34,6 +34,8 @@ class Event(NamedTuple):
     problems: tuple[str, ...] = ()
     #: Whether the verdict is about this entry.
     is_marked: bool = False
+    #: How the sent bytes differ from those of a valid message, in words; empty where they do not.
+    change: str = ""
 
 
 def events_around(connection: ObservedConnection, n: int, *, before: int, after: int) -> tuple[Event, ...]:

@@ -113,6 +113,7 @@ def _message(message: Mapping[str, Any]) -> str:
     arrow = "-&gt;" if message.get("side") == "client" else "&lt;-"
     fields = "" if message.get("fields") is None else f" {_safe(json_text(message['fields']))}"
     line = f"{_safe(message.get('connection', ''))} {arrow} {_safe(message.get('message', ''))}{fields}"
+    line += f" ({_safe(message['change'])})" if "change" in message else ""
     line += "".join(f' <span class="fail">{_safe(problem)}</span>' for problem in message.get("problems", ()))
     return f'<span class="marked">{line}</span>' if message.get("is_marked") else line
 

@@ -75,6 +75,7 @@ def _message(event: Event) -> dict[str, Any]:
         "side": event.side,
         "message": event.name,
         "fields": _shortened(event.fields),
+        **({"change": event.change} if event.change else {}),
         **({"problems": list(event.problems)} if event.problems else {}),
         **({"is_marked": True} if event.is_marked else {}),
     }

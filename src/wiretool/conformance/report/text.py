@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.sinks.printable import printable
+from wiretool.sinks.text.values import pairs_of
 
 #: Characters of the fields of one message; more is cut.
 FIELDS_SHOWN_MAX = 300
@@ -48,9 +48,10 @@ def event_line(event: Event) -> str:
     """Return one entry of a conversation, marked where the verdict is about it."""
     mark = ">" if event.is_marked else " "
     arrow = "->" if event.side == "client" else "<-"
-    fields = "" if event.fields is None else f" {_cut(json_text(event.fields))}"
+    fields = _cut("".join(f" {name}={value}" for name, value in pairs_of(event.fields)))
+    change = f" ({event.change})" if event.change else ""
     problems = "".join(f" !! {problem}" for problem in event.problems)
-    return printable(f"{mark} {event.on} {arrow} {event.name}{fields}{problems}")
+    return printable(f"{mark} {event.on} {arrow} {event.name}{fields}{change}{problems}")
 
 
 def _cut(text: str) -> str:
