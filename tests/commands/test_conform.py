@@ -296,7 +296,7 @@ def test_a_failed_case_names_the_whole_command_that_runs_it_alone() -> None:
     assert words[:2] == ["wiretool", "conform"]
     again = wiretool(*words[1:])
     assert again.returncode == 1
-    assert "1 cases" in again.stdout
+    assert "1 case in" in again.stdout
 
 
 SERVER = """

@@ -38,7 +38,7 @@ def test_an_expected_failure_is_no_finding() -> None:
 
 def test_the_headline_shortens_a_long_command() -> None:
     run = replace(judged(PASSED).run, target="java -cp " + ":".join(["/jars/client.jar"] * 50) + " Driver")
-    assert JudgedRun(run).headline.startswith("pravega on java -cp …: 1 cases")
+    assert JudgedRun(run).headline.startswith("pravega on java -cp …: 1 case ")
 
 
 def test_one_that_passes_again_is_reported_and_fails_the_run() -> None:

@@ -1,4 +1,4 @@
-"""How a case alters the bytes of a valid message before it sends them, in words."""
+"""Description of how a case alters the bytes of a valid message before it sends them."""
 
 from itertools import takewhile
 

@@ -64,4 +64,5 @@ class JudgedRun:
         known = sum(self.reason(result) is not None for result in run.results)
         also = f" ({known} expected)" if known else ""
         target = shorten(run.target, TARGET_MAX, placeholder=" …")
-        return f"{run.protocol} on {target}: {len(run.results)} case{'s' * (len(run.results) != 1)} in {run.seconds:.1f} s: {counts or 'none'}{also}"
+        cases = f"{len(run.results)} case{'s' * (len(run.results) != 1)}"
+        return f"{run.protocol} on {target}: {cases} in {run.seconds:.1f} s: {counts or 'none'}{also}"
