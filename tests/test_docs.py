@@ -254,18 +254,17 @@ def test_no_command_follows_a_server_in_the_foreground(section: Section, block: 
 NOTE_FAILURES = "trap 'echo \"$? $BASH_COMMAND\" >> failures' ERR\n"
 
 
-def failures_after(block: str, desk: Path, *, is_interactive: bool) -> tuple[list[str], str]:
+def failures_after(block: str, desk: Path) -> tuple[list[str], str]:
     """Paste a block into a shell; return the commands that failed, each behind its exit code, and what was printed."""
     script = NOTE_FAILURES + block
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    command = ["bash", "--norc", "-i"] if is_interactive else ["bash", "-c", script]
     (desk / "failures").write_text("")
     with (desk / "printed").open("w") as printed:  # no pipe: a server that is left would keep it open
         subprocess.run(
-            command,
+            ["bash", "--norc", "-i"],
             cwd=desk,
             env={**environment, "PYTHONIOENCODING": "utf-8"},
-            input=script if is_interactive else "",
+            input=script,
             encoding="utf-8",
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -296,12 +295,11 @@ def leftovers(block: str, desk: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("is_interactive", [False, True], ids=["script", "interactive"])
 @pytest.mark.parametrize(("section", "block"), pasted_blocks(), ids=name_of)
-def test_a_block_can_be_pasted(section: Section, block: str, is_interactive: bool, tmp_path: Path) -> None:
+def test_a_block_can_be_pasted(section: Section, block: str, tmp_path: Path) -> None:
     """Paste the whole block into bash: every command succeeds, and no server is left behind."""
     (tmp_path / "captures").symlink_to(ROOT / "captures", target_is_directory=True)
-    failures, printed = failures_after(block, tmp_path, is_interactive=is_interactive)
+    failures, printed = failures_after(block, tmp_path)
     left = leftovers(block, tmp_path)
     assert left == [], printed
     assert failures == [] or is_only_busy(failures, printed), printed
