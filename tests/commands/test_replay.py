@@ -239,10 +239,10 @@ def test_what_an_earlier_run_left_is_not_met_under_other_names(tmp_path: Path) -
         target = ":".join(map(str, server.doors["store"]))
         runs = [
             replay(recorded, "--target", target, "--prepare", "--speed", "max", *copy)
-            for copy in ((), (), ("--copy", 1), ("--copy", 2))
+            for copy in ((), (), ("--copy", 2))
         ]
         assert server.stop() == 0
-    assert [ended.returncode for ended in runs] == [0, 1, 0, 0]
+    assert [ended.returncode for ended in runs] == [0, 1, 0]
     assert "SegmentAlreadyExists" in runs[1].stdout
     plan = replay(recorded, "--dry-run", "--copy", 2).stdout
     assert "CreateTableSegment" in plan

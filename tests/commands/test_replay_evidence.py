@@ -183,7 +183,7 @@ def test_a_server_that_breaks_in_one_of_two_runs_teaches_no_noise() -> None:
         "offramp/plain.pcap",
         "offramp/payloads_intl.pcap",
         "sbp/pd_ranges.pcap",
-        "sbp/pd_malformed.pcap",
+        "sbp/rs_fetch.pcap",
     ],
 )
 def test_what_is_not_the_same_says_what_differs_and_why(name: str) -> None:
