@@ -208,6 +208,7 @@ _STREAMS = (
         _name=ref(Namer),
         _shared=ref(Shared),
         _recent=ref(RecentRuns),
+        _unstarted=pairs(ref(StreamFlow), fresh(type(None))),
         _waiting=pairs(ref(StreamFlow), fresh(type(None))),
         _look_ns=INT,
         _last=optional(ref(Segment)),
