@@ -33,6 +33,10 @@ class MemoryBudget(Generic[Holder]):
         else:
             del self._sizes[holder]
 
+    def count_again(self) -> None:
+        """Count the bytes of all holders together anew."""
+        self.size = sum(self._sizes.values())
+
     def excess(self) -> Iterator[Holder]:
         """Yield the holders that are to let go, the largest first, until a quarter of the bound is free.
 

