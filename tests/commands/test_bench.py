@@ -139,7 +139,8 @@ def test_locusts_page_shows_the_run_while_it_goes_on(tmp_path: Path) -> None:
         wait_for(log, process)
         with urlopen(f"http://{page}/stats/requests", timeout=20) as reply:
             told = json.load(reply)
-        for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
+        foreign = ({"Origin": "http://evil.example"}, {"Referer": "http://evil.example/x"})
+        for headers in (*foreign, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil.example"}):
             with pytest.raises(HTTPError, match="403"):  # so a page elsewhere cannot stop it, nor begin another load
                 urlopen(Request(f"http://{page}/stop", data=b"", headers=headers), timeout=60)
         with urlopen(f"http://{page}/stop", data=b"", timeout=60) as reply:

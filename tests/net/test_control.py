@@ -166,7 +166,15 @@ def test_another_host_name_is_not_served() -> None:
     run(story)
 
 
-@pytest.mark.parametrize("header", ["Origin: http://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Origin: http://evil.example",
+        "Origin: null",
+        "Referer: http://evil.example/x",
+        "Sec-Fetch-Site: cross-site",
+    ],
+)
 def test_no_page_of_a_browser_is_served(header: str) -> None:
     async def story() -> None:
         interceptor = Interceptor(seed=1)

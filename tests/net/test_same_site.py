@@ -17,6 +17,7 @@ from wiretool.net.same_site import refusal
         {"Host": "192.0.2.7:8089"},
         {"Host": "127.0.0.1:8089", "Origin": "http://127.0.0.1:8089", "Sec-Fetch-Site": "same-origin"},
         {"Host": "127.0.0.1:8089", "Sec-Fetch-Site": "none"},
+        {"Host": "127.0.0.1:8089", "Referer": "http://127.0.0.1:8089/?tab=charts"},
     ],
 )
 def test_own_requests(headers: dict[str, str]) -> None:
@@ -33,6 +34,11 @@ def test_own_requests(headers: dict[str, str]) -> None:
         ({"Host": "127.0.0.1:8089", "Origin": "http://evil.example"}, "a page of 'http://evil.example'"),
         ({"Host": "127.0.0.1:8089", "Origin": "http://127.0.0.1:80"}, "a page of 'http://127.0.0.1:80'"),
         ({"Host": "127.0.0.1:8089", "Origin": "null"}, "a page of 'null'"),
+        ({"Host": "127.0.0.1:8089", "Origin": "http://[::1"}, "a page of 'http://[::1'"),
+        ({"Host": "127.0.0.1:8089", "Referer": "http://evil.example/x"}, "a page of 'http://evil.example/x'"),
+        ({"Host": "127.0.0.1:8089", "Referer": "http://127.0.0.1:80/"}, "a page of 'http://127.0.0.1:80/'"),
+        ({"Host": "127.0.0.1:8089", "Referer": "http://[::1"}, "a page of 'http://[::1'"),
+        ({"Host": "127.0.0.1:8089", "Referer": ""}, "a page of ''"),
         ({"Host": "127.0.0.1:8089", "Sec-Fetch-Site": "cross-site"}, "a page of another site"),
         ({"Host": "localhost:8089", "Sec-Fetch-Site": "same-site"}, "a page of another site"),
     ],

@@ -27,6 +27,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GOODBYE_S = 1.0
 #: The longest wait for a rule that a client may ask for.
 WAIT_S_MAX = 600.0
+#: Headers by which a browser names the page that sends a request.
+_PAGE_HEADERS = {"origin", "referer"}
 
 
 class Subject(Protocol):
@@ -81,7 +83,7 @@ def control_app(subject: Subject) -> FastAPI:
     @app.middleware("http")
     async def no_pages(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         """Browsers name the page that asks; nobody else does."""
-        if "origin" in request.headers or is_of_other_site(request.headers):
+        if _PAGE_HEADERS & {*request.headers} or is_of_other_site(request.headers):
             return PlainTextResponse("the control API refuses requests from web pages", status_code=403)
         return await go_on(request)
 

@@ -18,8 +18,11 @@ def refusal(headers: Mapping[str, str]) -> str:
     if not _is_own(_name_of(host)):
         return f"the host {host[:100]!r} is not this machine; expected its address or name"
     origin = headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and _place_of(origin) != host:
         return f"the request comes from a page of {origin[:100]!r}, which may not control this one"
+    referer = headers.get("Referer")
+    if origin is None and referer is not None and _place_of(referer) != host:
+        return f"the request comes from a page of {referer[:100]!r}, which may not control this one"
     if is_of_other_site(headers):
         return "the request comes from a page of another site, which may not control this one"
     return ""
@@ -28,6 +31,14 @@ def refusal(headers: Mapping[str, str]) -> str:
 def is_of_other_site(headers: Mapping[str, str]) -> bool:
     """Return whether a browser says that a page of another site has it send a request."""
     return headers.get("Sec-Fetch-Site", "none") not in _OWN_SITES
+
+
+def _place_of(url: str) -> str:
+    """Return the host and port of a URL, "" where it has none."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
 
 
 def _name_of(host: str) -> str:
