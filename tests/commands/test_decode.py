@@ -313,3 +313,16 @@ def test_the_summary_says_how_many_records_were_selected(engine: str, tmp_path: 
         ended = run("decode", capture, "--engine", engine, "--where", where, *option)
         assert ended.returncode == 0
         assert ended.stderr.decode().startswith("wiretool: 2 of 2,041 records written; 2,041 frames in 2 connections")
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("is_tables", [False, True])
+def test_with_a_count_the_summary_names_the_records_up_to_the_last_one_shown(
+    engine: str, is_tables: bool, tmp_path: Path
+) -> None:
+    capture = GOLDEN.parents[1] / "captures" / "pravega" / "read.pcap"
+    options = ["--where", 'message == "ReadSegment"', "--count", "1"]
+    output = ["-o", tmp_path / "t.parquet"] if is_tables else []
+    ended = run("decode", capture, "--engine", engine, *options, *output)
+    assert ended.returncode == 0
+    assert ended.stderr.decode().startswith("wiretool: 1 of 159 records written; 159 frames in 4 connections")

@@ -101,10 +101,17 @@ def test_nothing_gives_numbers_too() -> None:
 
 def test_tables_show_the_numbers() -> None:
     text = stats_text(a_conversation())
-    assert "4 frames, 214 bytes on 2 connections in 10.0 ms: 400 frames/s, 21.40 kB/s" in text
-    assert "1 gap (1,448 bytes missing), 1 problem, 5,321 bytes of other streams" in text
+    assert "4 frames, 214 bytes on 2 connections in 10.0 ms: 400 frames/s, 21.40 kB/s; 5,321 bytes in streams of other protocols\n" in text
+    assert "1 gap (1,448 bytes missing), 1 problem\n" in text
     assert "pravega   →  Ask           2    200        2  1.00 ms  3.00 ms  3.00 ms" in text
     assert text.count("Segments") == 1
+
+
+def test_the_headline_names_bytes_of_other_protocols_where_there_are_no_frames() -> None:
+    stats = Stats()
+    stats.add(a_record(kind="other", message="", protocol="", fields={}, length=18))
+    headline, *_ = stats_text(stats).splitlines()
+    assert headline == "0 frames, 0 bytes on 1 connection; 18 bytes in streams of other protocols"
 
 
 def test_names_from_the_wire_are_shown_safely() -> None:

@@ -210,8 +210,8 @@ def chosen_by(kind: Callable[..., T], job: Job) -> "tuple[T | None, Pairs | None
     columns = columns_of(what.fields, names, history)
     is_needed = what.is_choosy or bool(history.requests)  # columns of requests need a history of all records
     keep = kind(names, history, expression=what.where, connection=what.connection) if is_needed else None
-    if what.is_choosy and what.count is None:
-        job.written.selection = keep
+    if what.is_choosy:
+        job.written.selection = keep if what.count is None else job.tally
     return keep, columns
 
 

@@ -20,6 +20,8 @@ class Tally:
         #: For the reader, and what becomes of it: one ledger, unless reading may stop.
         self.reading = Ledger()
         self.shown = Ledger() if may_stop else self.reading
+        #: Records up to the last one that was let through; counted where reading may stop.
+        self.seen = 0
         self._may_stop = may_stop
         self._rows: dict[int, ConnectionAccount] = {}
 
@@ -37,6 +39,7 @@ class Tally:
 
     def add(self, record: Record) -> None:
         """Count one record."""
+        self.seen += 1
         account = self._account(record)
         if record.kind == "frame":
             account.frames += 1
@@ -57,6 +60,7 @@ class Tally:
         for record in batch.records:
             self.add(record)
         for run in batch.runs:
+            self.seen += sum(len(group.rows) for group in run.groups)
             account = self._account(run)
             for group in run.groups:
                 size = int((run.frames.ends[group.rows] - run.frames.starts[group.rows]).sum())
