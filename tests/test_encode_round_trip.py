@@ -95,7 +95,7 @@ def check_refused_clearly(records: Sequence[Record]) -> None:
         outcome = encoded(records)
     except EncodeError as err:
         outcome = str(err).encode()
-    assert outcome.startswith((FILE_HEADER, b"line "))
+    assert outcome.startswith((FILE_HEADER, b"stdin: line "))
 
 
 @pytest.mark.parametrize("path", CAPTURES.values(), ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -147,6 +147,21 @@ class OutputError(UsageError):
     exit_code = 74
 
 
+#: Reasons why a file cannot be read, in the words of all commands; of other reasons the system's.
+_UNREADABLE = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EISDIR: "a folder; expected a file",
+}
+
+
+def why_unreadable(err: OSError) -> str:
+    """Return why the system does not let a file be read, to be put after its name and a colon."""
+    return _UNREADABLE.get(err.errno or 0) or f"cannot be read: {err.strerror or err}"
+
+
 #: What the system says where a disk or a quota is full, or the device fails.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 

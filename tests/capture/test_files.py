@@ -91,8 +91,8 @@ def test_what_is_no_capture(raw: bytes, why: str) -> None:
 
 
 def test_a_path_that_cannot_be_opened(tmp_path: Path) -> None:
-    for path, why in [(tmp_path / "none", "No such file"), (tmp_path, "Is a directory")]:
-        with pytest.raises(CaptureError, match=f"{path}: cannot be opened: {why}"):
+    for path, why in [(tmp_path / "none", "no such file"), (tmp_path, "a folder; expected a file")]:
+        with pytest.raises(CaptureError, match=f"{path}: {why}"):
             list(read_packets([path]))
 
 

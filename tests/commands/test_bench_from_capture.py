@@ -114,7 +114,7 @@ def test_a_capture_without_permission_is_told_alike(command: list[str], tmp_path
     [
         (["nowhere.pcap"], 2, "nowhere.pcap: no such file"),
         ([""], 2, "invalid value for '--from-capture': the name is empty"),
-        (["."], 2, ".: is a folder"),
+        (["."], 2, ".: a folder; expected a file"),
         ([str(Path(__file__))], 3, "neither pcap nor pcapng"),
         ([str(CAPTURES / "pravega" / "mgmt.pcap")], 3, "no appends of a supported protocol (pravega, "),
         ([str(WRITE), "--protocol", "sbp"], 3, "no append of sbp is in it, only 1,000 appends of pravega"),

@@ -322,7 +322,7 @@ def test_with_a_count_the_summary_names_the_records_up_to_the_last_one_shown(
 ) -> None:
     capture = GOLDEN.parents[1] / "captures" / "pravega" / "read.pcap"
     options = ["--where", 'message == "ReadSegment"', "--count", "1"]
-    output = ["-o", tmp_path / "t.parquet"] if is_tables else []
+    output = ["-o", str(tmp_path / "t.parquet")] if is_tables else []
     ended = run("decode", capture, "--engine", engine, *options, *output)
     assert ended.returncode == 0
     assert ended.stderr.decode().startswith("wiretool: 1 of 159 records written; 159 frames in 4 connections")

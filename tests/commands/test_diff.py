@@ -125,7 +125,7 @@ def test_nothing_of_ours_in_one_of_them_is_exit_3(folder: Path, order: Sequence[
         (("a.pcap", "b.pcap", "--ignore", "SegmentReed"), "did you mean SegmentRead?"),
         (("a.pcap", "b.pcap", "--ignore", ".x"), "expected MESSAGE.FIELD"),
         (("a.pcap", "b.pcap", "--noise", "nowhere.pcap"), "no such file"),
-        (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "cannot read nowhere.toml"),
+        (("a.pcap", "b.pcap", "--expect", "nowhere.toml"), "nowhere.toml: no such file"),
         (("a.pcap", "b.pcap", "--protocol", "smtp"), "smtp"),
         (("a.pcap", "b.pcap", "-o", "a.pcap", "--format", "text"), "is an input; expected another output"),
         (("-", "-"), "stdin can be read only once"),

@@ -37,14 +37,28 @@ def test_what_is_no_frame_is_passed_over_with_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("line", "why"),
-    [
-        (b"{", b"line 1: not JSON: it ends early"),
-        (b'{"message": "Helo"}', b"did you mean Hello?"),
-        (HELLO.encode() + b"x", b"not JSON: unexpected byte"),
-    ],
+    [(b'{"message": "Helo"}', b"did you mean Hello?"), (b"{}", b"wiretool: stdin: line 1: has no message\n")],
 )
 def test_a_line_that_makes_no_message_is_wrong_usage(line: bytes, why: bytes) -> None:
     ended = run("encode", "--protocol", "pravega", given=line)
     assert ended.returncode == 2
     assert why in ended.stderr
     assert ended.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("hello\n", "line 1: not JSON: unexpected byte 0"),
+        (f"{HELLO}\n{HELLO}x\n", "line 2: not JSON: unexpected byte 70"),
+        ("[" * 100_000, "line 1: not JSON: nested too deeply"),
+        ("[]", "line 1: not a JSON object"),
+    ],
+)
+def test_a_file_that_is_not_json_is_bad_input(text: str, why: str, tmp_path: Path) -> None:
+    script = tmp_path / "text.txt"
+    script.write_text(text)
+    for name, given in ((str(script), b""), ("stdin", text.encode())):
+        ended = run("encode", "-" if given else name, "--protocol", "pravega", "--format", "raw", given=given)
+        expected = f'wiretool: {name}: {why}; expected {{"message": ..., "fields": {{...}}}}\n'
+        assert (ended.returncode, ended.stderr.decode()) == (3, expected)

@@ -68,7 +68,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "why"),
     [
-        (("{none}", "-o", "{new}"), 2, "{none} does not exist; expected capture files, or folders of them"),
+        (("{none}", "-o", "{new}"), 2, "{none}: no such file; expected capture files, or folders of them"),
         (("{empty}", "-o", "{new}"), 2, "no captures in {empty}: give capture files, or folders that hold some"),
         (("{text}", "-o", "{new}"), 3, "{text}: byte 0: neither pcap nor pcapng"),
         (
@@ -76,7 +76,7 @@ def test_a_folder(folder: Path, tmp_path: Path) -> None:
             3,
             "{fifo}: byte 0: not a seekable file; expected a regular file; copy it into one",
         ),
-        (("{long}", "-o", "{new}"), 2, "{long}: cannot be opened: File name too long"),
+        (("{long}", "-o", "{new}"), 2, "{long}: cannot be read: File name too long"),
         (("{write}", "-o", "{long}"), 2, "cannot write {long}: File name too long"),
         (("{write}", "-o", "{text}"), 2, "cannot write {text}: not a folder; expected a folder for tables"),
         (("{write}", "-o", "{other}"), 2, "{other} holds files that wiretool pipeline has not written"),
@@ -111,7 +111,7 @@ def test_a_capture_without_read_permission_is_misuse_as_a_missing_one(
         ended = CliRunner().invoke(app, ["pipeline", "run", str(given), "-o", str(tmp_path / "tables")])
         (line,) = [line for line in ended.stderr.splitlines() if "is not a file" not in line]
         assert line.startswith(f"wiretool: {APPEND.parent}")
-        assert line.endswith(": cannot be opened: Permission denied; expected a readable file")
+        assert line.endswith(": permission denied")
         assert (ended.exit_code, ended.stdout) == (2, "")
         assert not (tmp_path / "tables").exists()
 
@@ -121,7 +121,7 @@ def test_a_pipe_without_read_permission_is_misuse(tmp_path: Path, monkeypatch: p
     os.mkfifo(pipe)
     shut(monkeypatch)
     ended = CliRunner().invoke(app, ["decode", str(pipe)])
-    why = "cannot be opened: Permission denied; expected a readable pipe"
+    why = "permission denied"
     assert (ended.exit_code, ended.stdout, ended.stderr) == (2, "", f"wiretool: {pipe}: {why}\n")
 
 

@@ -111,9 +111,9 @@ def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json_report(closed(1)))
     assert read_result(path) == closed(1)
-    with pytest.raises(UsageError, match=r"cannot read .*none.json: No such file"):
+    with pytest.raises(UsageError, match=r"none.json: no such file$"):
         read_result(tmp_path / "none.json")
-    with pytest.raises(UsageError, match="cannot read"):
+    with pytest.raises(UsageError, match=r"a folder; expected a file$"):
         read_result(tmp_path)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretool.errors import EncodeError
+from wiretool.errors import EncodeError, InputError
 from wiretool.sessions.script import Sent, read_script
 
 HELLO = {"message": "Hello", "fields": {"high_version": 17, "low_version": 5}}
@@ -44,8 +44,6 @@ def test_empty_lines_and_what_is_no_frame_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("{", "line 1: not JSON: it ends early"),
-        ("[]", "line 1: expected an object"),
         ("{}", "line 1: has no protocol"),
         ('{"protocol": "pravega"}', "line 1: has no message"),
         ('{"protocol": "pravga", "message": "Hello"}', r"no protocol is called 'pravga' \(did you mean pravega"),
@@ -63,6 +61,13 @@ def test_a_line_that_makes_no_message_is_named(line: str, why: str) -> None:
         list(read_script([line]))
 
 
+@pytest.mark.parametrize(("line", "why"), [("{", "not JSON: it ends early"), ("NaN", "not JSON: unexpected byte 0"), ("[]", "not a JSON object")])
+def test_a_line_that_is_not_a_json_object_is_bad_input(line: str, why: str) -> None:
+    with pytest.raises(InputError, match=rf'^a.jsonl: line 2: {why}; expected \{{"message"') as refused:
+        list(read_script(["", line], name="a.jsonl"))
+    assert refused.value.exit_code == 3
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -72,7 +77,7 @@ JSON = st.recursive(
 def error_in(line: str) -> str:
     try:
         list(read_script([line], protocol="offramp"))
-    except EncodeError as err:
+    except (EncodeError, InputError) as err:
         return str(err)
     return ""
 
@@ -91,4 +96,4 @@ def error_in(line: str) -> str:
     ).map(json.dumps)
 )
 def test_any_line_is_a_frame_or_an_error_that_says_why(line: str) -> None:
-    assert error_in(line).startswith("line 1: ") or not error_in(line)
+    assert error_in(line).startswith("stdin: line 1: ") or not error_in(line)

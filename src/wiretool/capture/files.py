@@ -14,7 +14,7 @@ from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import VARIANTS, read_pcap
 from wiretool.capture.pcapng import SECTION, read_pcapng
 from wiretool.capture.source import Source, open_source
-from wiretool.errors import CaptureError, UnopenedError
+from wiretool.errors import CaptureError, UnopenedError, why_unreadable
 
 _packet = partial(tuple.__new__, Packet)
 
@@ -44,7 +44,7 @@ def opened(source: Path | BinaryIO, stack: ExitStack) -> tuple[str, BinaryIO]:
     try:
         return str(source), stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
-        raise UnopenedError(str(source), f"cannot be opened: {err.strerror}; expected a readable file") from err
+        raise UnopenedError(str(source), why_unreadable(err)) from err
 
 
 def opened_to_seek(path: Path, stack: ExitStack) -> tuple[str, BinaryIO, os.stat_result]:

@@ -43,8 +43,10 @@ def encode(
     from wiretool.sinks.frames import write_frames
     from wiretool.sinks.output import open_output
 
+    name = "stdin" if script == "-" else script
     frames = read_script(
         lines_of(script),
+        name=name,
         protocol=protocol,
         side=None if side is None else side.value,
         skipped=lambda number, kind: tell(f"line {number}: a record of kind {kind} has no bytes to encode"),
@@ -52,5 +54,4 @@ def encode(
     with open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
         count = write_frames(frames, out, "" if format_ is None else format_.value)
     if not count:
-        name = "stdin" if script == "-" else script
         raise Unmet(f"{name}: nothing was encoded: no messages; expected one JSON object a line")

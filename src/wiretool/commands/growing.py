@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet, Tick
-from wiretool.errors import UnopenedError
+from wiretool.errors import UnopenedError, why_unreadable
 
 #: A pipe without bytes for so long is a live source: what it gave so far is settled.
 PAUSE_S = 0.2
@@ -171,7 +171,7 @@ def _growing(source: Source, wait: Callable[[Any], None], stack: ExitStack) -> S
     try:
         stream = stack.enter_context(source.open("rb", buffering=0))
     except OSError as err:
-        raise UnopenedError(str(source), f"cannot be opened: {err.strerror}; expected a readable pipe") from err
+        raise UnopenedError(str(source), why_unreadable(err)) from err
     return cast(BinaryIO, GrowingInput(stream, str(source), wait))
 
 

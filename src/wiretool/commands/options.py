@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from errno import EACCES, EISDIR
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISDIR
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, TypeVar
 import typer
 
 from wiretool import limits
-from wiretool.errors import CaptureError, NothingReadError, Unmet, UsageError
+from wiretool.errors import CaptureError, NothingReadError, Unmet, UsageError, why_unreadable
 from wiretool.units import DURATION, SHARE
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def lines_of(name: str) -> Iterator[str]:
                     raise CaptureError("stdin" if name == "-" else name, why, offset=limits.LINE_CHARACTERS_MAX)
                 yield line
     except OSError as err:
-        raise UsageError(f"cannot read {name}: {err.strerror}") from err
+        raise UsageError(f"{name}: {why_unreadable(err)}") from err
 
 
 def tell(text: str) -> None:
@@ -276,12 +277,10 @@ def _refusal(path: Path) -> str:
     """Why a path is no capture; empty where it may be one, or where only opening it says why not."""
     try:
         if S_ISDIR(os.stat(path).st_mode):
-            return "is a folder"
-        return "" if os.access(path, os.R_OK) else "permission denied"
-    except (FileNotFoundError, NotADirectoryError):
-        return "no such file"
-    except PermissionError:
-        return "permission denied"
+            return why_unreadable(IsADirectoryError(EISDIR, ""))
+        return "" if os.access(path, os.R_OK) else why_unreadable(PermissionError(EACCES, ""))
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as err:
+        return why_unreadable(err)
     except OSError:
         return ""
 

@@ -2,9 +2,10 @@
 
 import os
 import ssl
+from errno import EISDIR, ENOENT
 from pathlib import Path
 
-from wiretool.errors import UsageError
+from wiretool.errors import UsageError, why_unreadable
 
 
 def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:
@@ -14,7 +15,8 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
     """
     for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
         if path is not None and not os.path.isfile(path):
-            raise UsageError(f"{option} {path}: {'is a folder' if os.path.isdir(path) else 'no such file'}")
+            number = EISDIR if os.path.isdir(path) else ENOENT
+            raise UsageError(f"{option} {path}: {why_unreadable(OSError(number, ''))}")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     named = f"--tls-cert {certificate}" if key is None else f"--tls-cert {certificate} and --tls-key {key}"
     try:
@@ -23,7 +25,7 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
         hint = "; give a key in another file with --tls-key" if key is None else ""
         raise UsageError(f"{named}: not a PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
     except OSError as err:
-        raise UsageError(f"{named}: cannot be read: {err.strerror}") from err
+        raise UsageError(f"{named}: {why_unreadable(err)}") from err
     if alpn:
         context.set_alpn_protocols(list(alpn))
     return context
@@ -43,7 +45,7 @@ def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl
     except ssl.SSLError as err:
         raise UsageError(f"--upstream-ca {authority}: no PEM certificates ({err.reason or 'not PEM'})") from err
     except OSError as err:
-        raise UsageError(f"--upstream-ca {authority}: cannot be read: {err.strerror}") from err
+        raise UsageError(f"--upstream-ca {authority}: {why_unreadable(err)}") from err
     if alpn:
         context.set_alpn_protocols(list(alpn))
     return context

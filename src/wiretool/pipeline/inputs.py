@@ -69,7 +69,7 @@ def captures_in(paths: Sequence[Path], tell: Callable[[str], None]) -> list[Path
 
 def _file(path: Path) -> Path:
     if not is_there(path):
-        raise UsageError(f"{path} does not exist; expected capture files, or folders of them")
+        raise UsageError(f"{path}: no such file; expected capture files, or folders of them")
     check_to_seek(path)
     return path
 

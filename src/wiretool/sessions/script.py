@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from wiretool.codec.message import Side
-from wiretool.errors import EncodeError, UsageError
+from wiretool.errors import EncodeError, InputError, UsageError
 from wiretool.expectations import json_problem
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.encoder import ConnectionEncoder, PendingFrame, SentMessage
@@ -20,6 +20,8 @@ SIDES: tuple[Side, Side] = ("client", "server")
 RECORD_MARK = "packets"
 #: Records of a connection among which one shows whether the first bytes of the connection were captured.
 LOOKAHEAD_RECORDS_MAX = 16
+
+_OBJECT = 'expected {"message": ..., "fields": {...}}'
 
 
 class Sent(NamedTuple):
@@ -42,6 +44,7 @@ class Sent(NamedTuple):
 def read_script(
     lines: Iterable[str],
     *,
+    name: str = "stdin",
     protocol: str = "",
     side: Side | None = None,
     skipped: Callable[[int, str], None] = lambda number, kind: None,
@@ -49,7 +52,8 @@ def read_script(
     """The frames of messages, one JSON object a line: `{"message": ..., "fields": {...}}` or a record of decode.
 
     What a line does not say, `protocol` and `side` do; who sends is else who may. Records that are no frames are
-    passed to `skipped`, gaps of a known length apart. EncodeError with the number of the line that makes no message.
+    passed to `skipped`, gaps of a known length apart. InputError, with the name of the script, for a line that is not a
+    JSON object; EncodeError for one whose message cannot be encoded.
     """
     script = _Script(protocol, side)
     for number, line in enumerate(lines, 1):
@@ -65,8 +69,10 @@ def read_script(
                 skipped(number, str(kind))
             else:
                 yield from script.send(said)
+        except InputError as err:
+            raise InputError(f"{name}: line {number}: {err}") from err
         except (EncodeError, UsageError) as err:
-            raise EncodeError(f"line {number}: {err}") from err
+            raise EncodeError(f"{name}: line {number}: {err}") from err
     yield from script.end()
 
 
@@ -74,9 +80,9 @@ def _object(line: str) -> Mapping[str, Any]:
     try:
         said = _parse(line)
     except (ValueError, RecursionError) as err:
-        raise EncodeError(json_problem(err)) from err
+        raise InputError(f"{json_problem(err)}; {_OBJECT}") from err
     if not isinstance(said, dict):
-        raise EncodeError('expected an object, {"message": ..., "fields": {...}}')
+        raise InputError(f"not a JSON object; {_OBJECT}")
     return said
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from wiretool.commands.conform.options import ConformOptions
-from wiretool.errors import UsageError
+from wiretool.errors import UsageError, why_unreadable
 
 if TYPE_CHECKING:
     from wiretool.conformance.judged import JudgedRun
@@ -101,7 +101,7 @@ def read_report(path: Path) -> Mapping[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as err:
-        raise UsageError(f"{path}: {err.strerror}") from err
+        raise UsageError(f"{path}: {why_unreadable(err)}") from err
     return report_from(data, name=str(path))
 
 

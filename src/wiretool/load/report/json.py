@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from wiretool.codec.json_text import json_text
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import damage_offset, json_problem
 from wiretool.load.result import FORM, Result
 
@@ -48,5 +48,5 @@ def read_result(path: Path) -> Result:
     try:
         content = path.read_bytes()
     except OSError as err:
-        raise UsageError(f"cannot read {path}: {err.strerror}") from err
+        raise UsageError(f"{path}: {why_unreadable(err)}") from err
     return result_from(content, str(path))

@@ -22,7 +22,7 @@ import msgspec
 
 from wiretool import __version__
 from wiretool.capture.index import NO_TIME
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.ledger import Account
 from wiretool.pipeline.held import HELD, release, take
@@ -266,7 +266,7 @@ def _decoded(path: Path, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as err:
-        raise UsageError(f"cannot read {path}, without which it does not go on: {err.strerror}; {ANEW}") from err
+        raise UsageError(f"{path}: {why_unreadable(err)}; expected a file of the checkpoint; {ANEW}") from err
     except (msgspec.DecodeError, RecursionError) as err:
         raise CaptureError(
             str(path), f"is damaged, and with it the checkpoint: {json_problem(err)}; {ANEW}", offset=0

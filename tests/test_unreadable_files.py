@@ -1,0 +1,63 @@
+"""A file that is missing or unreadable is reported in the same words by every command."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import forked
+from wiretool.errors import why_unreadable
+
+#: Commands that read a file, which `{}` stands for.
+COMMANDS = (
+    "decode {}",
+    "decode --hex {} --protocol sbp --side client",
+    "stats {}",
+    "slice {} --connection 0 -o -",
+    "encode {}",
+    "replay {}",
+    "diff {} {}",
+    "diff captures/sbp/mixed_noise.pcap captures/sbp/mixed_noise.pcap --expect {}",
+    "bench --from-capture {}",
+    "bench compare {} {}",
+    "serve sbp --faults {}",
+    "serve offramp --feed {}",
+    "serve sbp --tls-cert {}",
+    "conform sbp --capture {}",
+    "conform sbp --expect {}",
+    "conform compare {} {}",
+    "pipeline run {} -o {}.tables",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_missing_file(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "missing.x"
+    ended = forked.run(*(word.replace("{}", str(path)) for word in command.split()))
+    told = ended.stderr.decode()
+    assert (ended.returncode, told.count("\n")) == (2, 1), told
+    assert f"{path}: no such file" in told
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith("pipeline")])
+def test_a_folder_in_place_of_a_file(command: str, tmp_path: Path) -> None:
+    ended = forked.run(*(word.replace("{}", str(tmp_path)) for word in command.split()))
+    told = ended.stderr.decode()
+    assert (ended.returncode, told.count("\n")) == (2, 1), told
+    assert f"{tmp_path}: a folder; expected a file" in told
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.ENOENT, "no such file"),
+        (errno.ENOTDIR, "no such file"),
+        (errno.EACCES, "permission denied"),
+        (errno.EPERM, "permission denied"),
+        (errno.EISDIR, "a folder; expected a file"),
+        (errno.EIO, "cannot be read: Input/output error"),
+    ],
+)
+def test_the_words_of_the_reasons(number: int, why: str) -> None:
+    assert why_unreadable(OSError(number, os.strerror(number))) == why
