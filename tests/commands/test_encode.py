@@ -50,7 +50,7 @@ def test_a_line_that_makes_no_message_is_wrong_usage(line: bytes, why: bytes) ->
     ("text", "why"),
     [
         ("hello\n", "line 1: not JSON: unexpected byte 0"),
-        (f"{HELLO}\n{HELLO}x\n", "line 2: not JSON: unexpected byte 70"),
+        (f"{HELLO}\n{HELLO}x\n", "line 2: not JSON: unexpected byte 71"),
         ("[" * 100_000, "line 1: not JSON: nested too deeply"),
         ("[]", "line 1: not a JSON object"),
     ],

@@ -61,7 +61,10 @@ def test_a_line_that_makes_no_message_is_named(line: str, why: str) -> None:
         list(read_script([line]))
 
 
-@pytest.mark.parametrize(("line", "why"), [("{", "not JSON: it ends early"), ("NaN", "not JSON: unexpected byte 0"), ("[]", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [("{", "not JSON: it ends early"), ("NaN", "not JSON: unexpected byte 0"), ("[]", "not a JSON object")],
+)
 def test_a_line_that_is_not_a_json_object_is_bad_input(line: str, why: str) -> None:
     with pytest.raises(InputError, match=rf'^a.jsonl: line 2: {why}; expected \{{"message"') as refused:
         list(read_script(["", line], name="a.jsonl"))
