@@ -112,7 +112,8 @@ def test_workers_do_not_go_with_rows(arguments: tuple[str | Path, ...], tmp_path
     assert ended.returncode == 2
     assert ended.stdout == b""
     assert ended.stderr.decode().splitlines() == [
-        "wiretool: --workers 2: requires the column engine; add --engine columns, or read files into files or tables"
+        "wiretool: --workers 2: only the column engine uses several processes; "
+        "expected files as input and a file or tables as output; or add --engine columns"
     ]
     assert not (tmp_path / "out").exists()
 
@@ -120,7 +121,7 @@ def test_workers_do_not_go_with_rows(arguments: tuple[str | Path, ...], tmp_path
 def test_one_worker_goes_with_everything() -> None:
     check_workers(1, is_bulk=False)
     check_workers(3, is_bulk=True)
-    with pytest.raises(UsageError, match="--workers 3: requires the column engine"):
+    with pytest.raises(UsageError, match="--workers 3: only the column engine"):
         check_workers(3, is_bulk=False)
 
 

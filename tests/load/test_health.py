@@ -13,6 +13,7 @@ from wiretool.load.health import (
     SCHEDSTAT,
     Health,
     Usage,
+    named,
     reasons_from,
     remarks_from,
     usage_now,
@@ -20,6 +21,7 @@ from wiretool.load.health import (
 from wiretool.load.intervals import Pulse
 from wiretool.load.plan import Plan
 from wiretool.load.result import Second
+from wiretool.load.session import worker_name
 
 PLAN = Plan(protocol="pravega", host="127.0.0.1", port=1, appenders=64, duration_s=10.0, run="x")
 OPEN = msgspec.structs.replace(PLAN, rate_per_s=2000.0)
@@ -81,6 +83,11 @@ def test_a_generator_with_room_is_valid(cpu: float, waited: float) -> None:
     # Seen with a busy process on each core: a closed loop, 10,000, 2,000 and 100 a second.
     [(0.45, 0.40), (0.33, 0.24), (0.10, 0.09), (0.05, 0.05)],
 )
+def test_load_processes_of_this_machine_are_named_once() -> None:
+    assert named([worker_name(0)]) == "load process 0"
+    assert named([worker_name(number) for number in range(4)]) == "load processes 0, 1, 2 and 1 more"
+
+
 def test_a_starved_generator_is_not(cpu: float, waited: float) -> None:
     (reason,) = reasons_from(seconds_of(cpu, waited), PLAN)
     share = waited / (waited + cpu)

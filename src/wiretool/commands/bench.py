@@ -123,7 +123,11 @@ def bench(
         int | None, typer.Option(min=1, metavar="PID", help="sample processor and memory of this process as the target")
     ] = None,
     web: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="serve Locust's page at this address during the run, such as :8089")
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="serve Locust's page at this address during the run; :8089 is port 8089 of 127.0.0.1",
+        ),
     ] = "",
     processes: Annotated[
         int,

@@ -74,7 +74,13 @@ def wait(
     rule: RuleId,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="number of hits to wait for")] = 1,
     timeout: Annotated[
-        float, typer.Option(parser=duration_parser("--timeout", most=600), metavar="TIME", help="maximum time to wait")
+        float,
+        typer.Option(
+            parser=duration_parser("--timeout", most=600),
+            metavar="TIME",
+            show_default="10s",
+            help="maximum time to wait",
+        ),
     ] = 10.0,
 ) -> None:
     """Wait until a fault rule was hit."""

@@ -72,6 +72,7 @@ def replay(
         typer.Option(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
+            show_default="5s",
             help="time that a reply may take longer than recorded",
         ),
     ] = 5.0,
@@ -114,6 +115,7 @@ def replay(
             "--from",
             parser=duration_parser("--from", least=0, most=1e9),
             metavar="TIME",
+            show_default="0s",
             help="start this long after the first packet",
         ),
     ] = 0,

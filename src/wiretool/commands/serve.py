@@ -45,7 +45,14 @@ def serve(
     feed: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Offramp: file of messages, one JSON object per line")
     ] = None,
-    rate: Annotated[str, typer.Option(metavar="RATE", help="Offramp: messages per road, as 200/s or 1.5k")] = "0",
+    rate: Annotated[
+        str,
+        typer.Option(
+            metavar="RATE",
+            show_default="none",
+            help="Offramp: new messages on each road, such as 200/s, or 1.5k a second",
+        ),
+    ] = "0",
     retain: Annotated[
         str, typer.Option(metavar="SIZE", help="maximum size of the data, such as 512M; the oldest is deleted first")
     ] = "2G",

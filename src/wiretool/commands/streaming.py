@@ -56,8 +56,8 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     ):
         manifest = run_stream(job, make, Ears(tell, teller.notes, teller))
     if manifest.open:
-        over = f"{manifest.connections:,} connections are closed, and more may follow of {manifest.open:,}"
-        tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}: {over}")
+        counts = f"{manifest.connections:,} closed, {manifest.open:,} still open"
+        tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}; connections: {counts}")
         return unsound(manifest) if wishes.is_strict else 0
     code = told_of(manifest, wishes.output, is_strict=wishes.is_strict)
     if wishes.is_finished:

@@ -250,7 +250,7 @@ def workers_of(seconds: Iterable[Second]) -> list[str]:
 
 
 def named(workers: Sequence[str]) -> str:
-    """Them in words, not more than three by name: names come over the network."""
-    first = ", ".join(printable(name) for name in workers[:3])
+    """Return load processes in words, at most three by name: names come over the network."""
+    first = ", ".join(printable(name.removeprefix("load ")) for name in workers[:3])
     more = f" and {len(workers) - 3} more" if len(workers) > 3 else ""
     return f"load process {first}{more}" if len(workers) == 1 else f"load processes {first}{more}"

@@ -1,0 +1,46 @@
+"""Help texts and documented commands: durations have units, and pipes show packets at once."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from wiretool import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+
+def commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for under, each in getattr(command, "commands", {}).items():
+        yield from commands(f"{name} {under}", each)
+
+
+def durations() -> list[Any]:
+    """Options whose value is a duration."""
+    return [
+        pytest.param(option, id=f"{name} {option.opts[0]}")
+        for name, command in commands("wiretool", typer.main.get_command(cli.app))
+        for option in command.params
+        if option.metavar == "TIME" and option.default is not None
+    ]
+
+
+def test_there_are_durations() -> None:
+    assert len(durations()) >= 5
+
+
+@pytest.mark.parametrize("option", durations())
+def test_the_default_of_a_duration_has_its_unit(option: Any) -> None:
+    shown = option.show_default if isinstance(option.show_default, str) else str(option.default)
+    assert not re.search(r"\d[\d.]*$", shown), f"{option.opts[0]}: {shown}"
+
+
+def test_a_pipe_from_tcpdump_delivers_packets_at_once() -> None:
+    pipes = [line for page in PAGES for line in page.read_text().splitlines() if re.search(r"tcpdump .*-w - ", line)]
+    assert pipes
+    assert [line for line in pipes if "--immediate-mode" not in line] == []
