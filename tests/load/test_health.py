@@ -60,6 +60,11 @@ def seconds_of(cpu: float, waited: float, *, lag_us: int = 5_000, lateness_us: i
     return [second_of(number, cpu, waited, lag_us, lateness_us) for number in range(10)]
 
 
+def test_load_processes_of_this_machine_are_named_once() -> None:
+    assert named([worker_name(0)]) == "load process 0"
+    assert named([worker_name(number) for number in range(4)]) == "load processes 0, 1, 2 and 1 more"
+
+
 @pytest.mark.parametrize(
     ("cpu", "waited"),
     [
@@ -83,11 +88,6 @@ def test_a_generator_with_room_is_valid(cpu: float, waited: float) -> None:
     # Seen with a busy process on each core: a closed loop, 10,000, 2,000 and 100 a second.
     [(0.45, 0.40), (0.33, 0.24), (0.10, 0.09), (0.05, 0.05)],
 )
-def test_load_processes_of_this_machine_are_named_once() -> None:
-    assert named([worker_name(0)]) == "load process 0"
-    assert named([worker_name(number) for number in range(4)]) == "load processes 0, 1, 2 and 1 more"
-
-
 def test_a_starved_generator_is_not(cpu: float, waited: float) -> None:
     (reason,) = reasons_from(seconds_of(cpu, waited), PLAN)
     share = waited / (waited + cpu)
