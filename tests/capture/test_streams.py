@@ -247,3 +247,15 @@ def test_what_is_over_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> Non
     packets = [tcp_packets(SAYS, client=("10.0.0.1", port)) for port in range(100)]
     items = items_of(packets_of(packet.data for each in packets for packet in each))
     assert {how for _, how in ends(items)} == {"fin"}
+
+
+def test_bounds_are_not_kept_without_end() -> None:
+    """A sum that says more than there is: where no piece is left, there is nothing to give up."""
+    tracked = Streams()
+    segments = list(read_segments(tcp_packets([("client", b"hello"), ("client", b"again")], acks=False, end="")))
+    for segment in segments[:-1]:
+        tracked.feed(segment)
+    flow = tracked.open_flow(segments[-1].flow)
+    assert flow is not None
+    flow.pieces.size, flow.is_plain = 1 << 40, False
+    assert [item.data for item in tracked.feed(segments[-1]) if isinstance(item, Data)] == [b"again"]

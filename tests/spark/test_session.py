@@ -38,7 +38,7 @@ except UsageError as err:
 
 def test_without_pyspark_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    said = r"Spark is not installed: pip install 'wiretool\[spark\]' brings it"
+    said = r"Spark is not installed: pip install '\.\[spark\]' in a clone of wiretool brings it"
     with pytest.raises(UsageError, match=said), session():
         pass
 
