@@ -34,7 +34,7 @@ class MemoryBudget(Generic[Holder]):
             del self._sizes[holder]
 
     def count_again(self) -> None:
-        """Count the bytes of all holders together anew."""
+        """Count again the bytes of all holders together."""
         self.size = sum(self._sizes.values())
 
     def excess(self) -> Iterator[Holder]:

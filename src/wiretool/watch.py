@@ -80,7 +80,7 @@ class Watch:
             self._unfinished.note(self, self.unfinished_cost())
 
     def count_again(self) -> None:
-        """Count the bytes of the items that are held, and of those that wait, anew."""
+        """Count again the bytes of the items that are held, and of those that wait."""
         self._held_bytes, self._waiting_bytes = _bytes_of(self._held), _bytes_of(self._waiting)
 
     def unfinished_cost(self) -> int:

@@ -104,7 +104,7 @@ class Pieces:
         self._pieces = [piece._replace(offset=piece.offset + by) for piece in self._pieces]
 
     def count_again(self) -> None:
-        """Count what holding them costs anew; ValueError where they overlap, or are out of order."""
+        """Count again what holding them costs; ValueError where they overlap, or are out of order."""
         if any(not piece.data for piece in self._pieces) or any(
             before.end > piece.offset for before, piece in pairwise(self._pieces)
         ):

@@ -92,7 +92,7 @@ class Splitter:
         return not self.is_searching and not self._skip
 
     def count_again(self) -> None:
-        """Count the bytes that wait anew; ValueError where it is not known when each of them came."""
+        """Count again the bytes that wait; ValueError where it is not known when each of them came."""
         self._held = sum(len(part) for part in self._parts)
         ends = [mark.end for mark in self._marks]
         if self._held and (not ends or ends != sorted(ends) or ends[-1] != self._offset + self._held):

@@ -53,12 +53,12 @@ class _Pool(Pool):
     def is_full(self) -> bool:
         return super().is_full or len(self.waiting) >= POOL_CONNECTIONS
 
-    def take(self, flow: Flow, told: Sequence[FlowBatch], size: int = 0) -> int:
+    def take(self, flow: Flow, read: Sequence[FlowBatch], size: int = 0) -> int:
         """Take in what a flow said in so many bytes; by how much its numbers are shifted."""
-        batches = [each.batch for each in told if each.batch.count]
+        batches = [each.batch for each in read if each.batch.count]
         if batches:
             batches = self._placed(batches, flow.places)
-        self.over += [over for each in told for over in each.over]
+        self.over += [over for each in read for over in each.over]
         return self.add(batches, size, flow.dissector.numbers.count)
 
     def _placed(self, batches: Sequence[Batch], places: Places) -> list[Batch]:

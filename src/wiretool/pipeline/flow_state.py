@@ -81,7 +81,7 @@ FORM = 3
 DIGEST_BYTES = 16
 #: The first line of a state of any version.
 _HEAD = re.compile(rb"(wiretool [\w.+-]{1,40} flow \d{1,9}(?:-[0-9a-f]{1,40})?)\n")
-_ANEW = "start again with another checkpoint and other tables"
+_RESTART = "start again with another checkpoint and other tables"
 
 _PROTOCOL = named(lambda: PROTOCOLS, lambda protocol: str(protocol.name))
 _HOW = Literal["fin", "rst", "reused", "capture-end", "evicted"]
@@ -142,7 +142,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
     if not data.startswith(head):
         other = _HEAD.match(data)
         if other is None:
-            why = f"damaged state: it begins with none of the lines that wiretool writes; {_ANEW}"
+            why = f"damaged state: it begins with none of the lines that wiretool writes; {_RESTART}"
             raise CaptureError("state of an open flow", why, offset=0)
         by = other[1].decode("ascii")
         raise UsageError(
@@ -155,7 +155,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
             raise StateError("its checksum is wrong")
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
-        why = f"damaged state: {err}; {_ANEW}"
+        why = f"damaged state: {err}; {_RESTART}"
         raise CaptureError("state of an open flow", why, offset=0) from None
     return flow, kept
 

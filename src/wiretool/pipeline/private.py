@@ -54,5 +54,5 @@ def paths_outside(root: Path, paths: Iterable[str]) -> Iterator[str]:
 
 
 def is_special(path: Path) -> bool:
-    """Whether something is there that is no regular file: a pipe, say, which to open would wait for somebody else."""
+    """Return whether the path is there and not a regular file: opening a named pipe would wait for its writer."""
     return os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode)
