@@ -171,6 +171,20 @@ def test_pieces_out_of_order(words: list[str], tmp_path: Path) -> None:
     assert "are empty, overlap, or are out of order" in refused(words)
 
 
+def test_a_pace_without_growth(words: list[str], tmp_path: Path) -> None:
+    """What is divided by it was a division by zero."""
+
+    def change(state: bytes) -> bytes:
+        body = body_of(state)
+        for row in body:
+            if row[0] == "pace":
+                row[1] = 0
+        return state_of(body)
+
+    forge(states_of(tmp_path), change)
+    assert "damaged state: Expected `int` >= 1" in refused(words)
+
+
 @pytest.mark.parametrize("field", ["_need", "_skip"])
 def test_lengths_below_zero(words: list[str], tmp_path: Path, field: str) -> None:
     at = 1 + ["_framing", "_side", "_offset", "_parts", "_held", "_need", "_skip"].index(field)

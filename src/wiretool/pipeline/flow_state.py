@@ -357,7 +357,14 @@ _DISSECTOR = (
         _firsts=many(INT),
     ),
     attributes("settled", Settled, _arrays=row(ARRAY, ARRAY, ARRAY, ARRAY), _packed=fresh(tuple)),
-    attributes("pace", Pace, growth=INT, _bytes_per_record=plain(float), _most=plain(float), is_outgrown=BOOL),
+    attributes(
+        "pace",
+        Pace,
+        growth=plain(Annotated[int, msgspec.Meta(gt=0)]),
+        _bytes_per_record=plain(float),
+        _most=plain(float),
+        is_outgrown=BOOL,
+    ),
     attributes(
         "column-streams",
         BulkStreams,

@@ -111,7 +111,7 @@ def _trusted(task: Task, states: States) -> Iterator[None]:
     """CaptureError where what goes on from states fails on a value in them: of the right type, and yet impossible."""
     try:
         yield
-    except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as err:
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as err:
         if not states:
             raise
         why = f"the state of open flows does not fit the captures; {ANEW}"
