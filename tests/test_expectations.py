@@ -95,6 +95,7 @@ def in_items(text: str) -> str:
         ("[]", "expected an object, got a list"),
         ("{}", "field items is missing"),
         (in_items('"name": 1'), "field items[0].name: expected text, got a whole number"),
+        ('{"items": [], "truncated": 1}', "field truncated is unknown"),
         (in_items('"size": -1'), "field items[0].size: expected a whole number >= 0"),
         (in_items('"size": "x"'), "field items[0].size: expected a whole number or null, got text"),
         (in_items('"more": 1'), "field items[0].more is unknown"),
@@ -116,7 +117,7 @@ def test_json_that_does_not_fit_is_told_in_our_words(text: str, ours: str) -> No
         (b"[1 2]", "not JSON: expected a comma at character 4"),
         (b'["x', "not JSON: a text without its closing quote at character 2"),
         (b"1 2", "not JSON: more text after the value at character 3"),
-        (b'"\xff"', "not UTF-8 at byte 1"),
+        (b'"\xff"', "not UTF-8"),
         (b"[" * 1_000_000, "not JSON: nested too deeply"),
     ],
 )
@@ -127,8 +128,12 @@ def test_text_that_is_not_json_is_told_in_our_words(text: bytes, ours: str) -> N
 @pytest.mark.parametrize(
     ("text", "ours"),
     [
-        ("a = 1\nb = nope\n", "line 2, column 5: not TOML"),
-        ("a =", "not TOML at its end"),
+        ("a = 1\nb = nope\n", "line 2, column 5: not TOML: expected a value"),
+        ("a =", "end of the file: not TOML: expected a value"),
+        ("a = 1\na = 2", "end of the file: not TOML: a key that has a value already"),
+        ("[a]\n[a]", "line 2, column 3: not TOML: a table that is declared already"),
+        ('a = "x\\q"', "line 1, column 9: not TOML: an unknown escape"),
+        ("[[x", "end of the file: not TOML: expected the closing bracket of a table"),
         ("a = " + "[" * 100_000, "not TOML: nested too deeply"),
     ],
 )

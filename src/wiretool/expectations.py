@@ -40,6 +40,9 @@ def expectation(text: str) -> str:
 
 # -- JSON and TOML -----------------------------------------------------------------------------------------------------
 
+#: Messages of msgspec on a text that is not JSON or not MessagePack.
+_ENDS_EARLY = "Input data was truncated"
+_MALFORMED = re.compile(r"(?:JSON|MessagePack data) is malformed: .* \(byte (\d+)\)$")
 #: The types of values by their names in msgspec.
 _TYPES = {
     "int": "a whole number",
@@ -57,6 +60,30 @@ _VALUE = re.compile(
 )
 _FIELD = re.compile(r"Object (?P<kind>missing required|contains unknown) field `(?P<name>[^`]*)`$")
 _PLACE = re.compile(r"(?P<why>.*?) - at (?:`key` in )?`\$?\.?(?P<path>[^`]*)`$")
+#: How messages of the standard library on TOML begin, and our words.
+_TOML_WORDS: tuple[tuple[str, str], ...] = (
+    ("Cannot overwrite a value", "a key that has a value already"),
+    ("Cannot declare", "a table that is declared already"),
+    ("Cannot mutate", "a key of a table that is complete"),
+    ("Cannot redefine", "a table that is declared already"),
+    ("Duplicate inline table key", "a key that has a value already"),
+    ("Invalid value", "expected a value"),
+    ("Invalid statement", "expected a key or a table"),
+    ("Invalid initial character for a key", "expected a key"),
+    ("Expected '=' after a key", "expected = after the key"),
+    ("Expected newline or end of document", "expected the end of the line"),
+    ("Expected ']", "expected the closing bracket of a table"),
+    ("Unclosed array", "a list without its closing bracket"),
+    ("Unclosed inline table", "a table without its closing brace"),
+    ("Unterminated string", "a text without its closing quote"),
+    ("Expected \"'", "a text without its closing quotes"),
+    ("Expected '\"", "a text without its closing quotes"),
+    ("Unescaped '\\'", "an unknown escape"),
+    ("Illegal character", "a character that is not allowed here"),
+    ("Invalid hex value", "an incomplete \\u escape"),
+    ("Escaped character is not a Unicode", "an escape that is not a character"),
+    ("Invalid date or datetime", "a date that does not exist"),
+)
 #: How messages of the standard library on JSON begin, and our words.
 _JSON_WORDS: tuple[tuple[str, str], ...] = (
     ("Expecting value", "expected a value"),
@@ -82,22 +109,25 @@ def json_problem(err: Exception, form: str = "JSON") -> str:
     if isinstance(err, RecursionError):
         return f"not {form}: nested too deeply"
     if isinstance(err, UnicodeError):
-        start = getattr(err, "start", None)
-        return "not UTF-8" if start is None else f"not UTF-8 at byte {start}"
+        return "not UTF-8"  # the place that msgspec names is that in a single text
     if isinstance(err, JSONDecodeError):
         return f"not {form}: {json_words(err)} at character {err.pos + 1}"
     text = str(err)
-    if "truncated" in text:
+    if problem := _value_problem(text):
+        return problem
+    if text == _ENDS_EARLY:
         return f"not {form}: it ends early"
-    if found := re.search(r"malformed.*\(byte (\d+)\)", text):
-        return f"not {form}: unexpected byte {found[1]}"
-    return _value_problem(text) or f"not {form}"
+    found = _MALFORMED.match(text)
+    return f"not {form}: unexpected byte {found[1]}" if found else f"not {form}"
 
 
 def damage_offset(err: Exception, size: int) -> int:
-    """Return the byte at which msgspec found JSON of `size` bytes wrong: the end where it ends early."""
-    found = re.search(r"\(byte (\d+)\)", str(err))
-    return int(found[1]) if found else size
+    """Return the byte at which msgspec found JSON of `size` bytes wrong; 0 where it does not name the place."""
+    text = str(err)
+    if text == _ENDS_EARLY:
+        return size
+    found = _MALFORMED.match(text)
+    return int(found[1]) if found else 0
 
 
 def _value_problem(text: str) -> str:
@@ -124,5 +154,7 @@ def toml_problem(err: Exception) -> str:
     """Return the problem of a TOML text, after its place, by the error of the standard library."""
     if isinstance(err, RecursionError):
         return "not TOML: nested too deeply"
-    found = re.search(r"\(at (line \d+, column \d+)\)", str(err))
-    return f"{found[1]}: not TOML" if found else "not TOML at its end"
+    text = str(err)
+    words = next((words for start, words in _TOML_WORDS if text.startswith(start)), "unexpected text")
+    found = re.search(r"\(at (line \d+, column \d+)\)$", text)
+    return f"{found[1] if found else 'end of the file'}: not TOML: {words}"

@@ -42,6 +42,8 @@ def test_the_program_of_a_server_or_client() -> None:
     assert report_files(server).judged == ["bin/my%20server"]
     client = options(is_client=True, arguments=["/bin/sh", "client.py", "{address}"])
     assert report_files(client).judged == ["client.py"]
+    script = options(is_client=True, arguments=["/bin/sh", "-c", "true # " + "x" * 300])
+    assert report_files(script).judged == ["out/conform.sarif"]
 
 
 def test_known_failures_or_else_the_report_where_no_program_is_named() -> None:

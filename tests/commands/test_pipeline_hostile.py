@@ -182,7 +182,7 @@ def test_a_pace_without_growth(words: list[str], tmp_path: Path) -> None:
         return state_of(body)
 
     forge(states_of(tmp_path), change)
-    assert "damaged state: Expected `int` >= 1" in refused(words)
+    assert "expected a whole number >= 1" in refused(words)
 
 
 @pytest.mark.parametrize("field", ["_need", "_skip"])
@@ -197,7 +197,7 @@ def test_lengths_below_zero(words: list[str], tmp_path: Path, field: str) -> Non
         return state_of(body)
 
     forge(states_of(tmp_path), change)
-    assert "damaged state: Expected `int` >= 0" in refused(words)
+    assert "expected a whole number >= 0" in refused(words)
 
 
 @pytest.mark.parametrize("state", [b"", pickle.dumps(["no state"], protocol=5), b"wiretool\n", b"wiretool 0.1.0 flow "])

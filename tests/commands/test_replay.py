@@ -183,7 +183,7 @@ def test_a_server_that_cannot_be_prepared_is_no_success(tmp_path: Path) -> None:
     assert both.returncode == 1
     assert both.stdout.splitlines()[-2:] == [
         "no success: the server could not be prepared",
-        f"{targets[1]}: sbp: not all preparing requests can be sent: Connection reset by peer",
+        f"{targets[1]}: sbp: the preparation is not complete: Connection reset by peer",
     ]
 
 

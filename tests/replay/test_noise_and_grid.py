@@ -52,6 +52,12 @@ def test_servers_that_answer_alike_have_an_empty_grid() -> None:
     assert list(grid_lines([], "one", "other", Coverage(3, 3))) == ["3 exchanges: one and other answer alike"]
 
 
+def test_servers_of_which_nothing_was_compared_do_not_answer_alike() -> None:
+    first, second = grid_lines([], "one", "other", Coverage(5, 0))
+    assert first == "0 of 5 exchanges compared, 5 could not be"
+    assert second == "no success: nothing could be judged (--min-judged 50%)"
+
+
 def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:
     found = outcomes()
     assert not is_mute(found)

@@ -16,7 +16,7 @@ from wiretool.replay.player import LINGER_NS, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
-from wiretool.servers.mock import Action, Send
+from wiretool.servers.mock import Action, Close, Send
 from wiretool.servers.pravega.mock import PravegaMock
 from wiretool.sessions.dialogues import Recording
 
@@ -83,6 +83,23 @@ def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() ->
     stage.play()
     assert stage.now_ns - START_NS < 4 * PATIENCE_NS + span_ns(script.steps)
     assert player.remarks == ["pravega: the server sends no reply to any of the preparing requests"]
+
+
+def test_a_server_that_ends_the_connection_in_place_of_its_last_reply_is_not_prepared() -> None:
+    class Brief(PravegaManner):
+        def prepare(self, recording: Recording, values: Values) -> Talk:
+            yield [HELLO]
+
+    class Leaving(PravegaMock):
+        def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+            return [Close(connection)]
+
+    known = {"pravega": Brief(PROTOCOLS["pravega"])}
+    recording = recording_of(read_packets([WRITE]))
+    player = Player(script_of(recording, known), known, patience_ns=PATIENCE_NS, prepare=recording)
+    Stage(player, {"pravega": Leaving()}).play()
+    assert not player.is_prepared
+    assert player.remarks == ["pravega: the preparation is not complete: the server closed the connection"]
 
 
 def test_a_server_that_never_answers_may_be_told_any_number_of_things() -> None:

@@ -1,7 +1,7 @@
 """One run of a caller from beginning to end: to a server somewhere, or mocks of our own that are started for it."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -66,7 +66,7 @@ async def _call(caller: Caller, stage: Stage) -> Called:
 
 
 async def _hosted(
-    protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack, asides: Collection[Address]
+    protocol: str, mock: Mock, stage: Stage, stack: AsyncExitStack, asides: set[Address]
 ) -> dict[Target, Address]:
     """Start a mock at free ports, and return the addresses of its doors; rules do not see connections from `asides`."""
     host = Host(mock, stage.tell, exempt=asides)

@@ -116,7 +116,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     """Send a signal to the client and all that it started: a client can be the child of a script."""
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 
 

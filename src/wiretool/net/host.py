@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from wiretool import limits
@@ -27,14 +27,14 @@ class Host(Station):
         tell: Callable[[str], None],
         *,
         interceptor: Interceptor | None = None,
-        exempt: Collection[Address] = (),
+        exempt: set[Address] | None = None,
         connections_max: int = limits.MOCK_CONNECTIONS_MAX,
     ) -> None:
-        """The interceptor does not see connections from addresses in `exempt`, looked up as they are accepted."""
+        """The interceptor does not see connections from addresses in `exempt`, each removed when accepted."""
         super().__init__(tell, connections_max)
         self.mock = mock
         self.interceptor = interceptor
-        self._exempt = exempt
+        self._exempt = exempt if exempt is not None else set()
         #: Open connections that the interceptor does not see.
         self._unseen: set[int] = set()
         self.sockets: dict[int, Socket] = {}
@@ -72,6 +72,7 @@ class Host(Station):
         self.record(lambda recording, now_ns: recording.opened(end.number, end.peer, end.local, now_ns))
         now_ns = self.clock.now_ns()
         if end.peer in self._exempt:
+            self._exempt.remove(end.peer)
             self._unseen.add(end.number)
         elif self.interceptor is not None:
             protocol = next(door.protocol for door in self.mock.doors if door.name == end.label)

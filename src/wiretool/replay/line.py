@@ -181,6 +181,11 @@ class Line:
         """Whether replies to messages of our own are still to come."""
         return bool(self._talking) and not self.is_over
 
+    @property
+    def lacks_replies(self) -> bool:
+        """Return whether replies to messages of our own are missing, also after the end of the connection."""
+        return bool(self._talking)
+
     def fall_silent(self) -> None:
         """Wait for no more replies to messages of our own."""
         self._talking.clear()

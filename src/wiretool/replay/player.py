@@ -333,15 +333,15 @@ class Player(Caller):
                 line, f"the server sends no reply to {'some of' if line.heard else 'any of'} the preparing requests"
             )
             line.fall_silent()
+        is_cut_short = line.is_over and self._is_asked and line.lacks_replies
         try:
             messages = talk.send(line.heard) if self._is_asked else next(talk)
         except StopIteration:
-            self._end_talk()
+            self._end_talk(line if is_cut_short else None)
             return True
         if line.is_over:
-            self._remark_unprepared(line, f"not all preparing requests can be sent: {line.why_over}")
             talk.close()
-            self._end_talk()
+            self._end_talk(line)
             return True
         self._is_asked = True
         try:
@@ -350,9 +350,12 @@ class Player(Caller):
             self._remark_unprepared(line, f"a preparing request cannot be sent: {err}")
         return True
 
-    def _end_talk(self) -> None:
+    def _end_talk(self, cut_short: Line | None) -> None:
+        """Leave the talk at hand; `cut_short` is its connection where that ended too early."""
         self._talks.pop(0)
         self._is_asked = False
+        if cut_short is not None:
+            self._remark_unprepared(cut_short, f"the preparation is not complete: {cut_short.why_over}")
 
     def _remark_unprepared(self, line: Line, text: str) -> None:
         """Remark why the server is not in the recorded state, without which its replies prove little."""
@@ -362,7 +365,7 @@ class Player(Caller):
     def _cut(self, connection: int, line: Line) -> None:
         self._acts.append(Abort(connection))
         if line.dialogue.number < 0:  # nothing else tells of it
-            self._remark(line, line.why_over)
+            self._remark_unprepared(line, line.why_over)
 
     def _remark(self, line: Line, text: str) -> None:
         remark = f"{line.manner.protocol.name}: {text}"

@@ -35,7 +35,7 @@ def judged_files(options: ConformOptions, root: Path) -> list[Path]:
 def program_of(words: Sequence[str], root: Path) -> list[Path]:
     """Return the words of a command that are files below `root`."""
     paths = [root / word for word in words]
-    return [path for path in paths if is_below(path, root) and path.is_file()]
+    return [path for path in paths if is_below(path, root) and os.path.isfile(path)]
 
 
 def is_below(path: Path, root: Path) -> bool:
