@@ -95,7 +95,7 @@ def in_items(text: str) -> str:
         ("[]", "expected an object, got a list"),
         ("{}", "field items is missing"),
         (in_items('"name": 1'), "field items[0].name: expected text, got a whole number"),
-        ('{"items": [], "truncated": 1}', "field truncated is unknown"),
+        (in_items('"truncated": 1'), "field items[0].truncated is unknown"),
         (in_items('"size": -1'), "field items[0].size: expected a whole number >= 0"),
         (in_items('"size": "x"'), "field items[0].size: expected a whole number or null, got text"),
         (in_items('"more": 1'), "field items[0].more is unknown"),
