@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.results import RESULTS, judged
 from wiretool.conformance.expectations import expected_text
 from wiretool.conformance.judged import JudgedRun
-from wiretool.errors import InputError
+from wiretool.errors import InputError, UsageError
 
 PASSED, FAILED, LENIENT, UNSUPPORTED, UNSEEN, ERROR = RESULTS
 
@@ -77,15 +77,21 @@ def test_one_that_cannot_be_seen_is_no_change() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nonsense", "known.toml: not TOML at its end; expected entries"),
+        ("nonsense", "known.toml: end of the file: not TOML: expected = after the key; expected entries"),
         (entry("pravega/x/1") * 2, r"expected\[2\]: pravega/x/1 is listed twice"),
-        ("[a]\nb c", "known.toml: line 2, column 3: not TOML; expected entries"),
+        ("[a]\nb c", "known.toml: line 2, column 3: not TOML: expected = after the key; expected entries"),
         ("[accept]\na = 1", r"known.toml: expected entries as \[\[expected\]\]"),
-        (entry("pravega/x/9"), r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean pravega/x/"),
         ('[[expected]]\ncase = "pravega/x/1"\n', r"expected\[1\]: reason is missing"),
         ('[[expected]]\nreson = "x"\n', r"expected\[1\]: reson: expected text under .* \(did you mean reason\?\)"),
     ],
 )
 def test_bad_files(text: str, why: str) -> None:
+    """They are input of another form: exit code 3."""
     with pytest.raises(InputError, match=why):
         judged(expect=text)
+
+
+def test_an_unknown_case_is_wrong_usage() -> None:
+    with pytest.raises(UsageError, match=r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean") as caught:
+        judged(expect=entry("pravega/x/9"))
+    assert caught.type is UsageError, "exit code 2, as for --case"

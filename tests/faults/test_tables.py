@@ -73,7 +73,10 @@ def test_rules_of_a_file_are_in_order_and_a_file_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("toml", "why"),
     [
-        ("[[rule]]\ndrop = maybe", "faults.toml: line 2, column 8: not TOML; expected rules as [[rule]]"),
+        (
+            "[[rule]]\ndrop = maybe",
+            "faults.toml: line 2, column 8: not TOML: expected a value; expected rules as [[rule]]",
+        ),
         ("[rule]\ndrop = true", "faults.toml: no rules; expected entries as [[rule]]"),
         ("rule = [1]", "faults.toml: no rules; expected entries as [[rule]]"),
         ("seed = 1", "faults.toml: seed: unknown table; expected only [[rule]]"),

@@ -158,7 +158,7 @@ def test_a_server_that_ignores_the_request_to_stop_is_killed(monkeypatch: pytest
     ("words", "why"),
     [
         ("", "expected a program and its arguments"),
-        ("'unfinished", "No closing quotation"),
+        ("'unfinished", "a quote or an escape without its end"),
         ("/no/such/program --port 1", "--command /no/such/program: No such file or directory"),
     ],
 )
