@@ -54,7 +54,8 @@ class Forked:
         stdin, self._given = os.pipe()
         self._stdout, out = os.pipe()
         self._stderr, err = os.pipe()
-        self._told, told = socket.socketpair()
+        # Messages stay apart: a command may have ended before its number is read.
+        self._told, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         order = {"argv": self.args, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
         socket.send_fds(ready(), [json.dumps(order).encode()], [stdin, stdout or out, err, told.fileno()])
         for end in (stdin, out, err):
