@@ -85,8 +85,8 @@ class Host(Station):
         if self.recording is not None:
             self.record(lambda recording, now_ns: recording.sent(number, "client", data, now_ns))
         now_ns = self.clock.now_ns()
-        interceptor = self._interceptor_of(number)
-        if interceptor is None:
+        interceptor = self.interceptor
+        if interceptor is None or number in self._unseen:
             self.perform(self.mock.received(number, data, now_ns))
         else:
             self.perform(interceptor.feed(number, "client", data, now_ns))
@@ -139,14 +139,13 @@ class Host(Station):
 
     def _work(self) -> None:
         """Empty the queue; where much was sent at once, see that the mock goes on with what waits for that."""
-        queue = self._queue
+        queue, interceptor, unseen = self._queue, self.interceptor, self._unseen
         sent: dict[int, int] = {}
         while queue:
             item = queue.popleft()
             if type(item) is Send:
                 number, data = item
-                interceptor = self._interceptor_of(number)
-                if interceptor is not None:
+                if interceptor is not None and number not in unseen:
                     queue.extend(interceptor.feed(number, "server", data, self.clock.now_ns()))
                     self._hold(number, interceptor)
                 else:
