@@ -56,6 +56,8 @@ def test_servers_of_which_nothing_was_compared_do_not_answer_alike() -> None:
     first, second = grid_lines([], "one", "other", Coverage(5, 0))
     assert first == "0 of 5 exchanges compared, 5 could not be"
     assert second == "no success: nothing could be judged (--min-judged 50%)"
+    unprepared = list(grid_lines([], "one", "other", Coverage(5, 5, is_prepared=False)))
+    assert unprepared == ["5 exchanges", "no success: the server could not be prepared"]
 
 
 def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:

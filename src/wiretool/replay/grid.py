@@ -149,7 +149,7 @@ def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) ->
     if judged != total:
         exchanges = f"{judged:,} of {exchanges} compared, {total - judged:,} could not be"
     if not rows:
-        yield f"{exchanges}: {one} and {other} answer alike" if judged else exchanges
+        yield f"{exchanges}: {one} and {other} answer alike" if judged and coverage.is_prepared else exchanges
     yield from _row_lines(rows, one, other)
     if rows:
         yield f"{exchanges}: {len(rows):,} answered differently"
