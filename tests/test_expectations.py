@@ -69,7 +69,7 @@ class Item(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Content(msgspec.Struct):
-    """What a file should hold."""
+    """The expected content of a file."""
 
     items: list[Item]
 

@@ -9,6 +9,7 @@ import pytest
 import typer.main
 
 from wiretool import cli
+from wiretool.commands.options import duration_parser
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -38,6 +39,13 @@ def test_there_are_durations() -> None:
 def test_the_default_of_a_duration_has_its_unit(option: Any) -> None:
     shown = option.show_default if isinstance(option.show_default, str) else str(option.default)
     assert not re.search(r"\d[\d.]*$", shown), f"{option.opts[0]}: {shown}"
+
+
+@pytest.mark.parametrize("option", durations())
+def test_the_default_of_a_duration_is_the_one_shown(option: Any) -> None:
+    shown = option.show_default
+    if isinstance(shown, str) and isinstance(option.default, float):
+        assert duration_parser("--timeout", least=0)(shown) == option.default
 
 
 def test_a_pipe_from_tcpdump_delivers_packets_at_once() -> None:

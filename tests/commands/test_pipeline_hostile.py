@@ -66,6 +66,22 @@ def forge(path: Path, change: Callable[[bytes], bytes]) -> None:
         stream.write_table(forged)
 
 
+def forge_rows(path: Path, kind: str, change: Callable[[list[Any]], None]) -> None:
+    """Change each object of a kind in the states of a file; there must be one."""
+    kinds: list[str] = []
+
+    def forged(state: bytes) -> bytes:
+        body = body_of(state)
+        for row in body:
+            if row[0] == kind:
+                kinds.append(kind)
+                change(row)
+        return state_of(body)
+
+    forge(path, forged)
+    assert kinds
+
+
 def body_of(state: bytes) -> Any:
     return msgspec.msgpack.decode(state[len(state_head()) + DIGEST_BYTES :])
 
@@ -135,28 +151,20 @@ def test_a_state_that_nests_without_end(words: list[str], tmp_path: Path) -> Non
 def test_values_of_the_right_type_that_are_impossible(words: list[str], tmp_path: Path) -> None:
     """A column of open requests that is shorter than the others."""
 
-    def change(state: bytes) -> bytes:
-        body = body_of(state)
-        for row in body:
-            if row[0] == "requests":
-                row[1] = row[1][:-8]
-        return state_of(body)
+    def change(row: list[Any]) -> None:
+        row[1] = row[1][:-8]
 
-    forge(states_of(tmp_path), change)
+    forge_rows(states_of(tmp_path), "requests", change)
     assert "the state of open flows does not fit the captures" in refused(words)
 
 
 def test_a_sum_that_is_forged_is_not_taken(words: list[str], tmp_path: Path) -> None:
-    """What held pieces cost: a stream with more than the bound and no piece was looked through without end."""
+    """The size of held pieces: the search for pieces to free does not end if it is above the bound with none held."""
 
-    def change(state: bytes) -> bytes:
-        body = body_of(state)
-        for row in body:
-            if row[0] == "pieces":
-                row[3] = 1 << 40
-        return state_of(body)
+    def change(row: list[Any]) -> None:
+        row[3] = 1 << 40
 
-    forge(states_of(tmp_path), change)
+    forge_rows(states_of(tmp_path), "pieces", change)
     assert "expected null, got a whole number" in refused([*words, "--finish"])
 
 
@@ -172,16 +180,12 @@ def test_pieces_out_of_order(words: list[str], tmp_path: Path) -> None:
 
 
 def test_a_pace_without_growth(words: list[str], tmp_path: Path) -> None:
-    """What is divided by it was a division by zero."""
+    """The pace divides by its growth."""
 
-    def change(state: bytes) -> bytes:
-        body = body_of(state)
-        for row in body:
-            if row[0] == "pace":
-                row[1] = 0
-        return state_of(body)
+    def change(row: list[Any]) -> None:
+        row[1] = 0
 
-    forge(states_of(tmp_path), change)
+    forge_rows(states_of(tmp_path), "pace", change)
     assert "expected a whole number >= 1" in refused(words)
 
 
@@ -189,14 +193,10 @@ def test_a_pace_without_growth(words: list[str], tmp_path: Path) -> None:
 def test_lengths_below_zero(words: list[str], tmp_path: Path, field: str) -> None:
     at = 1 + ["_framing", "_side", "_offset", "_parts", "_held", "_need", "_skip"].index(field)
 
-    def change(state: bytes) -> bytes:
-        body = body_of(state)
-        for row in body:
-            if row[0] == "splitter":
-                row[at] = -1
-        return state_of(body)
+    def change(row: list[Any]) -> None:
+        row[at] = -1
 
-    forge(states_of(tmp_path), change)
+    forge_rows(states_of(tmp_path), "splitter", change)
     assert "expected a whole number >= 0" in refused(words)
 
 

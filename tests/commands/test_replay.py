@@ -163,7 +163,7 @@ def test_two_servers_side_by_side(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "as recorded" in ended.stdout
     assert "request_id 77" in ended.stdout
-    assert ended.stdout.splitlines()[-1] == "1,002 exchanges: 1 answered differently"
+    assert ended.stdout.splitlines()[-1] == "1,002 exchanges; 1 answered differently"
 
 
 def test_a_server_that_cannot_be_prepared_is_no_success(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_messages_that_neither_of_two_servers_sends_are_not_compared(tmp_path: P
         assert other.stop() == 0
     assert ended.returncode == 1
     assert ended.stdout.splitlines() == [
-        f"6 of 16 exchanges compared, 10 could not be: {targets[0]} and {targets[1]} answer alike",
+        f"6 of 16 exchanges judged, 10 could not be: {targets[0]} and {targets[1]} answer alike",
         "no success: too few judged (--min-judged 50%)",
     ]
 

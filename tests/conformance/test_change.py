@@ -1,4 +1,4 @@
-"""What a report says of the bytes that a case altered."""
+"""Description in reports of the bytes that a case altered."""
 
 import pytest
 

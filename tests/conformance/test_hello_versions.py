@@ -1,4 +1,4 @@
-"""Whether a server closes after a Hello depends on the version that it has named: both ends are told apart."""
+"""The close after a Hello is judged by the version that the server named: a wrong close and a wrong stay both fail."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -9,7 +9,7 @@ from tests.replay.liars import Liar
 from tests.replay.stage import replay
 from wiretool.codec.message import Message
 from wiretool.replay.coverage import Coverage
-from wiretool.replay.grid import grid, grid_lines, is_mute
+from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.noise import LEARNT, without_noise
 from wiretool.replay.outcomes import Outcome
@@ -52,9 +52,20 @@ def test_servers_that_answer_alike_have_an_empty_grid() -> None:
     assert list(grid_lines([], "one", "other", Coverage(3, 3))) == ["3 exchanges: one and other answer alike"]
 
 
+def test_a_reply_that_neither_server_sends_is_no_row() -> None:
+    """However each run judged its absence."""
+    (answered, *_) = (each for each in outcomes() if each.live and each.request)
+    missing = Outcome(answered.dialogue, answered.request, answered.recorded, verdict=Verdict.MISSING)
+    unknown = Outcome(answered.dialogue, answered.request, answered.recorded, verdict=Verdict.UNKNOWN)
+    assert list(grid([missing], [unknown])) == []
+    assert coverage_of_both([missing], [missing], 0.5) == Coverage(1, 0)
+    (row,) = grid([missing], [answered])
+    assert (row.says_one, row.says_other) == ("nothing", "as recorded")
+
+
 def test_servers_of_which_nothing_was_compared_do_not_answer_alike() -> None:
     first, second = grid_lines([], "one", "other", Coverage(5, 0))
-    assert first == "0 of 5 exchanges compared, 5 could not be"
+    assert first == "0 of 5 exchanges judged, 5 could not be"
     assert second == "no success: nothing could be judged (--min-judged 50%)"
     unprepared = list(grid_lines([], "one", "other", Coverage(5, 5, is_prepared=False)))
     assert unprepared == ["5 exchanges", "no success: the server could not be prepared"]
@@ -75,5 +86,5 @@ def test_what_two_servers_say_differently_is_a_row() -> None:
     (row,) = grid(outcomes(), outcomes(request_id=77))
     assert (row.says_one, row.says_other) == ("as recorded", "DataAppended: request_id 77")
     lines = list(grid_lines([row], "one", "other", Coverage(3, 3)))
-    assert lines[-1] == "3 exchanges: 1 answered differently"
+    assert lines[-1] == "3 exchanges; 1 answered differently"
     assert any("request_id 77" in line for line in lines)

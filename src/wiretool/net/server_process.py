@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import Address
@@ -39,11 +39,10 @@ class ServerProcess:
         self.why_lost = ""
 
     def __enter__(self) -> "ServerProcess":
-        try:
+        with ExitStack() as stack:
+            stack.callback(self._stop)
             self._start()
-        except BaseException:
-            self._stop()
-            raise
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

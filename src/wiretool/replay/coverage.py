@@ -25,7 +25,7 @@ class Coverage(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether anything was judged, at least what is required, of a server that was prepared."""
+        """Return whether the required share of exchanges was judged, and the server was prepared."""
         return self.is_prepared and self.judged > 0 and self.share >= self.required
 
     @property

@@ -97,7 +97,7 @@ class Expectations:
 
 
 def expectations_from(text: str, protocols: Sequence[Protocol], *, name: str = "expected differences") -> Expectations:
-    """What the TOML text accepts; `name` is the file's. InputError for a key, message or field that there is not."""
+    """Return the accepted differences of the TOML file `name`. InputError for an unknown key, message or field."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:

@@ -36,6 +36,8 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
     theirs = dict(keyed(other))
     for key, outcome in keyed(one):
         counterpart = theirs.pop(key, None)
+        if _is_absent([outcome, counterpart]):
+            continue
         first, second = _answer_of(outcome, plain), _answer_of(counterpart, plain)
         is_alike = first == second and _is_finding(outcome) == _is_finding(counterpart)
         if not is_alike and not _is_explained(outcome, counterpart):
@@ -60,17 +62,17 @@ def _is_explained(one: Outcome, other: Outcome | None) -> bool:
 def coverage_of_both(
     one: Iterable[Outcome], other: Iterable[Outcome], required: float, *, is_prepared: bool = True
 ) -> Coverage:
-    """Return how many exchanges could be judged with both servers; that neither sends a reply is no comparison."""
+    """Return how many exchanges were judged with both servers, at least one of which sent a reply."""
     first, second = dict(keyed(one)), dict(keyed(other))
-    keys = [*first, *(key for key in second if key not in first)]
-    judged = sum(_is_compared([each[key] for each in (first, second) if key in each]) for key in keys)
-    return Coverage(len(keys), judged, required, is_prepared)
+    pairs = [(first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second))]
+    judged = sum(not _is_absent(pair) and all(each is None or each.is_judged for each in pair) for pair in pairs)
+    return Coverage(len(pairs), judged, required, is_prepared)
 
 
-def _is_compared(outcomes: Sequence[Outcome]) -> bool:
-    """Return whether the outcomes of an exchange with one or both servers show if these answer alike."""
-    is_absent = not any(outcome.live for outcome in outcomes) and any(outcome.recorded for outcome in outcomes)
-    return not is_absent and all(outcome.is_judged for outcome in outcomes)
+def _is_absent(outcomes: Iterable[Outcome | None]) -> bool:
+    """Return whether neither server sent anything in an exchange that has recorded replies."""
+    there = [outcome for outcome in outcomes if outcome is not None]
+    return any(outcome.recorded for outcome in there) and not any(outcome.live for outcome in there)
 
 
 def is_mute(outcomes: Iterable[Outcome]) -> bool:
@@ -147,12 +149,12 @@ def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) ->
     total, judged = coverage.total, coverage.judged
     exchanges = f"{total:,} exchange{'s' * (total != 1)}"
     if judged != total:
-        exchanges = f"{judged:,} of {exchanges} compared, {total - judged:,} could not be"
+        exchanges = f"{judged:,} of {exchanges} judged, {total - judged:,} could not be"
     if not rows:
         yield f"{exchanges}: {one} and {other} answer alike" if judged and coverage.is_prepared else exchanges
     yield from _row_lines(rows, one, other)
     if rows:
-        yield f"{exchanges}: {len(rows):,} answered differently"
+        yield f"{exchanges}; {len(rows):,} answered differently"
     if coverage.shortfall:
         hint = f" (--min-judged {coverage.required:.0%})" if coverage.share < coverage.required else ""
         yield f"no success: {coverage.shortfall}{hint}"

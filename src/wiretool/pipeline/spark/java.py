@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the one that is there if it is new enough, else the one that the extra `spark` brings."""
+"""Choice of the Java that runs Spark: an installed one if it is new enough, else that of the extra `spark`."""
 
 import hashlib
 import os
