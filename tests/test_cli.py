@@ -11,17 +11,13 @@ import pytest
 import typer
 
 from tests.helpers.captures import pcap_bytes
+from tests.helpers.forked import run
 from wiretool import __version__, cli
 from wiretool.errors import CaptureError, DecodeError, EncodeError, PeerError, Stopped, UsageError, WiretoolError
 from wiretool.sinks.pcapng import interface, section
 
 HELP_MAX_S = 0.25
 HELP_TYPERS_MAX = 2.5
-
-
-def run(*arguments: str | Path, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "wiretool", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, timeout=60, check=False)
 
 
 def call(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> int:

@@ -98,13 +98,6 @@ def run(command: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def run_line(line: str, desk: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command line with bash; a load once more if the machine was too busy to measure it."""
-    command = ["bash", "-euo", "pipefail", "-c", line]
-    ended = run(command, desk)
-    return run(command, desk) if is_busy(ended.stdout) else ended
-
-
 def is_fine(ended: subprocess.CompletedProcess[str]) -> bool:
     """Return whether a command succeeded, or was a load that a busy machine made INVALID and nothing else did."""
     return ended.returncode == 0 or is_busy(ended.stdout)
@@ -155,7 +148,7 @@ def test_there_are_commands() -> None:
 
 def target(line: str) -> str:
     """Return the file or folder that a command writes; "" for none."""
-    found = re.search(r" (?:-o|--json|--checkpoint) (\S+)", line)
+    found = re.search(r" (?:-o|--json|--checkpoint|--record) (\S+)", line)
     return found.group(1) if found else ""
 
 
@@ -169,7 +162,7 @@ def makers(section: Section, line: str) -> list[str]:
 def run_example(line: str, desk: Path) -> subprocess.CompletedProcess[str]:
     """Run a command line with bash; one that is shown to fail (`... || echo`) must end with exit code 1."""
     command, shown_to_fail, _ = line.partition(" || echo ")
-    ended = run_line(command, desk)
+    ended = run(["bash", "-euo", "pipefail", "-c", command], desk)
     if not shown_to_fail:
         assert is_fine(ended), ended.stderr
     elif command.startswith("wiretool bench compare"):
@@ -180,7 +173,15 @@ def run_example(line: str, desk: Path) -> subprocess.CompletedProcess[str]:
     return ended
 
 
-@pytest.mark.parametrize(("section", "line"), examples(), ids=str)
+def first_examples() -> list[tuple[Section, str]]:
+    """Return each command line once, with the first section that has it."""
+    sections: dict[str, Section] = {}
+    for section, line in examples():
+        sections.setdefault(line, section)
+    return [(section, line) for line, section in sections.items()]
+
+
+@pytest.mark.parametrize(("section", "line"), first_examples(), ids=str)
 def test_an_example_runs(section: Section, line: str, desk: Path) -> None:
     assert shutil.which("bash"), "no bash to run it with"
     if line.startswith("sudo ") or " --live " in line:

@@ -1,11 +1,11 @@
 """Commands that had nothing to read do not succeed, and say which packets there were."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, tcp_packets
+from tests.helpers.forked import run, text_of
 
 READABLE = "expected TCP over IPv4 or IPv6 on Ethernet, Linux cooked capture, loopback or raw IP"
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
@@ -24,10 +24,8 @@ COMMANDS = {
 
 def wiretool(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run wiretool in a folder, without input."""
-    command = [sys.executable, "-m", "wiretool", *arguments]
-    return subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = run(*arguments, cwd=folder)
+    return subprocess.CompletedProcess(ended.args, ended.returncode, text_of(ended.stdout), text_of(ended.stderr))
 
 
 def handshakes() -> bytes:

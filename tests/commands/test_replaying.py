@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.helpers.forked import Forked
 from tests.helpers.servers import wiretool
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -32,8 +33,7 @@ def stopped(number: int, recorded: Path, option: str, *options: str, skip: int =
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         host = f"127.0.0.1:{server.getsockname()[1]}"
-        command = [sys.executable, "-m", "wiretool", "replay", str(recorded), option, host, *options]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with Forked("replay", recorded, option, host, *options) as process:
             server.settimeout(60)
             for _ in range(skip):
                 server.accept()[0].close()
@@ -43,7 +43,7 @@ def stopped(number: int, recorded: Path, option: str, *options: str, skip: int =
                 process.send_signal(number)
                 out, err = process.communicate(timeout=30)
     assert "Traceback" not in err
-    return process.returncode, out, err
+    return process.wait(), out, err
 
 
 @STOPPING

@@ -161,8 +161,7 @@ def group_of(leader: int) -> list[int]:
 @pytest.mark.skipif(
     not Path("/proc/self/stat").exists() and "CI" not in os.environ, reason="which processes run is read from /proc"
 )
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize(("workers", "number"), [(2, signal.SIGKILL), (3, signal.SIGTERM)])
 def test_a_reading_process_that_is_killed_is_told(
     workers: int, number: signal.Signals, many: Path, tmp_path: Path
 ) -> None:
@@ -191,13 +190,12 @@ def test_a_reading_process_that_is_killed_is_told(
     assert json.loads((out / "ledger.json").read_text())["total"]["frames"] == messages
 
 
-@pytest.mark.parametrize("workers", [2, 3])
 @pytest.mark.parametrize(
     ("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM"), (signal.SIGHUP, "SIGHUP")]
 )
-@pytest.mark.parametrize("is_terminal", [True, False], ids=["to all", "to the first"])
+@pytest.mark.parametrize(("is_terminal", "workers"), [(True, 3), (False, 2)], ids=["to all", "to the first"])
 def test_a_signal_leaves_whole_tables_and_no_process(
-    workers: int, is_terminal: bool, number: signal.Signals, name: str, many: Path, tmp_path: Path
+    is_terminal: bool, workers: int, number: signal.Signals, name: str, many: Path, tmp_path: Path
 ) -> None:
     """A terminal sends it to all processes at once, others only to the one they started."""
     out = tmp_path / "out"
