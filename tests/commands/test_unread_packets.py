@@ -81,7 +81,7 @@ def test_tcp_without_payload_is_reported(tmp_path: Path) -> None:
     ended = forked.run("decode", path)
     assert ended.returncode == 1
     assert ended.stderr.decode().splitlines() == [
-        "wiretool: no frames in no connection; 0 bytes",
+        "wiretool: no frames in 0 connections; 0 bytes",
         f"wiretool: {path}: nothing was read: no payload in 0 TCP connections; expected captures with payload",
     ]
 

@@ -36,7 +36,7 @@ def test_the_totals_in_one_line() -> None:
     nothing_of_ours = Ledger()
     nothing_of_ours.open(0, "c:1", "s:1").account.add(Account(payload_bytes=269, other_bytes=269))
     assert totals(nothing_of_ours) == "no frames in 1 connection; 269 bytes: 269 in streams of other protocols"
-    assert totals(Ledger()) == "no frames in no connection; 0 bytes"
+    assert totals(Ledger()) == "no frames in 0 connections; 0 bytes"
 
 
 @pytest.mark.parametrize("connections", [0, 1, 3])

@@ -38,7 +38,7 @@ TablesFolder = Annotated[
     ),
 ]
 Engine = Annotated[
-    PipelineEngine | None, typer.Option(show_default="local; spark with --master", help="engine that runs the work")
+    PipelineEngine | None, typer.Option(show_default="local, or spark with --master", help="engine that runs the work")
 ]
 Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")]
 Events = Annotated[bool, typer.Option("--events", help="also write a table of the events in appends")]

@@ -65,7 +65,7 @@ def told(total: Account, connections: int) -> str:
     ]
     shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
     missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
-    where = _count(connections, "connection") or "no connection"
+    where = _count(connections, "connection") or "0 connections"
     spread = f": {shares}" if shares else ""
     return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}"
 

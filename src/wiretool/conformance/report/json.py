@@ -1,8 +1,9 @@
 """A conformance run as one JSON object, and such an object parsed again."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from wiretool.codec.json_text import json_text
 from wiretool.conformance.judged import JudgedRun
@@ -96,8 +97,8 @@ def _shortened(value: Any) -> Any:
 def report_from(data: bytes, *, name: str) -> Mapping[str, Any]:
     """Return the report of a JSON text. InputError where it is something else; `name` is that of the file."""
     try:
-        report = json.loads(data)
-    except (ValueError, RecursionError) as err:
+        report = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise InputError(f"{name}: {json_problem(err)}; expected a report of `wiretool conform --json`") from err
     if not _is_report(report):
         raise InputError(f"{name}: not a conformance report; expected one of `wiretool conform --json`")
