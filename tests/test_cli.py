@@ -275,6 +275,17 @@ def test_help_loads_nothing_heavy() -> None:
     assert not heavy & set(ended.stdout.decode().split())
 
 
+def test_rows_are_read_without_numpy() -> None:
+    """It would take as long to load as a small capture takes to decode."""
+    script = (
+        "import sys, atexit; from wiretool import cli; atexit.register(lambda: print('numpy' in sys.modules)); "
+        "sys.argv = ['wiretool', 'decode', 'captures/offramp/plain.pcap', '--count', '1']; cli.main()"
+    )
+    root = Path(__file__).parents[1]
+    ended = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, timeout=60, check=True)
+    assert ended.stdout.splitlines()[-1] == b"False"
+
+
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
     command = f"{sys.executable} -m wiretool explain | head -n 1; echo ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60, check=False)

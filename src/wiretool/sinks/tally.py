@@ -1,12 +1,14 @@
 """The ledger of what is shown, also where that ends before the captures do."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from wiretool.batches.batch import Batch, FrameRun
-from wiretool.batches.rows import batch_of, records_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.records import Record
+
+if TYPE_CHECKING:  # NumPy takes as long to load as all that small captures need
+    from wiretool.batches.batch import Batch, FrameRun
 
 
 class Tally:
@@ -30,8 +32,8 @@ class Tally:
         return self._counted(records) if self._may_stop else iter(records)
 
     def batches(
-        self, batches: Iterator[Batch], *, keep: Callable[[Batch], Batch] | None = None, count: int | None = None
-    ) -> Iterator[Batch]:
+        self, batches: "Iterator[Batch]", *, keep: "Callable[[Batch], Batch] | None" = None, count: int | None = None
+    ) -> "Iterator[Batch]":
         """What `keep` leaves of the batches, `count` records at most, which is for one where reading may stop."""
         assert self._may_stop or count is None, "where it stops is known from the start"
         chosen = keep or _all_of
@@ -55,7 +57,7 @@ class Tally:
             account.other_bytes += record.length
         account.payload_bytes += record.length
 
-    def add_batch(self, batch: Batch) -> None:
+    def add_batch(self, batch: "Batch") -> None:
         """Count the records of a batch, as `add` would one by one."""
         for record in batch.records:
             self.add(record)
@@ -78,7 +80,11 @@ class Tally:
             raise
         self._all_read()
 
-    def _up_to(self, batches: Iterator[Batch], keep: Callable[[Batch], Batch], count: int | None) -> Iterator[Batch]:
+    def _up_to(
+        self, batches: "Iterator[Batch]", keep: "Callable[[Batch], Batch]", count: int | None
+    ) -> "Iterator[Batch]":
+        from wiretool.batches.rows import records_of
+
         try:
             while (batch := next(batches, None)) is not None:
                 kept = keep(batch)
@@ -94,8 +100,10 @@ class Tally:
             raise
         self._all_read()
 
-    def _last(self, batch: Batch, kept: list[Record]) -> Batch:
+    def _last(self, batch: "Batch", kept: list[Record]) -> "Batch":
         """The records kept of a batch behind which nothing is shown; those of it up to the last of them are counted."""
+        from wiretool.batches.rows import batch_of, records_of
+
         for record in records_of(batch):
             if record.n <= kept[-1].n:
                 self.add(record)
@@ -105,7 +113,7 @@ class Tally:
         self.shown.connections[:] = self.reading.connections
         self.shown.packets = self.reading.packets
 
-    def _account(self, of: Record | FrameRun) -> Account:
+    def _account(self, of: "Record | FrameRun") -> Account:
         """The account of a connection, by anything that is of it."""
         if of.connection not in self._rows:
             self._rows[of.connection] = self.shown.open(of.connection, of.client, of.server)
@@ -114,5 +122,5 @@ class Tally:
         return row.account
 
 
-def _all_of(batch: Batch) -> Batch:
+def _all_of(batch: "Batch") -> "Batch":
     return batch
