@@ -19,7 +19,7 @@ def run_action(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     defaults = {"TARGET": "", "COMMAND": "", "ARGUMENTS": "", "REPORTS": str(folder / "reports"), "ACTION": str(ROOT)}
     # The package index, its settings and what was fetched from it are the machine's own.
     kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "REQUESTS_"))}
-    kept = {"PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"), "PIP_NO_COMPILE": "1", **kept}
+    kept = {"PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"), "PIP_COMPILE": "0", **kept}
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **kept, **defaults, **inputs}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", step["run"]],
