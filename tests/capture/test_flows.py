@@ -154,6 +154,14 @@ def test_a_keep_alive_probe_is_no_finding() -> None:
     assert items[0].connection.duplicate_bytes["client"] == 1
 
 
+def test_a_keep_alive_probe_behind_a_hole_is_no_finding() -> None:
+    """The byte before the end is held, and the one in the probe is a zero."""
+    items = talk_of((0, b"abc"), (6, b"ghi"), (8, b"\0"), (3, b"def"))
+    assert bytes_of(items)[0, "client"] == b"abcdefghi"
+    assert not findings(items)
+    assert items[0].connection.duplicate_bytes["client"] == 1
+
+
 # -- no beginning ------------------------------------------------------------------------------------------------------
 
 

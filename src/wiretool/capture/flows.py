@@ -171,10 +171,13 @@ class Flow:
             self.start(segment.seq, is_known=True)
         elif not self.is_started:
             self._start_with(segment)
-        offset = self.offset_of(segment.seq)
+        offset, payload = self.offset_of(segment.seq), segment.payload
+        if len(payload) == 1 and self.pieces and offset + 1 == self.reach:  # the probe of a keep-alive behind a hole
+            self.connection.count_again(self.side, 1)
+            payload = b""
         if self.fin is None and not self.is_ended:
-            self.reach = max(self.reach, offset + len(segment.payload) + segment.cut)
-        piece = Piece(offset, segment.payload, segment.time_ns, segment.number)
+            self.reach = max(self.reach, offset + len(payload) + segment.cut)
+        piece = Piece(offset, payload, segment.time_ns, segment.number)
         piece = self._without_late(self._without_beyond(piece, out), out) if self.is_started else piece
         if piece.data:
             for overlap in self.pieces.add(piece):

@@ -67,6 +67,8 @@ class ObservedConnection:
     items: list[Item] = field(default_factory=list)
     #: When the last packet of the recording was captured.
     recorded_until_ns: int = 0
+    #: Whether both directions were captured: something of each side, here or on others between these hosts.
+    is_two_sided: bool = True
 
     @cached_property
     def messages(self) -> list[Observed]:
@@ -100,6 +102,7 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
     found: dict[Dialogue, ObservedConnection] = {}
     problems = _problems(recording)
     until_ns = max((event.time_ns for event in recording.events), default=0)
+    two_sided = _two_sided_hosts(recording)
     for event in _in_stream_order(event for event in recording.events if event.dialogue.protocol == protocol):
         dialogue = event.dialogue
         if dialogue not in found:
@@ -112,12 +115,28 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
                 dialogue.is_heard,
                 event.time_ns,
                 recorded_until_ns=until_ns,
+                is_two_sided=_hosts(dialogue) in two_sided,
             )
         if not isinstance(event, Opened):
             item = _item(event, problems)
             if item is not None:
                 found[dialogue].items.append(item)
     return list(found.values())
+
+
+def _hosts(dialogue: Dialogue) -> tuple[str, str]:
+    """Return the addresses of the client and the server, without ports."""
+    return dialogue.client.rpartition(":")[0], dialogue.server.rpartition(":")[0]
+
+
+def _two_sided_hosts(recording: Recording) -> set[tuple[str, str]]:
+    """Return the hosts between which both directions were captured: a side may be silent on one connection."""
+    asking, answering = set(), {_hosts(dialogue) for dialogue in recording.dialogues if dialogue.is_heard}
+    for event in recording.events:
+        side = event.record.side if isinstance(event, Told) else getattr(event, "side", "")
+        if side == "client":
+            asking.add(_hosts(event.dialogue))
+    return asking & answering
 
 
 def _in_stream_order(events: Iterable[Event]) -> list[Event]:

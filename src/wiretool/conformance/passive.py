@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wiretool.conformance.attribution import attributed
 from wiretool.conformance.case import Case, Conformance, Verdict
+from wiretool.conformance.losses import is_before_losses, stretches
 from wiretool.conformance.observed import ObservedConnection
 from wiretool.conformance.prefixes import FailedPrefixes
 from wiretool.conformance.results import CaseResult, Event, events_around
-from wiretool.conformance.rules import Rule
+from wiretool.conformance.rules import Observation, Rule
 from wiretool.conformance.script_match import CaseSearch
 from wiretool.conformance.sighting import Sighting
 from wiretool.conformance.traffic_index import TrafficIndex
@@ -44,15 +45,21 @@ def _sightings(
     part: Conformance, connections: Sequence[ObservedConnection], setup: str | None
 ) -> Mapping[str, Sequence[Sighting]]:
     """Return where each case of the protocol was exercised, the selected ones and the others: any may explain one."""
-    index = TrafficIndex(part, connections)
+    two_sided = {each.number: each for each in connections if each.is_two_sided}
+    index = TrafficIndex(part, list(two_sided.values()))
     failed = FailedPrefixes(part)
     found: dict[str, list[Sighting]] = {}
     for case in part.cases:
         if setup is not None and case.variant != setup:
             continue
         search = CaseSearch(case, part, index, failed)
-        found[case.id] = list(search.sightings())
+        found[case.id] = [each for each in search.sightings() if _is_shown(two_sided[each.connection], each)]
     return attributed(found)
+
+
+def _is_shown(connection: ObservedConnection, sighting: Sighting) -> bool:
+    """Return whether the recording shows the verdict: missing bytes may explain what comes after them."""
+    return sighting.is_kept or is_before_losses(connection, sighting.n, sighting.time_ns)
 
 
 def _by_script(case: Case, found: Sequence[Sighting], connections: Sequence[ObservedConnection]) -> CaseResult:
@@ -67,7 +74,7 @@ def _by_script(case: Case, found: Sequence[Sighting], connections: Sequence[Obse
 def _by_rule(rule: Rule, connections: Sequence[ObservedConnection]) -> CaseResult:
     count, first = 0, Sighting(Verdict.PASS)
     for connection in connections:
-        for observation in rule.judge(connection):
+        for observation in _observations(rule, connection):
             count += 1
             if count == 1:
                 first = Sighting(Verdict.PASS, connection=connection.number, n=observation.n)
@@ -78,6 +85,16 @@ def _by_rule(rule: Rule, connections: Sequence[ObservedConnection]) -> CaseResul
     if not count:
         return CaseResult(rule, Verdict.NOT_EXERCISED, "the recording does not show it")
     return CaseResult(rule, Verdict.PASS, f"seen {count} times", events=_around(connections, first))
+
+
+def _observations(rule: Rule, connection: ObservedConnection) -> Iterable[Observation]:
+    """Yield what a rule observes on a connection, without failures that missing bytes may explain."""
+    found = list(rule.judge(connection))
+    is_complete = connection.is_two_sided and not connection.has_gap
+    if is_complete or not any(each.problem for each in found):
+        return found
+    proven = {each.n for stretch in stretches(connection) for each in rule.judge(stretch) if each.problem}
+    return [each for each in found if not each.problem or each.n in proven]
 
 
 def _around(connections: Iterable[ObservedConnection], sighting: Sighting) -> tuple[Event, ...]:

@@ -106,6 +106,8 @@ def answers_close(connection: ObservedConnection) -> Iterable[Observation]:
     first = frames.first_close(connection)
     if first is None or first.side != "server" or connection.has_gap:
         return
+    if not connection.is_whole and not any(message.n < first.n for message in connection.sent_by("client")):
+        return  # the client may have sent its Close before the recording begins
     has_answered = any(message.name == "Close" for message in connection.sent_by("client"))
     if has_answered or frames.ends_after(connection, "client", first):
         yield Observation(first.n, "" if has_answered else "the client ends the connection and sends no Close")

@@ -81,12 +81,19 @@ def replies_name_the_segment(connection: ObservedConnection) -> Iterable[Observa
 
 
 def reads_are_what_was_asked(connection: ObservedConnection) -> Iterable[Observation]:
-    """The data of a read begins at the offset of its request and is not longer than asked."""
+    """The data of a read begins at the offset of its request and is not longer than asked.
+
+    Where the beginning is missing, the first replies may be to reads that were not captured.
+    """
+    has_begun = connection.is_whole
     for asked, answered in connection.exchanges():
         if (asked.name, answered.name) != ("ReadSegment", "SegmentRead"):
             continue
         offset, length = answered.fields["offset"], len(answered.fields["data"]) // 2
         problem = ""
+        has_begun = has_begun or offset == asked.fields["offset"]
+        if not has_begun:
+            continue
         if offset != asked.fields["offset"]:
             problem = f"data at offset {offset}; the request is for {asked.fields['offset']}"
         elif length > asked.fields["suggested_length"]:
