@@ -52,3 +52,13 @@ def test_a_pipe_from_tcpdump_delivers_packets_at_once() -> None:
     pipes = [line for page in PAGES for line in page.read_text().splitlines() if re.search(r"tcpdump .*-w - ", line)]
     assert pipes
     assert [line for line in pipes if "--immediate-mode" not in line] == []
+
+
+def test_the_lists_of_commands_are_not_cut() -> None:
+    """A description that is too long for a terminal of 80 columns would end in three dots."""
+    group: Any = typer.main.get_command(cli.app)
+    groups = [group, *(each for each in group.commands.values() if hasattr(each, "commands"))]
+    assert len(groups) == 4
+    for each in groups:
+        for name, command in each.commands.items():
+            assert not command.get_short_help_str(limit=80 - 6 - max(map(len, each.commands))).endswith("..."), name

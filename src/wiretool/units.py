@@ -87,5 +87,5 @@ RATE = Kind(
     "a number per second, with k or M, /m or /h if need be, such as 500, 1.5k, 10/s or 300/m",
 )
 COUNT = Kind("a count", _THOUSANDS, "a number, with k or M if need be, such as 500 or 1.5k")
-SPEED = Kind("a speed", {"": 1.0, "x": 1.0}, "a factor, such as 1, 0.5 or 10x")
+SPEED = Kind("a speed", {"": 1.0, "x": 1.0}, "a factor, such as 1, 0.5 or 10x, or max")
 SHARE = Kind("a share", {"": 1.0, "%": 0.01}, "a percentage such as 5%, or a share such as 0.05")

@@ -336,7 +336,7 @@ def test_two_things_are_not_written_to_one_place(tmp_path: Path) -> None:
     [
         (("--where", 'message == "GET_STREAMS"'), "nothing to replay: no request matches --where"),
         (("--where", 'message == "COMMITT"'), "no message is called 'COMMITT' (did you mean COMMIT?)"),
-        (("--from", "5", "--to", "1"), "--to 1 is not after --from 5"),
+        (("--from", "5", "--to", "1"), "--to 1s is not after --from 5s"),
         (("--from", "1000"), "nothing to replay between --from and --to; the recording lasts 0.788679 s"),
         (("--from", "inf"), "--from"),
         (("--from", "nan"), "--from"),

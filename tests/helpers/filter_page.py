@@ -12,15 +12,15 @@ from wiretool.where.syntax import CONSTANTS, OPERATORS
 PAGE = Path(__file__).parents[2] / "docs" / "filters.md"
 #: What each operator is true of.
 _OPERATORS = {
-    "==": "equal; `== null`: the record has no such value",
-    "!=": "both values are there and differ; `!= null`: the record has the value",
-    "<": "less, for numbers and text",
-    "<=": "less or equal",
-    ">": "greater",
-    ">=": "greater or equal",
-    "in": 'an element of a list, or a part of a text: `message in ["REQUEST", "COMMIT"]`',
-    "contains": 'the same with the sides swapped: `fields.segment contains "#epoch"`',
-    "~": 'a regular expression matches somewhere: `client ~ "^10[.]"`',
+    "==": "both are equal; `== null`: the record has no such value",
+    "!=": "the record has both, and they differ; `!= null`: it has the value",
+    "<": "the first is less; for numbers and text",
+    "<=": "the first is less, or both are equal",
+    ">": "the first is greater",
+    ">=": "the first is greater, or both are equal",
+    "in": 'the first is an element of a list, or a part of a text: `message in ["REQUEST", "COMMIT"]`',
+    "contains": 'the second is an element or a part of the first: `fields.segment contains "#epoch"`',
+    "~": 'a regular expression matches a part of the first: `client ~ "^10[.]"`',
 }
 _BEGINNING = """\
 # Filters
@@ -56,7 +56,7 @@ def page_text() -> str:
         "",
         _REQUEST % f"{limits.REQUESTS_OPEN_MAX:,}",
     ]
-    parts += ["## Operators", "", "| operator | true if both values are there and the first is |", "|---|---|"]
+    parts += ["## Operators", "", "| operator | true if |", "|---|---|"]
     parts += [f"| `{operator}` | {_OPERATORS[operator]} |" for operator in OPERATORS]
     parts += ["", "`and`, `or`, `not` and parentheses combine comparisons. A value that is true or false needs none."]
     parts += ["", "## Values", "", *_values()]

@@ -58,7 +58,7 @@ def test_figures_and_plots_are_there() -> None:
         "VALID: the generator kept up",
         "pravega 127.0.0.1:12345, 18 s measured from 2026-11-22T11:30:00Z",
         "26.7 kB/s",
-        "the service time alone hides",
+        "the service time alone does not show",
         "the target fell behind",
         "Throughput over time",
         "append: times over time",

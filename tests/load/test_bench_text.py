@@ -136,8 +136,8 @@ def test_what_stands_around_the_figures() -> None:
     lines = result_text(result).splitlines()
     assert "verified: all 5,000 acknowledged events are there once, in order, unchanged" in lines
     assert (
-        "generator: 2 processes, each 45 % of a processor, 51 % at most; kept waiting for one 3 % of a second at most; "
-        "event loop 901 µs late at most; schedule 300 µs late at most"
+        "generator: 2 processes, each 45 % of a processor, 51 % at most; waited for a processor for up to 3 % of a "
+        "second; event loop 901 µs late at most; schedule 300 µs late at most"
     ) in lines
     assert "target: 81 % of a processor, 82 % at most; 101 MB of memory at most" in lines
     assert "append: 12 unfinished at the end, the oldest due 1.20 s before; they are in no figure" in lines

@@ -170,7 +170,10 @@ def bench(
         typer.Option(metavar="RULE", help="fail with exit code 1 unless this holds, such as 'append.p99 < 5ms'"),
     ] = None,
 ) -> None:
-    """Load a server, measure throughput and latency, and verify the acknowledged events."""
+    """Load a server, and measure throughput and latency.
+
+    --verify reads all acknowledged events back.
+    """
     from wiretool.commands.bench_wishes import Reports, Spread, Wishes, check_spread, said_in
     from wiretool.commands.benching import run_bench, run_worker
     from wiretool.load.planning import Load
@@ -229,7 +232,10 @@ def compare(
     output: OutputFile = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="write the comparison as JSON")] = None,
 ) -> None:
-    """Print the ratio of each figure of B to A with its interval; exit with 1 if B is worse."""
+    """Compare two reports.
+
+    Prints the ratio of each figure of B to A with its interval. Exits with 1 if B is worse.
+    """
     from wiretool.commands.benching import run_compare
 
     raise typer.Exit(run_compare(a, b, tolerance, seed, output, json))

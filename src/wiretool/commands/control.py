@@ -93,7 +93,7 @@ def scale(
     stream: Annotated[str, typer.Argument(metavar="SCOPE/STREAM", show_default=False, help="Pravega stream")],
     segments: Annotated[int, typer.Argument(metavar="N", min=1, show_default=False, help="new number of segments")],
 ) -> None:
-    """Split or merge the segments of a Pravega stream until there are N."""
+    """Split or merge segments of a stream until there are N."""
     from wiretool.errors import UsageError
 
     scope, slash, name = stream.partition("/")
@@ -130,7 +130,7 @@ def operate(
 
 @control.command()
 def restart(ctx: typer.Context) -> None:
-    """Reset every connection and lose all state, like a crashed server."""
+    """Reset every connection and lose all state."""
     show(ctx.obj.ask("POST", "/restart"))
 
 

@@ -66,11 +66,13 @@ def decode(
         str, typer.Option("--hex", metavar="FILE", help="read hex instead of captures, one flow per line; - is stdin")
     ] = "",
     side: Annotated[SideName | None, typer.Option(help="sender of the hex bytes")] = None,
-    live: Annotated[str, typer.Option(metavar="IFACE", help="capture from this interface instead")] = "",
+    live: Annotated[
+        str, typer.Option(metavar="IFACE", help="read packets from this network interface instead of captures")
+    ] = "",
     bpf: Annotated[str, typer.Option("--filter", metavar="BPF", help="capture filter (BPF)")] = "",
     duration: ServingSeconds = None,
 ) -> None:
-    """Print every message in captures, one line each, or write tables of them."""
+    """Print every message in captures, or write tables of them."""
     from wiretool.commands.decoding import decode_all
     from wiretool.commands.wishes import Given, How, What
 

@@ -35,7 +35,7 @@ def diff(
             metavar="C",
             show_default=False,
             parser=path_from,
-            help="another capture of A's traffic; values that differ in it may differ in B",
+            help="another capture of A's traffic: where it differs from A, B may differ as well",
         ),
     ] = None,
     expect: Annotated[
@@ -48,9 +48,10 @@ def diff(
     format_: Annotated[ReportFormat | None, typer.Option("--format", help="output format")] = None,
     output: OutputFile = None,
 ) -> None:
-    """Compare two captures message by message; server-generated ids may differ.
+    """Compare two captures message by message.
 
-    Exits with 1 if they differ or too little could be judged, with 3 if a capture is damaged.
+    Server-generated ids may differ. Exits with 1 if something else differs or too little could be judged, with 3 if a
+    capture is damaged.
     """
     from wiretool.commands.diffing import Wishes, compared
 

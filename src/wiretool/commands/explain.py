@@ -21,7 +21,10 @@ def explain(
     format_: Annotated[ExplainFormat, typer.Option("--format", help="output format")] = ExplainFormat.TEXT,
     output: OutputFile = None,
 ) -> None:
-    """Show the layout of a message: fields with types and meaning, the sender, and the defining clause."""
+    """Show the layout of a message.
+
+    It has the fields with their types and meaning, the sender, and the defining clause.
+    """
     from wiretool.sinks.explain import write_explanation
     from wiretool.sinks.output import open_output
 

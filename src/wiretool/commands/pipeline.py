@@ -10,7 +10,7 @@ from wiretool.commands.pipeline_stream import stream
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Turn captures into tables and reports, on this machine or on Spark.",
+    help="Turn captures into tables and reports, here or on Spark.",
 )
 app.command()(run)
 app.command()(stream)

@@ -39,8 +39,9 @@ def report(
     ] = "",
     until: Annotated[str, typer.Option(metavar="TIME", show_default="the end", help="end time")] = "",
 ) -> None:
-    """Report messages, latencies, errors, gaps, and slow, large or idle connections.
+    """Report on the tables.
 
+    Shows messages, latencies, errors, gaps, and slow, large or idle connections.
     Each figure has a wiretool slice command that extracts its packets.
     """
     from wiretool.pipeline.report import report_on

@@ -67,7 +67,10 @@ def run(
         bool, typer.Option("--strict", help="exit with 3 if a capture is damaged or has a problem")
     ] = False,
 ) -> None:
-    """Write Parquet tables of captures: frames, messages, exchanges, gaps, problems, and a ledger of all bytes."""
+    """Write Parquet tables of captures.
+
+    They hold frames, messages, exchanges, gaps, problems, and a ledger of all bytes.
+    """
     from wiretool.commands.pipelining import Wishes, run_pipeline
 
     wishes = Wishes(protocol, ports_from(port), events, strict, splits or 0)

@@ -49,11 +49,12 @@ def sql(
     format_: Annotated[SqlFormat, typer.Option("--format", help="output format")] = SqlFormat.TEXT,
     output: OutputFile = None,
 ) -> None:
-    """Query the tables with SQL: frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and others.
+    """Query the tables with SQL.
 
-    SHOW ALL TABLES lists the tables, DESCRIBE frames the columns of one. Only the result is written. Spark has no
-    gold, requires backticks for tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names
-    that differ only in case get a number: sbp.UNKNOWN_1, sbp.Unknown_2.
+    The tables are frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and others. SHOW ALL TABLES lists
+    them, DESCRIBE frames the columns of one. Only the result is written. Spark has no gold, requires backticks for
+    tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names that differ only in case get
+    a number: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
     from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet

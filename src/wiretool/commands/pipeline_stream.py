@@ -65,9 +65,9 @@ def stream(
         bool, typer.Option("--strict", help="with --once: exit with 3 if a capture is damaged or has a problem")
     ] = False,
 ) -> None:
-    """Write Parquet tables of captures while they grow, in batches, each exactly once.
+    """Write Parquet tables of captures while they grow.
 
-    Reads growing and rotating files, and continues connections in the next batch.
+    Writes each batch exactly once, reads growing and rotating files, and continues connections in the next batch.
     """
     from wiretool.commands.streaming import Wishes, run_stream_command
 

@@ -150,7 +150,7 @@ def replay(
     faults: FaultFile = None,
     seed: Seed = 0,
 ) -> None:
-    """Send the requests of a recording to a server again, and judge its replies.
+    """Send recorded requests to a server again, and judge the replies.
 
     Exits with 1 if a reply differs, is missing or is unsolicited, or if too little could be judged; with 3 if a
     capture is damaged; with 4 if the server cannot be reached.

@@ -144,7 +144,7 @@ def check_span(reading: Reading) -> None:
     if not isfinite(reading.from_s) or not isfinite(reading.to_s or 0):
         raise UsageError("--from and --to: not a duration; expected seconds")
     if reading.to_s is not None and reading.to_s <= reading.from_s:
-        raise UsageError(f"--to {reading.to_s:g} is not after --from {reading.from_s:g}; expected a later time")
+        raise UsageError(f"--to {reading.to_s:g}s is not after --from {reading.from_s:g}s; expected a later time")
 
 
 def check_servers(playing: Playing, judging: Judging) -> None:

@@ -72,7 +72,10 @@ def serve(
     max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
     duration: ServingSeconds = None,
 ) -> None:
-    """Run a mock server until Ctrl-C: pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp."""
+    """Run a mock server until Ctrl-C.
+
+    PROTOCOL is pravega (with its controller), pravega-draft, sbp, sbp-0.1 or offramp.
+    """
     from wiretool.commands.serving import (
         Wishes,
         advertised,

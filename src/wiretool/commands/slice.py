@@ -44,9 +44,10 @@ def slice_(
         Engine, typer.Option(help="decode messages one by one (rows) or in arrays (columns); the result is the same")
     ] = Engine.AUTO,
 ) -> None:
-    """Extract the packets of matching messages from captures, unchanged, into a pcapng file.
+    """Extract the packets of matching messages.
 
-    If nothing matches, the file is a valid capture without packets, stderr reports it, and the exit code is 0.
+    Writes them unchanged into a pcapng file. If nothing matches, the file is a valid capture without packets, stderr
+    reports it, and the exit code is 0.
     """
     from wiretool.commands.slicing import Slicing, slice_into
 

@@ -49,7 +49,10 @@ def stats(
     ] = Engine.AUTO,
     workers: Workers = 1,
 ) -> None:
-    """Count messages and bytes and measure latencies: per message, connection, segment, stream and road."""
+    """Count messages and bytes, and measure latencies.
+
+    There is a table each of messages, connections, segments, streams and roads.
+    """
     from wiretool.ledger import Ledger
     from wiretool.sessions.stats import Stats
     from wiretool.sinks.output import open_output

@@ -61,7 +61,10 @@ def tap(
     max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
     duration: ServingSeconds = None,
 ) -> None:
-    """Proxy the server at --upstream: decode the traffic live, apply fault rules, record."""
+    """Proxy a server and decode its traffic live.
+
+    Fault rules change the traffic; --record writes it to a capture.
+    """
     from wiretool.commands.serving import Wishes
     from wiretool.commands.tapping import Shown, Side, tapping
     from wiretool.net.serving import run

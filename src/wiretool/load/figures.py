@@ -44,7 +44,7 @@ def hidden_text(name: str, operation: Operation) -> str:
         return ""
     return (
         f"{name}: p99 is {time_text(response)} from when it was due and {time_text(service)} from the sending: "
-        f"the service time alone hides that it was {times_as_much(response / service)} times as long"
+        f"the service time alone does not show that latency was {times_as_much(response / service)} times as long"
     )
 
 
@@ -70,7 +70,7 @@ def generator_text(result: Result) -> str:
         processes = "1 process" if workers == 1 else f"{workers:,} processes, each"
         parts.append(f"{processes} {share_text(sum(used) / len(used))} of a processor, {share_text(max(used))} at most")
     if waited:
-        parts.append(f"kept waiting for one {share_text(max(waited))} of a second at most")
+        parts.append(f"waited for a processor for up to {share_text(max(waited))} of a second")
     parts.append(f"event loop {time_text(max(second.lag_us for second in seconds))} late at most")
     parts.append(f"schedule {time_text(max(second.lateness_us for second in seconds))} late at most")
     return "; ".join(parts)

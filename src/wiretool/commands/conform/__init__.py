@@ -88,7 +88,7 @@ def conform(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge a server, a client or captures by the conformance cases of PROTOCOL.
+    """Judge a server, a client or captures by conformance cases.
 
     `wiretool conform compare A.json B.json` lists the cases that changed between two reports.
     Exit code 1 when a case fails or nothing was exercised, 4 when the target was never reached.
