@@ -12,7 +12,7 @@ from wiretool.capture.packets import Packet
 from wiretool.codec.message import Side
 from wiretool.conformance.case import Conformance
 from wiretool.conformance.levels import Level, Verdict
-from wiretool.conformance.losses import is_before_losses, stretches
+from wiretool.conformance.losses import complete_parts, is_before_losses
 from wiretool.conformance.observed import UNDECODABLE, Missing, Observed, ObservedConnection, observe
 from wiretool.conformance.passive import judge_recording
 from wiretool.conformance.registry import conformance_of
@@ -86,7 +86,7 @@ def test_a_gap_may_be_as_old_as_what_its_side_sent_before() -> None:
     lossy = connection(
         said(1, "client"), said(2, "server"), said(3, "server"), Missing(4, "client", 9), said(5, "client")
     )
-    first, second = stretches(lossy)
+    first, second = complete_parts(lossy)
     assert (numbers(first), first.is_whole, first.recorded_until_ns) == ([1], True, 2)
     assert (numbers(second), second.is_whole, second.recorded_until_ns) == ([5], False, 100)
     assert is_before_losses(lossy, 1, 1)
@@ -99,18 +99,18 @@ def test_what_cannot_be_decoded_beside_a_gap_is_in_doubt() -> None:
     lossy = connection(
         said(1, "client"), said(2, "client", UNDECODABLE), Missing(3, "client", 9), said(4, "client", UNDECODABLE)
     )
-    assert [numbers(each) for each in stretches(lossy)] == [[1]]
+    assert [numbers(each) for each in complete_parts(lossy)] == [[1]]
 
 
-def test_a_connection_without_a_loss_is_one_stretch() -> None:
-    (whole,) = stretches(connection(said(1, "client"), said(2, "server")))
+def test_a_connection_without_a_loss_is_one_part() -> None:
+    (whole,) = complete_parts(connection(said(1, "client"), said(2, "server")))
     assert (numbers(whole), whole.is_whole) == ([1, 2], True)
 
 
 def test_one_direction_proves_nothing() -> None:
     heard = connection(said(1, "client"))
     heard.is_two_sided = False
-    assert list(stretches(heard)) == []
+    assert list(complete_parts(heard)) == []
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_one_direction_proves_nothing() -> None:
     [("AA", True), ("-AA", True), ("AA-", True), ("A-A", False), ("-A-A", False)],
     ids=["no gap", "after a gap", "before a gap", "across a gap", "between gaps"],
 )
-def test_a_failure_stands_in_a_stretch_without_losses(names: str, fails: bool) -> None:
+def test_a_failure_stands_in_a_complete_part(names: str, fails: bool) -> None:
     items = [Missing(n, "client", 1) if name == "-" else said(n, "client") for n, name in enumerate(names, 1)]
     (result,) = judge_recording(Conformance("x", "x"), [connection(*items)], [ONCE])
     assert (result.verdict is Verdict.FAIL) is fails

@@ -172,7 +172,7 @@ class Flow:
         elif not self.is_started:
             self._start_with(segment)
         offset, payload = self.offset_of(segment.seq), segment.payload
-        if len(payload) == 1 and self.pieces and offset + 1 == self.reach:  # the probe of a keep-alive behind a hole
+        if len(payload) == 1 and self.pieces and offset + 1 == self.reach:  # a keep-alive probe while bytes are missing
             self.connection.count_again(self.side, 1)
             payload = b""
         if self.fin is None and not self.is_ended:

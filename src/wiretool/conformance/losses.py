@@ -1,4 +1,4 @@
-"""What a recording can prove where bytes are missing: a failure needs a stretch of it in which none are."""
+"""Proof in recordings with missing bytes: a failure needs a part of the connection in which none are missing."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from wiretool.conformance.observed import UNDECODABLE, Missing, Observed, ObservedConnection
 
 
-def stretches(connection: ObservedConnection) -> Iterator[ObservedConnection]:
+def complete_parts(connection: ObservedConnection) -> Iterator[ObservedConnection]:
     """Yield the parts of a connection in which nothing is missing; none where only one side was captured.
 
     Each is a connection whose beginning was not captured, except the first one of a whole connection.

@@ -1,7 +1,7 @@
 """Recorded traffic as conformance cases look at it: messages of one connection in order, with gaps and ends."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -102,7 +102,6 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
     found: dict[Dialogue, ObservedConnection] = {}
     problems = _problems(recording)
     until_ns = max((event.time_ns for event in recording.events), default=0)
-    two_sided = _two_sided_hosts(recording)
     for event in _in_stream_order(event for event in recording.events if event.dialogue.protocol == protocol):
         dialogue = event.dialogue
         if dialogue not in found:
@@ -115,28 +114,26 @@ def observe(recording: Recording, protocol: str) -> list[ObservedConnection]:
                 dialogue.is_heard,
                 event.time_ns,
                 recorded_until_ns=until_ns,
-                is_two_sided=_hosts(dialogue) in two_sided,
             )
         if not isinstance(event, Opened):
             item = _item(event, problems)
             if item is not None:
                 found[dialogue].items.append(item)
+    _note_directions(found.values())
     return list(found.values())
 
 
-def _hosts(dialogue: Dialogue) -> tuple[str, str]:
+def _hosts(connection: ObservedConnection) -> tuple[str, str]:
     """Return the addresses of the client and the server, without ports."""
-    return dialogue.client.rpartition(":")[0], dialogue.server.rpartition(":")[0]
+    return connection.client.rpartition(":")[0], connection.server.rpartition(":")[0]
 
 
-def _two_sided_hosts(recording: Recording) -> set[tuple[str, str]]:
-    """Return the hosts between which both directions were captured: a side may be silent on one connection."""
-    asking, answering = set(), {_hosts(dialogue) for dialogue in recording.dialogues if dialogue.is_heard}
-    for event in recording.events:
-        side = event.record.side if isinstance(event, Told) else getattr(event, "side", "")
-        if side == "client":
-            asking.add(_hosts(event.dialogue))
-    return asking & answering
+def _note_directions(connections: Collection[ObservedConnection]) -> None:
+    """Note where both directions were captured; a side may be silent on one of the connections between two hosts."""
+    asking = {_hosts(each) for each in connections if any(item.side == "client" for item in each.items)}
+    answering = {_hosts(each) for each in connections if each.has_server}
+    for each in connections:
+        each.is_two_sided = _hosts(each) in asking & answering
 
 
 def _in_stream_order(events: Iterable[Event]) -> list[Event]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wiretool.conformance.attribution import attributed
 from wiretool.conformance.case import Case, Conformance, Verdict
-from wiretool.conformance.losses import is_before_losses, stretches
+from wiretool.conformance.losses import complete_parts, is_before_losses
 from wiretool.conformance.observed import ObservedConnection
 from wiretool.conformance.prefixes import FailedPrefixes
 from wiretool.conformance.results import CaseResult, Event, events_around
@@ -93,7 +93,7 @@ def _observations(rule: Rule, connection: ObservedConnection) -> Iterable[Observ
     is_complete = connection.is_two_sided and not connection.has_gap
     if is_complete or not any(each.problem for each in found):
         return found
-    proven = {each.n for stretch in stretches(connection) for each in rule.judge(stretch) if each.problem}
+    proven = {each.n for part in complete_parts(connection) for each in rule.judge(part) if each.problem}
     return [each for each in found if not each.problem or each.n in proven]
 
 
