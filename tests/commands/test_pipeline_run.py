@@ -20,7 +20,7 @@ from tests.helpers.forked import run
 from typer.testing import CliRunner
 
 from wiretool.cli import app
-from wiretool.pipeline.held import HELD
+from wiretool.folder_locks import HELD
 from wiretool.pipeline.staging import NEW, OLD, STAGING
 
 CAPTURES = Path(__file__).parents[2] / "captures"

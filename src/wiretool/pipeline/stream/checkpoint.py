@@ -24,8 +24,8 @@ from wiretool import __version__
 from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
+from wiretool.folder_locks import HELD, release, take
 from wiretool.ledger import Account
-from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File, changed, fits, put, write_whole
 from wiretool.pipeline.private import is_inside, is_name, is_special, make_private
 from wiretool.pipeline.staging import STAGING
