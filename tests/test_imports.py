@@ -13,7 +13,7 @@ CASES = "protocols/*/conformance"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "limits", "memory_budget", "processes", "expectations"),
+    ("errors", "limits", "memory_budget", "processes", "expectations", "folder_locks"),
     ("codec", "units"),
     ("capture", "protocols"),
     ("records", "ledger", "batches", "stretches"),

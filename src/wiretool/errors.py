@@ -1,6 +1,7 @@
 """Every exception raised on purpose, each with the exit code that cli.py gives it."""
 
 import errno
+import re
 from typing import Any
 
 
@@ -79,40 +80,43 @@ class OtherProtocol(WiretoolError):
 
 
 class CaptureError(WiretoolError):
-    """A capture file that is not one, or is damaged: `offset` is the byte of the (unpacked) file where it shows."""
+    """An input file that is damaged or has another form; `offset` is the byte of the (unpacked) file, where known."""
 
     exit_code = 3
 
-    def __init__(self, name: str, why: str, *, offset: int) -> None:
+    def __init__(self, name: str, why: str, *, offset: int | None = None) -> None:
         super().__init__(name, why, offset)
         self.name = name
         self.why = why
         self.offset = offset
 
+    @classmethod
+    def from_reason(cls, name: str, reason: str) -> "CaptureError":
+        """Return the error of which `reason` was noted."""
+        found = _REASON.fullmatch(reason)
+        return cls(name, found[2], offset=int(found[1])) if found else cls(name, reason)
+
+    @property
+    def reason(self) -> str:
+        """The byte, if there is one, and the problem; without the name."""
+        return self.why if self.offset is None else f"byte {self.offset}: {self.why}"
+
     def __str__(self) -> str:
-        return f"{self.name}: byte {self.offset}: {self.why}"
+        return f"{self.name}: {self.reason}"
+
+
+#: A reason that names a byte.
+_REASON = re.compile(r"byte (\d+): (.*)", re.DOTALL)
 
 
 class NothingReadError(CaptureError):
     """A capture without a single packet that could be read."""
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(name, why, offset=0)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.why}"
 
 
 class UnopenedError(CaptureError):
     """A capture that the system does not open: the name or its permissions are wrong, not the bytes."""
 
     exit_code = 2
-
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(name, why, offset=0)
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.why}"
 
 
 class EncodeError(WiretoolError):

@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
     """All that a reading gives: records, the damage that ended it, the ledger, and what was noted."""
 
     records: Sequence[Record]
-    failure: tuple[str, str, int] | None
+    failure: tuple[str, str, int | None] | None
     ledger: Any
     notes: Sequence[str]
 

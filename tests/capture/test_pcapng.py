@@ -107,6 +107,7 @@ def test_damage_comes_after_what_is_good(bad: bytes, why: str) -> None:
     with pytest.raises(CaptureError) as caught:
         list(packets)
     assert caught.value.why.startswith(why)
+    assert caught.value.offset is not None
     assert caught.value.offset >= len(START + PACKET)
 
 

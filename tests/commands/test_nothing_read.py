@@ -72,3 +72,20 @@ def test_nothing_read_is_no_success(tmp_path: Path, command: str, content: bytes
 def test_no_input_is_no_success(tmp_path: Path, arguments: list[str], why: str) -> None:
     ended = wiretool(*arguments, folder=tmp_path)
     assert (ended.returncode, ended.stderr) == (1, f"wiretool: stdin: {why}\n")
+
+
+@pytest.mark.parametrize("ends", [(), ("--finish",)], ids=["once", "finish"])
+def test_a_stream_of_unread_packets_is_no_success(tmp_path: Path, ends: tuple[str, ...]) -> None:
+    (tmp_path / "captures").mkdir()
+    (tmp_path / "captures" / "udp.pcap").write_bytes(datagrams())
+    words = ("pipeline", "stream", "captures", "-o", "live", "--checkpoint", "seen", "--once", *ends)
+    ended = wiretool(*words, folder=tmp_path)
+    assert ended.returncode == 3, ended.stderr
+    assert "nothing was read: 5 of 5 packets not read: 5 UDP" in ended.stderr
+
+
+def test_a_stream_of_an_empty_folder_waits_for_captures(tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    words = ("pipeline", "stream", "captures", "-o", "live", "--checkpoint", "seen", "--once")
+    assert wiretool(*words, folder=tmp_path).returncode == 0
+    assert wiretool(*words, "--finish", folder=tmp_path).returncode == 1

@@ -149,15 +149,23 @@ def test_a_feed_that_is_none_is_told_by_its_line(tmp_path: Path) -> None:
     path = tmp_path / "feed.ndjson"
     path.write_text('{"payload": {}}\n\n{"payload": {}, "partition": -1}\n')
     ended = wiretool("serve", "offramp", "--feed", str(path))
-    assert ended.returncode == 2
+    assert ended.returncode == 3
     assert f"--feed {path}: line 3: " in ended.stderr
+
+
+def test_rules_that_are_not_toml_are_bad_input(tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text("nonsense")
+    ended = wiretool("serve", "sbp", "--faults", str(path))
+    assert (ended.returncode, ended.stderr.count("\n")) == (3, 1)
+    assert f"{path}: line 1, column 9: not TOML: " in ended.stderr
 
 
 def test_a_file_that_is_no_certificate(tmp_path: Path) -> None:
     path = tmp_path / "server.pem"
     path.write_text("no certificate")
     ended = wiretool("serve", "sbp", "--tls-cert", str(path))
-    assert ended.returncode == 2
+    assert ended.returncode == 3
     assert f"{path}: not a PEM certificate with its key" in ended.stderr
 
 

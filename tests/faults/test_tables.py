@@ -3,7 +3,7 @@
 import pytest
 
 from wiretool import limits
-from wiretool.errors import UsageError
+from wiretool.errors import InputError, UsageError
 from wiretool.faults import parse_rule, rule_from, rules_from
 
 
@@ -119,14 +119,14 @@ def test_rules_of_a_file_are_in_order_and_a_file_may_be_empty() -> None:
     ],
 )
 def test_each_mistake_in_a_file_is_told_with_its_line(toml: str, why: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(InputError) as caught:
         rules_from(toml, "faults.toml", protocols=["pravega"])
     assert why in str(caught.value)
 
 
 def test_too_many_rules() -> None:
     text = "[[rule]]\ndrop=true\n" * (limits.FAULT_RULES_MAX + 1)
-    with pytest.raises(UsageError, match="10001 rules, 10000 at most"):
+    with pytest.raises(InputError, match="10001 rules, 10000 at most"):
         rules_from(text, "f", protocols=["pravega"])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers.records import Paper
 from tests.pipeline.test_stream import Streamed
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import sql
 from wiretool.pipeline.job import Job
 from wiretool.pipeline.layout import EXCHANGES, FRAMES, GAPS, TABLES, read_manifest, schema_of, write_manifest
@@ -304,10 +304,12 @@ def test_a_file_that_is_gone_or_damaged(tmp_path: Path) -> None:
     job = Job([CAPTURES / "pravega-draft" / "blocks.pcap"], root)
     (file,) = run_local(job, tell=lambda _: None, watch=lambda _: None).tables[FRAMES]
     (root / file.path).write_bytes(b"PAR1 no parquet at all PAR1")
-    with pytest.raises(UsageError, match=r"the table frames cannot be read: .*make the tables again"):
+    with pytest.raises(
+        CaptureError, match=r"frames/.*: a damaged file; expected a whole Parquet file; make the tables again"
+    ):
         told(root, "SELECT 1", "text")
     (root / file.path).unlink()
-    with pytest.raises(UsageError, match=r"frames/.* is gone, though manifest.json names it"):
+    with pytest.raises(CaptureError, match=r"frames/.*: no such file, though manifest.json names it"):
         told(root, "SELECT 1", "text")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.closed import LONG, shut
 from wiretool.errors import UsageError
-from wiretool.pipeline.held import HELD
+from wiretool.folder_locks import HELD
 from wiretool.pipeline.layout import Manifest, write_manifest
 from wiretool.pipeline.staging import NEW, OLD, STAGING, check_root, staged
 

@@ -102,7 +102,7 @@ def test_nothing_gives_numbers_too() -> None:
 def test_tables_show_the_numbers() -> None:
     text = stats_text(a_conversation())
     assert "4 frames, 214 bytes on 2 connections in 10.0 ms: 400 frames/s, 21.40 kB/s; " in text
-    assert "; 5,321 bytes in streams of other protocols\n" in text
+    assert "; 9 bytes in problems, 5,321 bytes in streams of other protocols\n" in text
     assert "1 gap (1,448 bytes missing), 1 problem\n" in text
     assert "pravega   →  Ask           2    200        2  1.00 ms  3.00 ms  3.00 ms" in text
     assert text.count("Segments") == 1

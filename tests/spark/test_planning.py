@@ -117,7 +117,7 @@ def test_what_is_no_capture(tmp_path: Path, captures: list[Path]) -> None:
     with pytest.raises(CaptureError, match="gone: no such file"):
         planned([tmp_path / "gone"], 10**6)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(CaptureError, match="pipe: byte 0: not a seekable file; expected a regular file"):
+    with pytest.raises(CaptureError, match="pipe: not a seekable file; expected a regular file"):
         planned([tmp_path / "pipe"], 10**6)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wiretool.errors import UsageError
-from wiretool.pipeline.held import HELD
+from wiretool.folder_locks import HELD
 from wiretool.pipeline.spark.scratch import PREFIX, scratch, sweep
 
 #: Makes a folder, says which, and is killed in it; with an argument, a child holds the folder until its input ends.

@@ -93,7 +93,7 @@ def test_what_could_not_be_read_in_time_is_told(folder: Path, caplog: pytest.Log
     query = Query(folder, maxBytesPerTrigger="100", mode="failfast")
     query.batch()
     (folder / "b").unlink()
-    with pytest.raises(CaptureError, match=r"/b: byte 0: was deleted or rewritten; \d unread packets are lost"):
+    with pytest.raises(CaptureError, match=r"/b: was deleted or rewritten; \d unread packets are lost"):
         query.batch()
 
 
@@ -122,7 +122,7 @@ def test_a_folder_that_is_away_comes_back(folder: Path) -> None:
     with pytest.raises(UsageError, match="captures is not there: expected a folder in which captures arrive"):
         query.begin()
     query.start = json.dumps(Offset().json())
-    with pytest.raises(CaptureError, match="captures: byte 0: cannot be read: No such file"):
+    with pytest.raises(CaptureError, match="captures: cannot be read: No such file"):
         query.tasks(end)
     query.start = end
     folder.with_name("away").rename(folder)
@@ -155,7 +155,7 @@ def test_a_named_pipe_is_no_capture(folder: Path, caplog: pytest.LogCaptureFixtu
     for place in (folder, folder / "*"):
         assert Query(place).batch() == []
     assert caplog.messages == []
-    with pytest.raises(CaptureError, match="pipe: byte 0: not a seekable file; expected a regular file"):
+    with pytest.raises(CaptureError, match="pipe: not a seekable file; expected a regular file"):
         Query(folder / "pipe").batch()
 
 
@@ -218,7 +218,7 @@ def test_what_we_may_not_look_at(folder: Path, name: str, monkeypatch: pytest.Mo
     begun = Query(folder / name)
     assert len(begun.batch()) == 5
     shut(folder, monkeypatch)
-    why = rf"/captures/{'a' if name == 'a' else '.'}: byte 0: cannot be looked at: Permission denied"
+    why = rf"/captures/{'a' if name == 'a' else '.'}: cannot be looked at: Permission denied"
     with pytest.raises(CaptureError, match=why):
         begun.end()
     with pytest.raises(CaptureError, match=why):
@@ -226,6 +226,6 @@ def test_what_we_may_not_look_at(folder: Path, name: str, monkeypatch: pytest.Mo
 
 
 def test_a_name_that_is_too_long(folder: Path) -> None:
-    with pytest.raises(CaptureError, match="byte 0: cannot be looked at: File name too long"):
+    with pytest.raises(CaptureError, match=": cannot be looked at: File name too long"):
         Query(folder / LONG).end()
     assert Query(folder / f"{LONG}*").batch() == []

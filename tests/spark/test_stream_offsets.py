@@ -66,7 +66,7 @@ def test_a_seal_is_of_what_was_read(folder: Path, size: int) -> None:
     for at in (0, size - 1):
         path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
         assert seal_of(path, size) != seal
-    with pytest.raises(CaptureError, match="captures: byte 0: cannot be read: Is a directory"):
+    with pytest.raises(CaptureError, match="captures: cannot be read: Is a directory"):
         seal_of(folder, size)
 
 

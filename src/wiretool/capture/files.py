@@ -64,7 +64,7 @@ def check_to_seek(path: Path) -> None:
     except (OSError, ValueError):  # who opens it tells why
         return
     if not S_ISREG(mode) and not S_ISDIR(mode):
-        raise CaptureError(str(path), "not a seekable file; expected a regular file; copy it into one", offset=0)
+        raise CaptureError(str(path), "not a seekable file; expected a regular file; copy it into one")
 
 
 def recognised(source: Source) -> Iterator[Packet]:

@@ -133,7 +133,7 @@ def extended(path: Path, index: FileIndex, *, every_bytes: int = JOINT_BYTES, is
     with ExitStack() as stack:
         name, file, stat = opened_to_seek(path, stack)
         if not _is_continued(name, file, stat, index):
-            raise CaptureError(name, "the file was rewritten; expected an unchanged file", offset=0)
+            raise CaptureError(name, "the file was rewritten; expected an unchanged file")
         if not index.kind or index.is_packed or index.tail.at == 0:
             return _indexed(name, file, stat, every_bytes, is_growing)[0]
         window, tables = tables_from(name, file, index.kind, index.tail, stat.st_size)
@@ -226,7 +226,7 @@ def _scanned(scan: "_Scan", window: Window, tables: Tables, is_growing: bool) ->
 
 
 def _said(err: CaptureError) -> str:
-    return f"byte {err.offset}: {err.why}"
+    return err.reason
 
 
 @dataclass(slots=True)

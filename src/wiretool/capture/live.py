@@ -130,7 +130,7 @@ def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tupl
                 link_type = RAW if is_ip else LINK_TYPES.get(layer.__name__, ETHERNET)
                 yield link_type, data, round(time_s * 1_000_000) * 1000
     except OSError as err:
-        raise CaptureError(interface, f"cannot be read any more:  {err.strerror}", offset=0) from err
+        raise CaptureError(interface, f"cannot be read any more:  {err.strerror}") from err
 
 
 def _is_bare(listener: Any) -> bool:

@@ -30,4 +30,4 @@ def seal_of(path: Path, size: int) -> str:
     except FileNotFoundError:
         return ""
     except OSError as err:
-        raise CaptureError(str(path), f"cannot be read: {err.strerror}", offset=0) from err
+        raise CaptureError(str(path), f"cannot be read: {err.strerror}") from err

@@ -22,7 +22,7 @@ from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, report_unread, sources_from, tell
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
-from wiretool.errors import Unmet
+from wiretool.errors import Unmet, UsageError
 from wiretool.sinks.ledger import kept, no_connection
 from wiretool.sinks.pump import Counted, Written, pump
 
@@ -85,7 +85,10 @@ class Job:
 
 
 def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledger: Path | None) -> None:
-    """Write the records of what is given, and what became of every byte; UsageError where that makes no sense."""
+    """Write the records of what is given, and what became of every byte; UsageError where that makes no sense.
+
+    A connection that the captures do not have is a UsageError after all that was written.
+    """
     from wiretool.sinks.tally import Tally
 
     check_input(given, how.protocol)
@@ -115,7 +118,7 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         (from_columns if is_bulk else from_rows)(job, sources)
         report_unread(job.tally.shown, given.captures)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
-            tell(nothing)
+            raise UsageError(nothing)
 
 
 def needed(job: Job, *, is_bulk: bool) -> list[str]:

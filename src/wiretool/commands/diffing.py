@@ -103,7 +103,7 @@ def recorded(path: Path, source: Path | BinaryIO, wishes: Wishes) -> "Recording"
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         count = len(recording.dialogues)
         why = f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
-        raise CaptureError(str(path), why, offset=0)
+        raise CaptureError(str(path), why)
     return recording
 
 

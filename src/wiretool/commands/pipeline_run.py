@@ -63,9 +63,7 @@ def run(
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     events: Events = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="exit with 3 if a capture is damaged or has a problem")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="exit with 3 if a capture has a problem, too")] = False,
 ) -> None:
     """Write Parquet tables of captures.
 

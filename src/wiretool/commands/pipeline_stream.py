@@ -62,7 +62,7 @@ def stream(
     port: PortNames = None,
     events: Events = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="with --once: exit with 3 if a capture is damaged or has a problem")
+        bool, typer.Option("--strict", help="with --once: exit with 3 if a capture has a problem, too")
     ] = False,
 ) -> None:
     """Write Parquet tables of captures while they grow.

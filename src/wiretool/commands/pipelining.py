@@ -93,7 +93,7 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
         elif each.damage:
             tell(f"{each.path} is damaged; the tables have the part before the damage: {each.damage}")
     tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
-    return (unsound(manifest) if is_strict else 0) or read_nothing(manifest)
+    return unsound(manifest, is_strict=is_strict) or read_nothing(manifest)
 
 
 def read_nothing(manifest: "Manifest") -> int:
@@ -116,9 +116,10 @@ def read_nothing(manifest: "Manifest") -> int:
     return UNSOUND
 
 
-def unsound(manifest: "Manifest") -> int:
-    """The exit code where anything that is not what it claims to be counts."""
-    return UNSOUND if manifest.total["problems"] or any(each.damage for each in manifest.inputs) else 0
+def unsound(manifest: "Manifest", *, is_strict: bool) -> int:
+    """Return the exit code for damaged captures and, with `is_strict`, for problems in them; 0 without any."""
+    has_problems = is_strict and manifest.total["problems"]
+    return UNSOUND if has_problems or any(each.damage for each in manifest.inputs) else 0
 
 
 @contextmanager

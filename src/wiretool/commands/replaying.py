@@ -86,9 +86,7 @@ def recorded(reading: Reading) -> "Recording":
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)
         raise CaptureError(
-            name,
-            f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols",
-            offset=0,
+            name, f"no traffic of a known protocol: {count:,} TCP connection{'s' * (count != 1)} of other protocols"
         )
     return part_of(recording, reading) if reading.from_s or reading.to_s is not None else recording
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretool.commands.options import lines_of, tell
-from wiretool.errors import UsageError
+from wiretool.errors import InputError, UsageError
 from wiretool.units import SIZE
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def credentials(text: str) -> tuple[str, str] | None:
 
 
 def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
-    """The messages in a file; UsageError names the line that is none."""
+    """Return the messages in a file; InputError names the line that is none."""
     from wiretool.servers.offramp.feed import read_feed
 
     if path is None:
@@ -262,8 +262,8 @@ def feed_from(path: Path | None) -> "tuple[FeedMessage, ...]":
     lines = list(lines_of(str(path)))
     try:
         return tuple(read_feed(lines))
-    except UsageError as err:
-        raise UsageError(f"--feed {path}: {err}") from err
+    except InputError as err:
+        raise InputError(f"--feed {path}: {err}") from err
 
 
 def size_from(text: str, *, option: str) -> int:

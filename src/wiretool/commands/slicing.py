@@ -11,7 +11,7 @@ from wiretool.commands.engines import batches_of, suits_columns
 from wiretool.commands.interrupts import for_each, stoppable, told_when_stopped
 from wiretool.commands.options import Engine, check_any_read, is_stdout, protocols_like, report_unread, tell
 from wiretool.commands.progress import counted, is_watched, shown
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Ledger
 from wiretool.sinks.ledger import no_connection
 
@@ -63,6 +63,8 @@ def slice_into(path: Path, wanted: Slicing) -> None:
         if damage is not None:
             raise damage
         report_unread(wanted.ledger, wanted.captures)
+        if wanted.connection is not None and (nothing := no_connection(wanted.connection, wanted.ledger)):
+            raise UsageError(nothing)
 
 
 @contextmanager
@@ -133,8 +135,6 @@ def so_far(path: Path, packets: "Packets") -> str:
 
 def tell_found(wanted: Slicing, records: int, packets: int) -> None:
     """What became of it, for who waits for it."""
-    if wanted.connection is not None and (nothing := no_connection(wanted.connection, wanted.ledger)):
-        tell(nothing)
     if records:
         tell(f"{records:,} matching record{'s' * (records != 1)}, {packets:,} packet{'s' * (packets != 1)} written")
     else:

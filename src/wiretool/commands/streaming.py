@@ -58,11 +58,12 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
     if manifest.open:
         counts = f"{manifest.connections:,} closed, {manifest.open:,} still open"
         tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}; connections: {counts}")
-        return unsound(manifest) if wishes.is_strict else 0
+        return unsound(manifest, is_strict=wishes.is_strict)
     code = told_of(manifest, wishes.output, is_strict=wishes.is_strict)
-    if wishes.is_finished:
+    has_packets = any(each.packets for each in manifest.inputs)
+    if wishes.is_finished or has_packets:
         return code
-    return unsound(manifest) if wishes.is_strict else 0  # where nothing was read more may come
+    return unsound(manifest, is_strict=wishes.is_strict)  # an empty folder may get captures later
 
 
 def _job(wishes: Wishes, engine: str) -> "StreamJob":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wiretool import limits
-from wiretool.errors import UsageError
+from wiretool.errors import InputError, UsageError
 from wiretool.expectations import toml_problem
 from wiretool.faults.oneline import action_of
 from wiretool.faults.rule import Rule as Rule
@@ -61,19 +61,19 @@ def rule_from(table: Mapping[str, Any], *, protocols: Sequence[str], origin: str
 
 
 def rules_from(text: str, path: str, *, protocols: Sequence[str]) -> list[Rule]:
-    """The rules of a TOML file, given its text. UsageError says the file, the line, the rule and why."""
+    """The rules of a TOML file, given its text. InputError says the file, the line, the rule and why."""
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
-        raise UsageError(f"{path}: {toml_problem(err)}; expected rules as [[rule]]") from err
+        raise InputError(f"{path}: {toml_problem(err)}; expected rules as [[rule]]") from err
     for key in content:
         if key != "rule":
-            raise UsageError(f"{path}: {key}: unknown table; expected only [[rule]]")
+            raise InputError(f"{path}: {key}: unknown table; expected only [[rule]]")
     tables = content.get("rule", [])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise UsageError(f"{path}: no rules; expected entries as [[rule]]")
+        raise InputError(f"{path}: no rules; expected entries as [[rule]]")
     if len(tables) > limits.FAULT_RULES_MAX:
-        raise UsageError(f"{path}: {len(tables)} rules, {limits.FAULT_RULES_MAX} at most")
+        raise InputError(f"{path}: {len(tables)} rules, {limits.FAULT_RULES_MAX} at most")
     places = _Places(text)
     known = _known(protocols)
     return [_rule_of(table, number, places, path, known) for number, table in enumerate(tables, 1)]
@@ -86,7 +86,7 @@ def _rule_of(
         return make_rule(*parts_of_table(table), protocols, places.origin(path, number))
     except UsageError as err:
         key = err.key if isinstance(err, KeyedError) else ""
-        raise UsageError(f"{places.origin(path, number, key)}: {err}") from err
+        raise InputError(f"{places.origin(path, number, key)}: {err}") from err
 
 
 class _Places:

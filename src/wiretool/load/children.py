@@ -6,7 +6,6 @@ None of them outlives this process.
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 
 from wiretool.errors import PeerError
 from wiretool.faults.applied import NEVER_APPLIED
+from wiretool.load.bench_folder import working_folder
 from wiretool.load.intervals import Orders, Said
 from wiretool.net.addresses import Address, address_from
 from wiretool.processes import held_interrupts, parent_death_hook
@@ -55,8 +55,8 @@ def mock_server(
 
     PeerError where it does not get ready.
     """
-    with tempfile.TemporaryDirectory(prefix="wiretool-bench-") as folder:
-        ready, log = Path(folder) / "ready.json", Path(folder) / "log"
+    with working_folder(tell) as folder:
+        ready, log = folder / "ready.json", folder / "log"
         command = [*_WIRETOOL, "serve", protocol, "--listen", "127.0.0.1:0", "--seed", str(seed)]
         command += ["--ready-file", str(ready), "--duration", str(run_s + ALONE_S)]
         command += [word for rule in faults for word in ("--fault", rule)]

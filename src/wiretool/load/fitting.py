@@ -66,9 +66,9 @@ def _protocol(load: Load, recorded: Recorded, name: str) -> str:
         return load.protocol
     if load.protocol is not None:
         why = f"no {_noun(load.protocol)} of {load.protocol} is in it"
-        raise CaptureError(name, f"{why}, only {counts}; omit --protocol" if found else why, offset=0)
+        raise CaptureError(name, f"{why}, only {counts}; omit --protocol" if found else why)
     if not found:
-        raise CaptureError(name, f"no appends of a supported protocol ({', '.join(PROTOCOLS)})", offset=0)
+        raise CaptureError(name, f"no appends of a supported protocol ({', '.join(PROTOCOLS)})")
     if len(found) > 1:
         raise UsageError(f"{OPTION} {name}: {counts} are in it; pick one with --protocol")
     return next(iter(found))

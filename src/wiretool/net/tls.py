@@ -5,13 +5,13 @@ import ssl
 from errno import EISDIR, ENOENT
 from pathlib import Path
 
-from wiretool.errors import UsageError, why_unreadable
+from wiretool.errors import InputError, UsageError, why_unreadable
 
 
 def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl.SSLContext:
     """A server's context for a PEM certificate (chain) and its key, in the same file where none is named.
 
-    UsageError where either cannot be read, or they do not belong together.
+    UsageError where either cannot be read, InputError where they are no certificate with its key.
     """
     for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
         if path is not None and not os.path.isfile(path):
@@ -23,7 +23,7 @@ def server_context(certificate: Path, key: Path | None, *, alpn: tuple[str, ...]
         context.load_cert_chain(certificate, key, _no_password)
     except ssl.SSLError as err:
         hint = "; give a key in another file with --tls-key" if key is None else ""
-        raise UsageError(f"{named}: not a PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
+        raise InputError(f"{named}: not a PEM certificate with its key ({err.reason or 'not PEM'}){hint}") from err
     except OSError as err:
         raise UsageError(f"{named}: {why_unreadable(err)}") from err
     if alpn:
@@ -43,7 +43,7 @@ def client_context(authority: Path | None, *, alpn: tuple[str, ...] = ()) -> ssl
     try:
         context = ssl.create_default_context(cafile=authority)
     except ssl.SSLError as err:
-        raise UsageError(f"--upstream-ca {authority}: no PEM certificates ({err.reason or 'not PEM'})") from err
+        raise InputError(f"--upstream-ca {authority}: no PEM certificates ({err.reason or 'not PEM'})") from err
     except OSError as err:
         raise UsageError(f"--upstream-ca {authority}: {why_unreadable(err)}") from err
     if alpn:

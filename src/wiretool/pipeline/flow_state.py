@@ -143,7 +143,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
         other = _HEAD.match(data)
         if other is None:
             why = f"damaged state: it begins with none of the lines that wiretool writes; {_RESTART}"
-            raise CaptureError("state of an open flow", why, offset=0)
+            raise CaptureError("state of an open flow", why)
         by = other[1].decode("ascii")
         raise UsageError(
             f"the state of an open flow is of {by!r}; expected {head.decode().strip()!r}; "
@@ -156,7 +156,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
         why = f"damaged state: {err}; {_RESTART}"
-        raise CaptureError("state of an open flow", why, offset=0) from None
+        raise CaptureError("state of an open flow", why) from None
     return flow, kept
 
 

@@ -181,7 +181,7 @@ def unpack(path: Path, copy: Path) -> str:
                 if left < 0:
                     return f"byte {most}: it unpacks to more than {most} bytes, and is read up to there"
         except CaptureError as err:
-            return f"byte {err.offset}: {err.why}"
+            return err.reason
     return ""
 
 

@@ -13,7 +13,7 @@ names, as in Hive.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -117,15 +117,19 @@ def folder_of(name: str, day: int, protocol: str) -> Path:
 # -- the manifest ------------------------------------------------------------------------------------------------------
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+TimeNs = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 class Input(msgspec.Struct, frozen=True, omit_defaults=True):
     """A capture that was read: its size and when it was changed, its packets, and what was wrong with it."""
 
     path: str
-    size: int
-    mtime_ns: int
-    packets: int
-    first_ns: int = 0
-    last_ns: int = 0
+    size: Count
+    mtime_ns: TimeNs
+    packets: Count
+    first_ns: TimeNs = 0
+    last_ns: TimeNs = 0
     damage: str = ""
 
 
@@ -133,8 +137,8 @@ class File(msgspec.Struct, frozen=True):
     """A file of a table, by its path under the root."""
 
     path: str
-    rows: int
-    bytes: int
+    rows: Count
+    bytes: Count
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -143,16 +147,16 @@ class Manifest(msgspec.Struct, frozen=True):
     inputs: Sequence[Input]
     tables: Mapping[str, Sequence[File]]
     #: What became of every byte, as in the ledger of decode: the sums over all connections.
-    total: Mapping[str, int]
-    connections: int
+    total: Mapping[str, Count]
+    connections: Count
     engine: str
     options: Mapping[str, Any]
     wiretool: str = __version__
     format: int = FORMAT
     #: Of a stream: which one it is, how many batches of it are in the tables, and how many flows are open.
     stream: str = ""
-    batches: int = 0
-    open: int = 0
+    batches: Count = 0
+    open: Count = 0
 
     def rows(self, name: str) -> int:
         """How many rows a table has."""
@@ -163,7 +167,7 @@ class Head(Manifest, frozen=True):
     """A manifest as its file has it: what the first batches of a stream brought may be in others, `Sealed`."""
 
     #: How many of those there are.
-    sealed: int = 0
+    sealed: Count = 0
     #: The first inputs are in place of those that have these places among the sealed ones; the others follow them.
     places: Sequence[int] = ()
 
@@ -244,12 +248,11 @@ def read_head(root: Path) -> Head:
         head = msgspec.json.decode(data, type=Head)
     except (msgspec.DecodeError, RecursionError) as err:
         raise CaptureError(
-            str(path), f"is not a manifest of wiretool: {json_problem(err)}; make the tables again", offset=0
+            str(path), f"is not a manifest of wiretool: {json_problem(err)}; make the tables again"
         ) from err
-    if head.format not in (FORMAT, FORMAT_SEALED):
-        raise CaptureError(
-            str(path), f"has the format {head.format}, this is for {FORMAT} and {FORMAT_SEALED}", offset=0
-        )
+    expected = FORMAT_SEALED if head.sealed else FORMAT
+    if head.format != expected:
+        raise CaptureError(str(path), f"format {head.format}; expected {expected}; make the tables again")
     _check_paths(root, path, head.tables)
     return head
 
@@ -257,7 +260,7 @@ def read_head(root: Path) -> Head:
 def _check_paths(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]]) -> None:
     """CaptureError where a manifest names a file outside its folder, by its path or through a link."""
     for wrong in paths_outside(root, (file.path for file in chain.from_iterable(tables.values()))):
-        raise CaptureError(str(manifest), f"names a file outside {root}: {wrong!a}; make the tables again", offset=0)
+        raise CaptureError(str(manifest), f"names a file outside {root}: {wrong!a}; make the tables again")
 
 
 def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
@@ -285,7 +288,7 @@ def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
 
 def _no_part(path: Path, why: str) -> CaptureError:
     return CaptureError(
-        str(path), f"the part of {MANIFEST} {why}; take it from a copy of the tables, or make them again", offset=0
+        str(path), f"the part of {MANIFEST} {why}; take it from a copy of the tables, or make them again"
     )
 
 

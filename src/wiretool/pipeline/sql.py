@@ -21,7 +21,18 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.jsonform import CLOSE
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
-from wiretool.pipeline.views import Tables, check_text, endings, line_of, named_in, names_of, opened, quoted, told_apart
+from wiretool.pipeline.views import (
+    Tables,
+    check_files,
+    check_text,
+    endings,
+    line_of,
+    named_in,
+    names_of,
+    opened,
+    quoted,
+    told_apart,
+)
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.output import Output
@@ -35,6 +46,8 @@ ROWS_SHOWN = 1_000
 _WIDTH_MAX = 100_000
 #: Types that Arrow has none of: DuckDB would hand over bytes of its own, and times of day without their zone.
 _TOLD_AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
+#: Errors about the words of the question, for which no file is read.
+_OWN_TEXT = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
 #: How DuckDB says that a table is not there.
 _NO_TABLE = re.compile(r'Catalog Error: Table with name "?(.+?)"? does not exist')
 
@@ -76,8 +89,15 @@ def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
         try:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:
+            if not isinstance(err, _OWN_TEXT):
+                check_files(tables)
             raise UsageError(_why(err, tables)) from err
-        yield found
+        try:
+            yield found
+        except UsageError as err:
+            if isinstance(err.__cause__, (duckdb.Error, pa.ArrowException)):
+                check_files(tables)
+            raise
 
 
 def _why(err: duckdb.Error, tables: Tables) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wiretool.errors import UsageError, WiretoolError, write_error
-from wiretool.pipeline.held import hold, is_left
+from wiretool.folder_locks import hold, is_left
 from wiretool.pipeline.layout import MANIFEST, read_head
 from wiretool.sinks.arrow.files import reason, refused
 

@@ -8,17 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from stat import S_ISREG
 from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
 
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import layout
+from wiretool.pipeline.damaged_tables import ANEW, check_content, check_tables
 from wiretool.pipeline.layout import Manifest, read_manifest
 from wiretool.protocols.registry import PROTOCOLS
-from wiretool.sinks.arrow.files import reason
 from wiretool.sinks.arrow.frames import readers
 
 #: Nothing is fetched from anywhere.
@@ -70,8 +69,8 @@ def opened(
     A message's is both `"pravega.AppendBlock"` and `pravega.AppendBlock`; names that differ only in capitals, which
     SQL does not tell apart, get a number each; only those are there of which `messages` says so. Tables of a
     stream have one more column, the batch that a row came in. `more` are statements that make further views. Then
-    nothing can be written, and nothing read but the files of the tables. UsageError where these are none, or a file of
-    theirs is gone or damaged.
+    nothing can be written, and nothing read but the files of the tables. UsageError where these are none,
+    CaptureError where a file of theirs is missing or damaged.
     """
     check_text("the name of the folder", str(root.absolute()))
     manifest = read_manifest(root)
@@ -80,7 +79,7 @@ def opened(
         try:
             database.execute("SET enable_progress_bar = false")  # on a terminal that others write to
             files = {name: [root / file.path for file in found] for name, found in manifest.tables.items()}
-            _check(files)
+            check_tables(root, manifest.tables)
             sources = _Sources(database, files, has_batches=bool(manifest.stream))
             _make_views(database, sources, names_of(manifest), times, messages or (lambda _: True))
             for statement in more:
@@ -100,24 +99,6 @@ def check_text(what: str, value: str) -> None:
         raise UsageError(f"{what} {shown} is not UTF-8; expected UTF-8, as SQL and Parquet require") from err
 
 
-def _check(files: Mapping[str, Sequence[Path]]) -> None:
-    gone = [path for paths in files.values() for path in paths if not _is_file(path)]
-    if gone:
-        others = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
-        raise UsageError(f"{gone[0]}{others} is gone, though {layout.MANIFEST} names it: make the tables again")
-
-
-def _is_file(path: Path) -> bool:
-    """Whether it is there, and a file; UsageError where the system does not let us look."""
-    try:
-        return S_ISREG(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # which is a name with a null byte
-        return False
-    except OSError as err:
-        why = f"{path} cannot be read, and {layout.MANIFEST} names it: {reason(err)}"
-        raise UsageError(f"{why}; make it readable, or make the tables again") from err
-
-
 def _make_views(
     database: duckdb.DuckDBPyConnection,
     sources: "_Sources",
@@ -134,7 +115,8 @@ def _make_views(
         try:
             database.execute(f"CREATE VIEW {quoted(name + ending)} AS {select}")
         except duckdb.Error as err:
-            raise UsageError(f"the table {name} cannot be read: {line_of(err)}; make the tables again") from err
+            sources.check_content(name)
+            raise CaptureError(name, f"a table that cannot be read; {ANEW}") from err
         if protocol:
             if protocol not in schemas:
                 database.execute(f"CREATE SCHEMA {quoted(protocol)}")
@@ -221,6 +203,10 @@ class _Sources:
         """SQL: the rows of a table."""
         return self._read(self._files[name]) if self._files.get(name) else self._empty(name)
 
+    def check_content(self, name: str) -> None:
+        """Read the files of a table in full; CaptureError names the first that is damaged."""
+        check_content((path, select_all(path)) for path in self._files.get(name, ()))
+
     def _read(self, paths: Sequence[Path]) -> str:
         """Not as Hive has it: other folders of its path may look like these.
 
@@ -268,6 +254,17 @@ def _escaped(path: Path) -> str:
     In patterns `\` stands between folders, and there is no way around that; what matches nothing is taken as it is.
     """
     return str(path) if "\\" in str(path) else _PATTERN.sub(r"[\g<0>]", str(path))
+
+
+def check_files(tables: Tables) -> None:
+    """Read all files in full, after an error; CaptureError names the first that is damaged."""
+    paths = [tables.root / file.path for files in tables.manifest.tables.values() for file in files]
+    check_content((path, select_all(path)) for path in paths)
+
+
+def select_all(path: Path) -> str:
+    """Return the SQL for all rows of a file."""
+    return f"SELECT * FROM read_parquet({text(_escaped(path))}, hive_partitioning = false)"
 
 
 # -- SQL ---------------------------------------------------------------------------------------------------------------

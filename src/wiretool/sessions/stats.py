@@ -54,6 +54,7 @@ class ConnectionRow(Row):
     gaps: int = 0
     gap_bytes: int = 0
     problems: int = 0
+    problem_bytes: int = 0
     other_bytes: int = 0
     first_ns: int | None = None
     last_ns: int = 0
@@ -83,6 +84,7 @@ class ConnectionRow(Row):
             self.gap_bytes += record.length
         elif record.kind == "problem":
             self.problems += 1
+            self.problem_bytes += record.length
         else:
             self.other_bytes += record.length
 
@@ -211,6 +213,7 @@ def _total_json(row: ConnectionRow) -> dict[str, Any]:
         "gaps": row.gaps,
         "gap_bytes": row.gap_bytes,
         "problems": row.problems,
+        "problem_bytes": row.problem_bytes,
         "other_bytes": row.other_bytes,
         "duration_ns": row.duration_ns,
         "frames_per_s": per_second(row.frames, row.duration_ns),

@@ -199,7 +199,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     if not connections:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
-        raise CaptureError(names, f"no connection of {part.protocol} in it{there}", offset=0)
+        raise CaptureError(names, f"no connection of {part.protocol} in it{there}")
     run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
     finish(run, options, expected)
     if recording.damage is not None:

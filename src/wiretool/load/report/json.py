@@ -27,12 +27,12 @@ def result_from(text: str | bytes, name: str) -> Result:
         form = msgspec.json.decode(text, type=_Head).wiretool_bench
         if form is not None and form != FORM:
             why = f"a report of format {form}; expected format {FORM}; repeat the run with this version"
-            raise CaptureError(name, why, offset=0)
+            raise CaptureError(name, why)
         if form is not None:
             return msgspec.json.decode(text, type=Result)
     except msgspec.ValidationError as err:
         raise CaptureError(
-            name, f"not a report of wiretool bench --json, or a damaged one: {json_problem(err)}", offset=0
+            name, f"not a report of wiretool bench --json, or a damaged one: {json_problem(err)}"
         ) from err
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise CaptureError(
@@ -40,7 +40,7 @@ def result_from(text: str | bytes, name: str) -> Result:
             f"{json_problem(err)}; expected a report of wiretool bench --json",
             offset=damage_offset(err, len(text)),
         ) from err
-    raise CaptureError(name, "not a report of wiretool bench --json: no key wiretool_bench", offset=0)
+    raise CaptureError(name, "not a report of wiretool bench --json: no key wiretool_bench")
 
 
 def read_result(path: Path) -> Result:

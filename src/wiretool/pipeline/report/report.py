@@ -7,12 +7,13 @@ from typing import Any
 
 import duckdb
 
-from wiretool.errors import UsageError
+from wiretool.errors import CaptureError
+from wiretool.pipeline.damaged_tables import ANEW
 from wiretool.pipeline.gold import GOLD, MINUTE_NS, counts_per, latency_per, quantiles_of
 from wiretool.pipeline.layout import Manifest
 from wiretool.pipeline.report.figures import QUESTIONS, Figure, Question, Row
 from wiretool.pipeline.report.leads import with_leads
-from wiretool.pipeline.views import Tables, Times, line_of, opened
+from wiretool.pipeline.views import Tables, Times, check_files, opened
 
 #: Steps of time in which what happens is drawn, and how many there are at most.
 STEPS_NS = tuple(seconds * 10**9 for seconds in (1, 10, 60, 600, 3_600, 21_600, 86_400, 7 * 86_400, 365 * 86_400))
@@ -49,13 +50,14 @@ class Report:
 def report_on(root: Path, times: Times, top: int) -> Report:
     """The report on the tables in a folder, of rows in those times, at most `top` in each figure.
 
-    UsageError where these are no tables, or a file of theirs is damaged.
+    UsageError where these are no tables, CaptureError where a file of theirs is damaged.
     """
     with opened(root, times, more=GOLD, messages=lambda _: False) as tables:
         try:
             return _report(tables, times, top)
         except duckdb.Error as err:
-            raise UsageError(f"the tables in {root} cannot be read: {line_of(err)}; make them again") from err
+            check_files(tables)
+            raise CaptureError(str(root), f"tables that cannot be read; {ANEW}") from err
 
 
 def _report(tables: Tables, times: Times, top: int) -> Report:

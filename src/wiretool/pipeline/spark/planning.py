@@ -70,7 +70,7 @@ def planned(
     indexes = [_index(path, split_bytes, may_be_none) for path in paths]
     for path, index in zip(paths, indexes, strict=True):
         if is_strict and index is not None and index.damage:
-            raise CaptureError(str(path), index.damage.partition(": ")[2], offset=_damaged_at(index))
+            raise CaptureError.from_reason(str(path), index.damage)
     return dealt(zip(paths, indexes, strict=True), split_bytes, window)
 
 
@@ -93,12 +93,6 @@ def _index(path: Path, split_bytes: int, may_be_none: set[Path]) -> FileIndex | 
         if path in may_be_none:
             return None
         raise
-
-
-def _damaged_at(index: FileIndex) -> int:
-    """The byte that is named in front of what is wrong."""
-    digits = index.damage.partition(":")[0].removeprefix("byte ")
-    return int(digits) if digits.isdigit() else index.end
 
 
 def _deal(bins: list[_Bin], path: Path, place: int, index: FileIndex, split_bytes: int, window: Window) -> None:

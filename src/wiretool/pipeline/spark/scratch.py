@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wiretool.errors import write_error
-from wiretool.pipeline.held import hold, is_left
+from wiretool.folder_locks import hold, is_left
 
 PREFIX = "wiretool-spark-"
 

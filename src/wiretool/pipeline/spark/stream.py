@@ -58,7 +58,7 @@ def _read_on(spark: "SparkSession", task: Task, stretches: Sequence[Stretch], fl
         if told[row.part].done.tables:
             take_in(root, Path(row.folder))
     if len(told) != parts:
-        raise CaptureError(str(root), f"Spark has made {len(told)} of {parts} parts of a batch", offset=0)
+        raise CaptureError(str(root), f"Spark has made {len(told)} of {parts} parts of a batch")
     return [told[part] for part in range(parts)]
 
 

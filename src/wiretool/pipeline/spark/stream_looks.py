@@ -28,7 +28,7 @@ LOG = logging.getLogger("wiretool.wirecap")
 def lost(name: str, why: str, *, is_strict: bool) -> None:
     """Tell that packets are lost: as a CaptureError, or as a warning."""
     if is_strict:
-        raise CaptureError(name, why, offset=0)
+        raise CaptureError(name, why)
     LOG.warning("%s %s", name, why)
 
 
@@ -153,7 +153,7 @@ class Looks:
             except OSError as err:
                 if err.errno == errno.ELOOP:  # which never was a capture
                     continue
-                raise CaptureError(path, f"cannot be looked at: {err.strerror}", offset=0) from err
+                raise CaptureError(path, f"cannot be looked at: {err.strerror}") from err
             if path in self._named:
                 check_to_seek(Path(path))
             if not S_ISREG(stat.st_mode) or not stat.st_size:
@@ -255,9 +255,7 @@ class Looks:
 
     def _note_damage(self, path: str, stamp: Stamp, index: FileIndex) -> None:
         """Tell of damage once, as a CaptureError where none is wanted; a packed capture may not be whole yet."""
-        at, _, why = index.damage.partition(": ")
-        digits = at.removeprefix("byte ")
-        err = CaptureError(path, why, offset=int(digits) if digits.isdigit() else index.end)
+        err = CaptureError.from_reason(path, index.damage)
         if index.is_packed:
             self._refuse(path, stamp, err)
         elif self._wishes.is_strict:

@@ -108,7 +108,7 @@ def _candidates(reached: Reached) -> Iterator[Path]:
 
 
 def _unread(path: Path, err: OSError) -> CaptureError:
-    return CaptureError(str(path), f"cannot be read: {err.strerror}", offset=0)
+    return CaptureError(str(path), f"cannot be read: {err.strerror}")
 
 
 def moved(reached: Reached, path: str) -> Reached:

@@ -106,7 +106,7 @@ def is_pattern(place: str) -> bool:
     except OSError as err:
         # A pattern sees nothing in a folder that is closed: it would be taken for an empty one.
         if err.errno in (errno.EACCES, errno.EPERM):
-            raise CaptureError(place, f"cannot be looked at: {err.strerror}", offset=0) from err
+            raise CaptureError(place, f"cannot be looked at: {err.strerror}") from err
         return True
     except ValueError:  # a name with a null byte
         return True

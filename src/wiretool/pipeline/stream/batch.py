@@ -115,7 +115,7 @@ def _trusted(task: Task, states: States) -> Iterator[None]:
         if not states:
             raise
         why = f"the state of open flows does not fit the captures; {ANEW}"
-        raise CaptureError(task.folder, why, offset=0) from err
+        raise CaptureError(task.folder, why) from err
 
 
 def _closed(reader: CarryReader, silence: Silence, states: States, changes: _Changes) -> Iterator[FlowBatch]:

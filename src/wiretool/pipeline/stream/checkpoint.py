@@ -24,8 +24,8 @@ from wiretool import __version__
 from wiretool.capture.index import NO_TIME
 from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
+from wiretool.folder_locks import HELD, release, take
 from wiretool.ledger import Account
-from wiretool.pipeline.held import HELD, release, take
 from wiretool.pipeline.layout import File, changed, fits, put, write_whole
 from wiretool.pipeline.private import is_inside, is_name, is_special, make_private
 from wiretool.pipeline.staging import STAGING
@@ -157,17 +157,17 @@ class Checkpoint:
         noted: Noted = _decoded(found[-1], Noted)
         if found[-1] != self._path(noted.batch):
             why = f"is of batch {noted.batch}; expected that of its name; {ANEW}"
-            raise CaptureError(str(found[-1]), why, offset=0)
+            raise CaptureError(str(found[-1]), why)
         if noted.base >= 0:
             self._base, self._captures = noted.base, _decoded(self._base_path(noted.base), list[Followed])
         captures = [msgspec.structs.replace(each) for each in self._captures]  # who goes on changes them
         if not fits(len(captures), noted.places, noted.captures):
-            raise CaptureError(str(found[-1]), f"does not fit the captures before it; {ANEW}", offset=0)
+            raise CaptureError(str(found[-1]), f"does not fit the captures before it; {ANEW}")
         put(captures, noted.places, noted.captures)
         values = {name: getattr(noted, name) for name in Commit.__struct_fields__}
         commit = Commit(**{**values, "captures": captures})
         if wrong := next(_wrong_names(commit), None):
-            raise CaptureError(str(found[-1]), f"names a file outside its folder: {wrong!a}; {ANEW}", offset=0)
+            raise CaptureError(str(found[-1]), f"names a file outside its folder: {wrong!a}; {ANEW}")
         return commit
 
 
@@ -262,15 +262,13 @@ def _events(options: Mapping[str, Any]) -> str:
 
 def _decoded(path: Path, kind: type[Any]) -> Any:
     if is_special(path):
-        raise CaptureError(str(path), f"is not a regular file; expected one that wiretool wrote; {ANEW}", offset=0)
+        raise CaptureError(str(path), f"is not a regular file; expected one that wiretool wrote; {ANEW}")
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as err:
         raise UsageError(f"{path}: {why_unreadable(err)}; expected a file of the checkpoint; {ANEW}") from err
     except (msgspec.DecodeError, RecursionError) as err:
-        raise CaptureError(
-            str(path), f"is damaged, and with it the checkpoint: {json_problem(err)}; {ANEW}", offset=0
-        ) from err
+        raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {json_problem(err)}; {ANEW}") from err
 
 
 def remove_folder(path: Path) -> None:

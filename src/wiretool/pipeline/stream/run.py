@@ -197,7 +197,7 @@ class _Run:
         with self._staging(last.batch + 1, token) as staging:
             told = self._engine(self._task(token, silence), list(plan.stretches(following)), last.turn_ns, staging)
             if not following.is_as_planned(plan.until):
-                raise CaptureError(str(self._job.folder), "a capture was rewritten while it was read", offset=0)
+                raise CaptureError(str(self._job.folder), "a capture was rewritten while it was read")
             for place, joint in plan.until.items():
                 following.captures[place].read_to(joint)
             commit = self._commit(staging.name, told, max(plan.turn_ns, last.turn_ns))

@@ -111,7 +111,7 @@ def _opened(path: Path) -> tuple[pa.MemoryMappedFile, list[pa.RecordBatch]]:
     except (OSError, pa.ArrowException) as err:
         why = reason(err) if isinstance(err, OSError) else str(err).partition("\n")[0]
         raise CaptureError(
-            str(path), f"the state of open flows cannot be read: {why}; start again with another checkpoint", offset=0
+            str(path), f"the state of open flows cannot be read: {why}; start again with another checkpoint"
         ) from err
 
 

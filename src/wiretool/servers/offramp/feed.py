@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from wiretool.errors import DecodeError, UsageError
+from wiretool.errors import DecodeError, InputError, UsageError
 from wiretool.expectations import json_problem
 from wiretool.protocols.offramp.json_parser import parse_json
 
@@ -41,14 +41,14 @@ def feed_message(members: Mapping[str, Any]) -> FeedMessage:
 
 
 def read_feed(lines: Iterable[str]) -> Iterator[FeedMessage]:
-    """The messages in lines of JSON, one object each, empty lines aside; UsageError names the line that is none."""
+    """The messages in lines of JSON, one object each, empty lines aside; InputError names the line that is none."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             yield _message_in(line)
         except (DecodeError, UsageError) as err:
-            raise UsageError(f"line {number}: {err}") from err
+            raise InputError(f"line {number}: {err}") from err
 
 
 def _message_in(line: str) -> FeedMessage:

@@ -45,8 +45,12 @@ def _summary(stats: Stats) -> str:
         frames_per_s = per_second(total.frames, total.duration_ns)
         rates = f" in {duration(total.duration_ns)}: {frames_per_s:,.0f} frames/s, {_rate(total)}"
     what = f"{counted(total.frames, 'frame')}, {counted(total.bytes, 'byte')}"
-    others = f"; {counted(total.other_bytes, 'byte')} in streams of other protocols" if total.other_bytes else ""
-    lines = [f"{what} on {counted(len(stats.connections), 'connection')}{rates}{others}"]
+    apart = [
+        f"{counted(total.problem_bytes, 'byte')} in problems" if total.problem_bytes else "",
+        f"{counted(total.other_bytes, 'byte')} in streams of other protocols" if total.other_bytes else "",
+    ]
+    where = f"{what} on {counted(len(stats.connections), 'connection')}{rates}"
+    lines = ["; ".join(filter(None, [where, ", ".join(filter(None, apart))]))]
     lines.append(f"from clients {total.client_bytes:,} bytes, from servers {total.server_bytes:,} bytes")
     wrong = [
         f"{counted(total.gaps, 'gap')} ({total.gap_bytes:,} bytes missing)" if total.gaps else "",
