@@ -73,7 +73,8 @@ def _token(expression: str, at: int) -> Token:
 def _value(kind: TokenKind, text: str, at: int, behind: str) -> Any:
     if kind == "number":
         if behind[:1].isalnum() or behind[:1] in ("_", "."):
-            raise wrong(at, f"{text}{behind[:1]!s}… is not a number")
+            expected = "expected one such as 12, 1.5 or 0x1f, or a duration such as 5ms"
+            raise wrong(at, f"{text}{behind[:1]!s}… is not a number; {expected}")
         return _number(text, at)
     if kind == "duration":
         return round(DURATION.parse(text, f"column {at + 1}:") * NS_PER_S) / NS_PER_S
