@@ -4,6 +4,7 @@ import json
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -107,6 +108,60 @@ def test_a_silent_target_ends_by_timeout_and_deadline() -> None:
         ended = wiretool("conform", "pravega", *SOME, "--target", address, "--timeout", "9s", "--deadline", "0.3s")
         assert ended.returncode == 1
         assert "the run reached its deadline of 0.3 s" in ended.stdout
+
+
+@contextmanager
+def closer(*, has_reset: bool) -> Iterator[str]:
+    """A server that closes or resets each connection when it accepts it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    end, _ = server.accept()
+                except OSError:
+                    return
+                if has_reset:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+#: Cases in which nothing but the end of the connection is expected.
+BARE = [
+    ("pravega", "pravega/conditional/6"),
+    ("pravega-draft", "pravega-draft/partial/4"),
+    ("sbp", "sbp/frame/15"),
+    ("pravega-controller", "pravega-controller/http/13"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "case"), BARE)
+def test_the_end_of_a_connection_is_no_evidence_of_a_server_that_answers_nothing(protocol: str, case: str) -> None:
+    with closer(has_reset=False) as address:
+        ended = wiretool("conform", protocol, "--target", address, "--case", case, "--timeout", "1s")
+    assert ended.returncode == 1, ended.stdout
+    assert f"error         {case} (must)  the server answers nothing" in ended.stdout
+
+
+def test_nor_is_a_reset() -> None:
+    with closer(has_reset=True) as address:
+        words = ("--case", "pravega/conditional/6", "--timeout", "1s", "--deadline", "9s")
+        ended = wiretool("conform", "pravega", "--target", address, *words)
+    assert ended.returncode in (1, 4), ended.stdout
+    assert " pass" not in ended.stdout
+
+
+def test_the_end_of_a_connection_is_evidence_of_a_server_that_answers(tmp_path: Path) -> None:
+    for protocol, case in BARE[:3]:
+        folder = tmp_path / protocol
+        folder.mkdir()
+        with started(folder, "serve", protocol, "--listen", "127.0.0.1:0") as server:
+            host, port = next(iter(server.doors.values()))
+            ended = wiretool("conform", protocol, "--target", f"{host}:{port}", "--case", case)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize(
