@@ -242,6 +242,8 @@ def test_a_comparison(tmp_path: Path) -> None:
             "unknown endpoint 'contoller' (did you mean controller?); expected store or controller",
         ),
         (("--command", "x"), "--command: requires --target, the address of the server"),
+        (("--command", " ", "--target", "127.0.0.1:1"), "--command: expected a program and its arguments"),
+        (("--case", "pravega/hello/1", "--case", "!pravega/hello/1"), "!pravega/hello/1: no case is selected"),
         (("--client", "--capture", "x"), "--client and --capture: expected one of them"),
         (("--client",), "--client: expected a command after --"),
         (("--capture",), "--capture: expected capture files"),
@@ -314,6 +316,16 @@ def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:
     written = json.loads(report.read_text())
     assert {case["verdict"] for case in written["cases"]} == {"error", "not-exercised"}
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
+
+
+def test_a_run_that_never_starts_leaves_the_file_of_a_recording_alone(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.pcapng", tmp_path / "new.pcapng"
+    old.write_text("kept")
+    for path in (old, new):
+        words = ("--target", "127.0.0.1:1", "--record", str(path))
+        assert wiretool("conform", "pravega", *SOME, *words).returncode == 4
+    assert old.read_text() == "kept"
+    assert not new.exists()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ class ClientOptions:
     seed: int = 0
     #: Reads a capture.
     read: Callable[[Path], Recording] = lambda path: Recording()
+    #: Is told each process of a client that could not be stopped.
+    on_left: Callable[[str], None] = lambda text: None
     #: Is told the name of a scenario before it is run, with how many are done and how many there are.
     on_scenario: Callable[[str, int, int], None] = lambda name, done, total: None
 
@@ -47,6 +49,8 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
     for done, scenario in enumerate(scenarios):
         options.on_scenario(scenario.name, done, len(scenarios))
         run, end = _run(part, scenario, options)
+        for text in end.left:
+            options.on_left(text)
         chosen = [case for case in cases if case.scenario.name == scenario.name]
         found |= {case.id: _judge(case, run) for case in chosen}
         if not run.connections:

@@ -97,8 +97,7 @@ def judge_server(part: "Conformance", options: ConformOptions) -> None:
             done.append(result)
             progress.update(len(done))
 
-        recording = recording_for(options, stack)
-        run = run_on(part, cases, options, recording, note, stack)
+        run = run_on(part, cases, options, note, stack)
     finish(run, options, expected)
 
 
@@ -106,7 +105,6 @@ def run_on(
     part: "Conformance",
     cases: "Sequence[Case]",
     options: ConformOptions,
-    recording: "Pcapng | None",
     note: "Callable[[CaseResult], None]",
     stack: ExitStack,
 ) -> "RunResult":
@@ -115,19 +113,19 @@ def run_on(
     from wiretool.conformance.mutants import applied, mutant_named
 
     if not options.targets:
+        recording = recording_for(options, stack)
         stack.enter_context(applied(mutant_named(part, options.mutant) if options.mutant else None))
         run = run_on_mock(part, cases, seed=options.seed, jobs=options.jobs, recording=recording, on_result=note)
         if recording is not None:
             recording.begin()
         return run
-    return run_on_server(part, cases, options, recording, note, stack)
+    return run_on_server(part, cases, options, note, stack)
 
 
 def run_on_server(
     part: "Conformance",
     cases: "Sequence[Case]",
     options: ConformOptions,
-    recording: "Pcapng | None",
     note: "Callable[[CaseResult], None]",
     stack: ExitStack,
 ) -> "RunResult":
@@ -140,7 +138,9 @@ def run_on_server(
     process = None
     if options.command:
         ready_s = min(READY_S, options.deadline_s or READY_S)
-        process = stack.enter_context(ServerProcess(options.command, list(addresses.values()), ready_s=ready_s))
+        process = stack.enter_context(
+            ServerProcess(options.command, list(addresses.values()), ready_s=ready_s, on_left=tell)
+        )
     return run_on_target(
         part,
         cases,
@@ -151,7 +151,7 @@ def run_on_server(
             patience_s=options.timeout_s or REPLY_S,
             deadline_s=lambda: options.deadline_s or usual_deadline(part, cases),
             jobs=options.jobs,
-            recording=recording,
+            recording=recording_for(options, stack),
             process=process,
             on_result=note,
         ),
@@ -171,7 +171,17 @@ def recording_for(options: ConformOptions, stack: ExitStack) -> "Pcapng | None":
     from wiretool.sinks.output import open_output
     from wiretool.sinks.pcapng import Recording as Pcapng
 
-    return None if options.record is None else Pcapng(stack.enter_context(open_output(options.record)))
+    if options.record is None:
+        return None
+    if not options.record.exists():
+        stack.callback(remove_empty, options.record)
+    return Pcapng(stack.enter_context(open_output(options.record)))
+
+
+def remove_empty(path: Path) -> None:
+    """Remove a new file into which a run that never started wrote nothing."""
+    if path.is_file() and not path.stat().st_size:
+        path.unlink()
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------
@@ -236,6 +246,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
                 options.arguments,
                 timeout_s=options.timeout_s or CLIENT_S,
                 seed=options.seed,
+                on_left=tell,
                 read=lambda path: recorded([path], options),
                 on_scenario=lambda name, done, total: progress.update(done, total),
             ),
