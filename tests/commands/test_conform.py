@@ -224,6 +224,19 @@ def test_a_comparison(tmp_path: Path) -> None:
     assert wiretool("conform", "compare", str(bad), str(good)).returncode == 0
 
 
+def test_a_comparison_of_several_reports(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    wiretool("conform", "pravega", *SOME, "--json", str(good))
+    wiretool("conform", "pravega", *SOME, "--mutant", "ack-previous", "--json", str(bad))
+    page = tmp_path / "matrix.html"
+    ended = wiretool("conform", "compare", str(good), str(good), str(bad), "--html", str(page))
+    assert ended.returncode == 1
+    assert f"{good} -> {good}:\n0 of 2 cases changed\n{good} -> {bad}:\n" in ended.stdout
+    assert "pravega/append/1: pass -> fail" in ended.stdout
+    assert f"<th>built-in mock ({bad})" in page.read_text()
+    assert wiretool("conform", "compare", str(bad), str(good), str(good), "--html", str(page)).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
