@@ -201,6 +201,15 @@ def test_a_capture_without_the_protocol() -> None:
     assert "no connection of pravega in it; its connections are of offramp" in ended.stderr
 
 
+def test_a_capture_without_the_protocol_among_others_is_named() -> None:
+    captures = ("captures/offramp/plain.pcap", "captures/pravega/write.pcap")
+    ended = wiretool("conform", "pravega", "--capture", *captures)
+    assert ended.returncode == 3, ended.stderr
+    assert "pravega on captures/offramp/plain.pcap captures/pravega/write.pcap: " in ended.stdout
+    assert "captures/offramp/plain.pcap: no connection of pravega in it" in ended.stderr
+    assert "write.pcap: no connection" not in ended.stderr
+
+
 def test_a_capture_that_shows_no_case_is_no_success() -> None:
     ended = wiretool("conform", "pravega", *SOME, "--capture", "captures/pravega/java_write_sync.pcap")
     assert ended.returncode == 1
