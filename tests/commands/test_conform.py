@@ -219,7 +219,33 @@ def test_a_capture_that_shows_no_case_is_no_success() -> None:
 def test_a_client_that_never_connects_is_no_success() -> None:
     ended = wiretool("conform", "pravega", "--client", "--", "sh", "-c", "echo no server at all; exit 7")
     assert ended.returncode == 1
-    assert "the client sent no pravega to the server and ended with exit code 7: no server at all" in ended.stdout
+    assert (
+        "the client sent no pravega to the server, as it never connected, and ended with exit code 7: no server at all"
+        in ended.stdout
+    )
+
+
+#: Connects, and sends what its argument names.
+PEER = """
+import os, socket, sys
+host, _, port = os.environ["WIRETOOL_ADDRESS"].rpartition(":")
+socket.create_connection((host, int(port))).sendall(sys.argv[1].encode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ("", "the client sent no sbp to the server, as it connected and sent nothing, and ended with exit code 0"),
+        ("nonsense!!" * 14, "the client sent 140 bytes that are not sbp; the first are 6e 6f 6e 73 65 6e 73 65 21 21"),
+    ],
+)
+def test_a_client_that_sends_nothing_or_nonsense(sent: str, words: str) -> None:
+    case = ("--case", "sbp/client/*", "--format", "text")
+    ended = wiretool("conform", "sbp", *case, "--client", "--", sys.executable, "-c", PEER, sent)
+    assert ended.returncode == 1
+    assert words in ended.stdout
+    assert ("fail" in ended.stdout) is bool(sent)
 
 
 def test_a_comparison(tmp_path: Path) -> None:
