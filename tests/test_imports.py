@@ -70,7 +70,7 @@ HOMES = {
     "locust": {"load"},
     "gevent": {"load"},
     "hdrh": {"load"},
-    "psutil": {"load"},
+    "psutil": {"load", "net"},
 }
 
 

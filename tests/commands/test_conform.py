@@ -4,6 +4,7 @@ import json
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -109,6 +110,60 @@ def test_a_silent_target_ends_by_timeout_and_deadline() -> None:
         assert "the run reached its deadline of 0.3 s" in ended.stdout
 
 
+@contextmanager
+def closer(*, has_reset: bool) -> Iterator[str]:
+    """A server that closes or resets each connection when it accepts it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    end, _ = server.accept()
+                except OSError:
+                    return
+                if has_reset:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                end.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+#: Cases in which nothing but the end of the connection is expected.
+BARE = [
+    ("pravega", "pravega/conditional/6"),
+    ("pravega-draft", "pravega-draft/partial/4"),
+    ("sbp", "sbp/frame/15"),
+    ("pravega-controller", "pravega-controller/http/13"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "case"), BARE)
+def test_the_end_of_a_connection_is_no_evidence_of_a_server_that_answers_nothing(protocol: str, case: str) -> None:
+    with closer(has_reset=False) as address:
+        ended = wiretool("conform", protocol, "--target", address, "--case", case, "--timeout", "1s")
+    assert ended.returncode == 1, ended.stdout
+    assert f"error         {case} (must)  the server answers nothing" in ended.stdout
+
+
+def test_nor_is_a_reset() -> None:
+    with closer(has_reset=True) as address:
+        words = ("--case", "pravega/conditional/6", "--timeout", "1s", "--deadline", "9s")
+        ended = wiretool("conform", "pravega", "--target", address, *words)
+    assert ended.returncode in (1, 4), ended.stdout
+    assert " pass" not in ended.stdout
+
+
+def test_the_end_of_a_connection_is_evidence_of_a_server_that_answers(tmp_path: Path) -> None:
+    for protocol, case in BARE[:3]:
+        folder = tmp_path / protocol
+        folder.mkdir()
+        with started(folder, "serve", protocol, "--listen", "127.0.0.1:0") as server:
+            host, port = next(iter(server.doors.values()))
+            ended = wiretool("conform", protocol, "--target", f"{host}:{port}", "--case", case)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
 @pytest.mark.parametrize(
     ("reply", "seems"),
     [
@@ -146,6 +201,15 @@ def test_a_capture_without_the_protocol() -> None:
     assert "no connection of pravega in it; its connections are of offramp" in ended.stderr
 
 
+def test_a_capture_without_the_protocol_among_others_is_named() -> None:
+    captures = ("captures/offramp/plain.pcap", "captures/pravega/write.pcap")
+    ended = wiretool("conform", "pravega", "--capture", *captures)
+    assert ended.returncode == 3, ended.stderr
+    assert "pravega on captures/offramp/plain.pcap captures/pravega/write.pcap: " in ended.stdout
+    assert "captures/offramp/plain.pcap: no connection of pravega in it" in ended.stderr
+    assert "write.pcap: no connection" not in ended.stderr
+
+
 def test_a_capture_that_shows_no_case_is_no_success() -> None:
     ended = wiretool("conform", "pravega", *SOME, "--capture", "captures/pravega/java_write_sync.pcap")
     assert ended.returncode == 1
@@ -155,7 +219,33 @@ def test_a_capture_that_shows_no_case_is_no_success() -> None:
 def test_a_client_that_never_connects_is_no_success() -> None:
     ended = wiretool("conform", "pravega", "--client", "--", "sh", "-c", "echo no server at all; exit 7")
     assert ended.returncode == 1
-    assert "the client sent no pravega to the server and ended with exit code 7: no server at all" in ended.stdout
+    assert (
+        "the client sent no pravega to the server, as it never connected, and ended with exit code 7: no server at all"
+        in ended.stdout
+    )
+
+
+#: Connects, and sends what its argument names.
+PEER = """
+import os, socket, sys
+host, _, port = os.environ["WIRETOOL_ADDRESS"].rpartition(":")
+socket.create_connection((host, int(port))).sendall(sys.argv[1].encode())
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ("", "the client sent no sbp to the server, as it connected and sent nothing, and ended with exit code 0"),
+        ("nonsense!!" * 14, "the client sent 140 bytes that are not sbp; the first are 6e 6f 6e 73 65 6e 73 65 21 21"),
+    ],
+)
+def test_a_client_that_sends_nothing_or_nonsense(sent: str, words: str) -> None:
+    case = ("--case", "sbp/client/*", "--format", "text")
+    ended = wiretool("conform", "sbp", *case, "--client", "--", sys.executable, "-c", PEER, sent)
+    assert ended.returncode == 1
+    assert words in ended.stdout
+    assert ("fail" in ended.stdout) is bool(sent)
 
 
 def test_a_comparison(tmp_path: Path) -> None:
@@ -167,6 +257,19 @@ def test_a_comparison(tmp_path: Path) -> None:
     assert "pravega/append/1: pass -> fail" in ended.stdout
     assert (tmp_path / "matrix.html").read_text().count("<th>") == 4
     assert wiretool("conform", "compare", str(bad), str(good)).returncode == 0
+
+
+def test_a_comparison_of_several_reports(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    wiretool("conform", "pravega", *SOME, "--json", str(good))
+    wiretool("conform", "pravega", *SOME, "--mutant", "ack-previous", "--json", str(bad))
+    page = tmp_path / "matrix.html"
+    ended = wiretool("conform", "compare", str(good), str(good), str(bad), "--html", str(page))
+    assert ended.returncode == 1
+    assert f"{good} -> {good}:\n0 of 2 cases changed\n{good} -> {bad}:\n" in ended.stdout
+    assert "pravega/append/1: pass -> fail" in ended.stdout
+    assert f"<th>built-in mock ({bad})" in page.read_text()
+    assert wiretool("conform", "compare", str(bad), str(good), str(good), "--html", str(page)).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -187,6 +290,8 @@ def test_a_comparison(tmp_path: Path) -> None:
             "unknown endpoint 'contoller' (did you mean controller?); expected store or controller",
         ),
         (("--command", "x"), "--command: requires --target, the address of the server"),
+        (("--command", " ", "--target", "127.0.0.1:1"), "--command: expected a program and its arguments"),
+        (("--case", "pravega/hello/1", "--case", "!pravega/hello/1"), "!pravega/hello/1: no case is selected"),
         (("--client", "--capture", "x"), "--client and --capture: expected one of them"),
         (("--client",), "--client: expected a command after --"),
         (("--capture",), "--capture: expected capture files"),
@@ -259,6 +364,16 @@ def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:
     written = json.loads(report.read_text())
     assert {case["verdict"] for case in written["cases"]} == {"error", "not-exercised"}
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
+
+
+def test_a_run_that_never_starts_leaves_the_file_of_a_recording_alone(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.pcapng", tmp_path / "new.pcapng"
+    old.write_text("kept")
+    for path in (old, new):
+        words = ("--target", "127.0.0.1:1", "--record", str(path))
+        assert wiretool("conform", "pravega", *SOME, *words).returncode == 4
+    assert old.read_text() == "kept"
+    assert not new.exists()
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,9 @@ def test_one_that_cannot_be_seen_is_no_change() -> None:
         ("[a]\nb c", "known.toml: line 2, column 3: not TOML: expected = after the key; expected entries"),
         ("[accept]\na = 1", r"known.toml: expected entries as \[\[expected\]\]"),
         ('[[expected]]\ncase = "pravega/x/1"\n', r"expected\[1\]: reason is missing"),
-        ('[[expected]]\nreson = "x"\n', r"expected\[1\]: reson: expected text under .* \(did you mean reason\?\)"),
+        ('[[expected]]\nreson = "x"\n', r"expected\[1\]: reson: unknown key \(did you mean reason\?\); expected case"),
+        ("[[expected]]\ncase = 5\n", r"expected\[1\]: case: expected text$"),
+        ('[[expected]]\ncase = "pravega/x/1"\nreason = ""\n', r"reason: expected text that is not empty"),
     ],
 )
 def test_bad_files(text: str, why: str) -> None:

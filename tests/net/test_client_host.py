@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import psutil
 import pytest
 
 from tests.net.echo import EchoMock
 from wiretool.errors import UsageError
-from wiretool.net import client_host
+from wiretool.net import client_host, descendants
 from wiretool.net.client_host import OUTPUT_BYTES_MAX, ClientEnd, run_client
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
@@ -99,6 +100,31 @@ def _listens(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+#: Starts a process in a session of its own, prints its number, and may wait.
+DAEMON = (
+    "import subprocess, time; p = subprocess.Popen(['sleep', '61'], start_new_session=True); print(p.pid, flush=True)"
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are found on Linux only")
+@pytest.mark.parametrize(("last", "timeout_s"), [("", 30.0), ("; time.sleep(61)", 2.0)], ids=["ended", "late"])
+def test_processes_in_sessions_of_their_own_are_stopped_with_the_client(last: str, timeout_s: float) -> None:
+    ended = python(DAEMON + last, timeout_s=timeout_s)
+    assert not psutil.pid_exists(int(ended.output))
+    assert not ended.left
+    assert not psutil.Process().children()
+
+
+def test_a_process_that_cannot_be_stopped_is_named_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(descendants.Descendants, "signal", lambda self, number: None)
+    ended = python(DAEMON)
+    left = psutil.Process(int(ended.output))
+    left.kill()
+    assert list(ended.left) == [f"process {left.pid} could not be stopped: sleep 61"]
+    assert ended.seconds < 4.0
+    left.wait()
 
 
 def test_a_program_that_is_not_there() -> None:

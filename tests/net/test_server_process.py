@@ -144,6 +144,15 @@ def test_the_children_of_a_script_are_stopped_with_it() -> None:
     assert gone(address)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are found on Linux only")
+def test_a_server_in_a_session_of_its_own_is_stopped_with_the_script() -> None:
+    address = free()
+    script = f"setsid {command(address)} & exec sleep 60"
+    with ServerProcess(shlex.join(["sh", "-c", script]), [address]):
+        assert accepts(address)
+    assert gone(address)
+
+
 def test_a_server_that_ignores_the_request_to_stop_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_process, "STOP_S", 0.2)
     address = free()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from wiretool.codec.message import Side
 from wiretool.conformance.case import Conformance
 from wiretool.conformance.client_case import ClientCase, ClientRun, Scenario
 from wiretool.conformance.levels import Verdict
@@ -14,14 +15,19 @@ from wiretool.conformance.observed import ObservedConnection, observe
 from wiretool.conformance.results import CaseResult, Event, RunResult, events_around
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
+from wiretool.protocols.recognise import Chunk, weigh
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.servers.choose import mock_for
 from wiretool.servers.options import MockOptions
 from wiretool.sessions.dialogues import Recording
 from wiretool.sinks.output import open_output
+from wiretool.sinks.pcapng import Address
 from wiretool.sinks.pcapng import Recording as Pcapng
 
 #: Messages before and after the one that a verdict is about.
 _SHOWN_BEFORE, _SHOWN_AFTER = 8, 2
+#: First bytes of a client that are weighed, and those that a message shows.
+FIRST_BYTES_MAX, SHOWN_BYTES = 4096, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,8 @@ class ClientOptions:
     seed: int = 0
     #: Reads a capture.
     read: Callable[[Path], Recording] = lambda path: Recording()
+    #: Is told each process of a client that could not be stopped.
+    on_left: Callable[[str], None] = lambda text: None
     #: Is told the name of a scenario before it is run, with how many are done and how many there are.
     on_scenario: Callable[[str, int, int], None] = lambda name, done, total: None
 
@@ -46,11 +54,14 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
     stopped_by = None
     for done, scenario in enumerate(scenarios):
         options.on_scenario(scenario.name, done, len(scenarios))
-        run, end = _run(part, scenario, options)
+        run, end, sent = _run(part, scenario, options)
+        foreign = "" if run.connections else _foreign(sent, part.protocol)
+        for text in end.left:
+            options.on_left(text)
         chosen = [case for case in cases if case.scenario.name == scenario.name]
-        found |= {case.id: _judge(case, run) for case in chosen}
+        found |= {case.id: _judge(case, run, foreign) for case in chosen}
         if not run.connections:
-            remarks.append(f"scenario {scenario.name}: {_unconnected(run, part.protocol)}")
+            remarks.append(f"scenario {scenario.name}: {_unconnected(run, sent, foreign, part.protocol)}")
         if end.stopped_by is not None:
             stopped_by = end.stopped_by
             break
@@ -59,19 +70,49 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
     return RunResult(part.protocol, target, results, time.perf_counter() - started, remarks, stopped_by)
 
 
-def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd]:
+def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd, "_SentBytes"]:
     mock = mock_for(part.server, replace(MockOptions(seed=options.seed), **scenario.options))
     protocols = [door.protocol for door in mock.doors]
     rules = [parse_rule(text, protocols=protocols, origin=scenario.name) for text in scenario.faults]
     with TemporaryDirectory(prefix="wiretool-") as folder:
         path = Path(folder) / "client.pcapng"
         with open_output(path) as out:
-            end = run_client(options.command, mock, rules, Pcapng(out), timeout_s=options.timeout_s, seed=options.seed)
+            sent = _SentBytes(out)
+            end = run_client(options.command, mock, rules, sent, timeout_s=options.timeout_s, seed=options.seed)
         connections = observe(options.read(path), part.protocol)
-    return ClientRun(scenario, connections, end.exit_code, end.seconds, end.output), end
+    return ClientRun(scenario, connections, end.exit_code, end.seconds, end.output), end, sent
 
 
-def _judge(case: ClientCase, run: ClientRun) -> CaseResult:
+class _SentBytes(Pcapng):
+    """A recording that counts the connections and bytes of the client, and keeps the first bytes."""
+
+    connections, size, first, first_on = 0, 0, b"", -1
+
+    def opened(self, connection: int, client: Address, server: Address, now_ns: int) -> None:
+        self.connections += 1
+        super().opened(connection, client, server, now_ns)
+
+    def sent(self, connection: int, side: Side, data: bytes, now_ns: int, *, comment: str = "") -> None:
+        if side == "client":
+            self.size += len(data)
+            self.first_on = connection if self.first_on < 0 else self.first_on
+            if connection == self.first_on:
+                self.first = (self.first + data)[:FIRST_BYTES_MAX]
+        super().sent(connection, side, data, now_ns, comment=comment)
+
+
+def _foreign(sent: _SentBytes, protocol: str) -> str:
+    """Return how the bytes of a client fit no protocol of ours, in words; empty where some do, or there are none."""
+    chunks = [Chunk("client", sent.first)]
+    found = [weigh(each, chunks, from_start=True) for each in PROTOCOLS.values()] if sent.first else []
+    if not found or any(each.points and not each.against for each in found):
+        return ""
+    return f"{sent.size} bytes that are not {protocol}; the first are {sent.first[:SHOWN_BYTES].hex(' ')}"
+
+
+def _judge(case: ClientCase, run: ClientRun, foreign: str) -> CaseResult:
+    if foreign:
+        return CaseResult(case, Verdict.FAIL, f"the client sent {foreign} (in the scenario {case.scenario.name})")
     observations = list(case.judge(run))
     where = f"in the scenario {case.scenario.name}"
     if not observations:
@@ -89,8 +130,13 @@ def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, .
     return () if connection is None else events_around(connection, n, before=_SHOWN_BEFORE, after=_SHOWN_AFTER)
 
 
-def _unconnected(run: ClientRun, protocol: str) -> str:
+def _unconnected(run: ClientRun, sent: _SentBytes, foreign: str, protocol: str) -> str:
     """Return why nothing could be judged, with the last words of the client."""
     how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
     last = run.output.strip().splitlines()[-1:] or ["no output"]
-    return f"the client sent no {protocol} to the server and {how}: {last[0]}"
+    what = f"sent {foreign}," if foreign else f"sent no {protocol} to the server"
+    if not sent.connections:
+        what = f"sent no {protocol} to the server, as it never connected,"
+    elif not sent.size:
+        what = f"sent no {protocol} to the server, as it connected and sent nothing,"
+    return f"the client {what} and {how}: {last[0]}"

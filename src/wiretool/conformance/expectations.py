@@ -106,11 +106,15 @@ def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expect
     from wiretool.codec.jsonform import nearest
 
     for key, value in table.items():
-        if key not in _KEYS or not isinstance(value, str):
-            raise InputError(f"{where}: {key}: expected text under {', '.join(_KEYS)}{nearest(key, _KEYS)}")
+        if key not in _KEYS:
+            raise InputError(f"{where}: {key}: unknown key{nearest(key, _KEYS)}; expected {', '.join(_KEYS)}")
+        if not isinstance(value, str):
+            raise InputError(f"{where}: {key}: expected text")
     for key in ("case", "reason"):
-        if not table.get(key):
+        if key not in table:
             raise InputError(f"{where}: {key} is missing")
+        if not table[key]:
+            raise InputError(f"{where}: {key}: expected text that is not empty")
     if table["case"] not in known:
         raise InputError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
     return Expected(table["case"], table.get("message", ""), table["reason"])

@@ -14,19 +14,23 @@ T = TypeVar("T", bound=AnyCase)
 
 
 def select_cases(cases: Sequence[T], globs: Sequence[str] = (), levels: Sequence[str] = ()) -> list[T]:
-    """Return the cases that any pattern names and no `!` pattern does. UsageError for a pattern without a case."""
+    """Return the cases that any pattern names and no `!` pattern does. UsageError where none is left."""
     wanted = [glob for glob in globs if not glob.startswith("!")]
     excluded = [glob[1:] for glob in globs if glob.startswith("!")]
     for glob in (*wanted, *excluded):
         check_glob(cases, glob)
     known = levels_from(levels)
-    return [
+    selected = [
         case
         for case in cases
         if case.level in known
         and (not wanted or any(fnmatchcase(case.id, glob) for glob in wanted))
         and not any(fnmatchcase(case.id, glob) for glob in excluded)
     ]
+    if not selected and (globs or levels):
+        words = " ".join([*(f"--case {glob}" for glob in globs), *(f"--level {name}" for name in levels)])
+        raise UsageError(f"{words}: no case is selected: expected options that leave at least one; --list shows all")
+    return selected
 
 
 def check_glob(cases: Sequence[AnyCase], glob: str) -> None:

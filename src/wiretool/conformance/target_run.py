@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from signal import Signals
 
 from wiretool.conformance.case import Case, Conformance, Connect
+from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
-from wiretool.conformance.run import ConformanceCaller
+from wiretool.conformance.run import STOPPED, ConformanceCaller
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
@@ -64,10 +65,15 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         raise PeerError(called.why_unreached or "the target was never reached")
     if options.recording is not None and called.unrecorded is None:
         options.recording.begin()
+    found = list(caller.results.values())
+    unproved = find_unproved(found)
+    if unproved and (called.stopped_by is not None or not _answers(part, options)):
+        why = NO_ANSWER if called.stopped_by is None else STOPPED
+        found = [replace(each, verdict=Verdict.ERROR, why=why) if each in unproved else each for each in found]
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
-        _in_order(cases, caller, options),
+        _in_order(cases, found, options),
         time.perf_counter() - started,
         remarks=_remarks(options, called),
         stopped_by=called.stopped_by,
@@ -91,8 +97,8 @@ def _missing_for(case: Case, options: TargetOptions) -> str:
     return f"requires the address of the endpoint {missing}; --target {missing}=HOST:PORT names it" if missing else ""
 
 
-def _in_order(cases: Sequence[Case], caller: ConformanceCaller, options: TargetOptions) -> list[CaseResult]:
-    found = {result.case.id: result for result in caller.results.values()}
+def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], options: TargetOptions) -> list[CaseResult]:
+    found = {result.case.id: result for result in ended}
     results = []
     for case in cases:
         if why := _missing_for(case, options):
@@ -127,13 +133,12 @@ def _remarks(options: TargetOptions, called: Called) -> list[str]:
     return remarks
 
 
-# -- a target of another protocol --------------------------------------------------------------------------------------
+# -- a target that answers nothing, or in another protocol -------------------------------------------------------------
 
 
 def _check_protocol(part: Conformance, options: TargetOptions) -> None:
     """Greet the target. OtherProtocol where its reply shows that; a silent target is left to the cases."""
-    greeting = Case(GREETING, part.cases[0].level, "", "", part.greeting)
-    caller = _FirstBytes([greeting], part, token=f"{options.token}g", patience_s=min(options.patience_s, GREETING_S))
+    caller = _greeting(part, f"{options.token}g", min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
     if not called.reached:
         raise PeerError(called.why_unreached or "the target was never reached")
@@ -146,6 +151,21 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> None:
         return
     seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
     raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
+
+
+def _answers(part: Conformance, options: TargetOptions) -> bool:
+    """Return whether the target answers a greeting with a valid message, after the cases."""
+    if not part.greeting:
+        return False
+    caller = _greeting(part, f"{options.token}h", options.patience_s, options.setup)
+    call(caller, _stage(part, options, None))
+    return any(is_answer(event) for result in caller.results.values() for event in result.events)
+
+
+def _greeting(part: Conformance, token: str, patience_s: float, setup: str = "") -> "_FirstBytes":
+    """Return a caller that greets a server in a setup."""
+    greeting = Case(GREETING, part.cases[0].level, "", "", part.greeting, setup)
+    return _FirstBytes([greeting], part, token=token, patience_s=patience_s)
 
 
 def _protocol_of(data: bytes) -> str:

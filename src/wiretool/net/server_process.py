@@ -6,11 +6,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import Address
+from wiretool.net.descendants import Descendants, adopted_descendants
 from wiretool.processes import held_interrupts, parent_death_hook
 
 #: Seconds in which a server must accept connections, between two tries, and from SIGTERM to SIGKILL.
@@ -22,8 +23,18 @@ CONNECT_S = 1.0
 class ServerProcess:
     """One server; it is started and stopped as a context."""
 
-    def __init__(self, command: str, addresses: Sequence[Address], *, ready_s: float = READY_S) -> None:
-        """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`."""
+    def __init__(
+        self,
+        command: str,
+        addresses: Sequence[Address],
+        *,
+        ready_s: float = READY_S,
+        on_left: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`.
+
+        `on_left` is told each process that could not be stopped.
+        """
         try:
             self._words = shlex.split(command)
         except ValueError as err:
@@ -33,6 +44,9 @@ class ServerProcess:
             raise UsageError("--command: expected a program and its arguments")
         self._addresses = addresses
         self._ready_s = ready_s
+        self._on_left = on_left
+        self._adoption = ExitStack()
+        self._descendants: Descendants | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.restarts = 0
         #: Why it could not be started again; empty while it could.
@@ -40,13 +54,14 @@ class ServerProcess:
 
     def __enter__(self) -> "ServerProcess":
         with ExitStack() as stack:
+            self._descendants = stack.enter_context(adopted_descendants())
             stack.callback(self._stop)
             self._start()
-            stack.pop_all()
+            self._adoption = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
+        self._adoption.close()
 
     def death(self) -> str:
         """Return how the server ended, in words; empty while it runs."""
@@ -102,11 +117,15 @@ class ServerProcess:
         process = self._process
         if process is None:
             return
+        assert self._descendants is not None
         self._signal(signal.SIGTERM)
+        self._descendants.signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_S)
         self._signal(signal.SIGKILL)
         process.wait()
+        for text in self._descendants.kill():
+            self._on_left(text)
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None

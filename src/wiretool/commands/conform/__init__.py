@@ -31,8 +31,9 @@ def conform(
     ] = None,
     controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")] = "",
     command: Annotated[
-        str, typer.Option(metavar="COMMAND", help="start this server at --target, restart and stop it")
-    ] = "",
+        str | None,
+        typer.Option(metavar="COMMAND", show_default=False, help="start this server at --target, restart and stop it"),
+    ] = None,
     setup: Annotated[str, typer.Option(metavar="NAME", help="setup that the server is in, as --list shows them")] = "",
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
     capture: Annotated[bool, typer.Option("--capture", help="judge both sides of captures")] = False,

@@ -48,7 +48,7 @@ class ConformOptions:
     arguments: Sequence[str] = ()
     targets: Sequence[str] = ()
     controller: str = ""
-    command: str = ""
+    command: str | None = None
     setup: str = ""
     is_client: bool = False
     is_capture: bool = False
@@ -92,6 +92,8 @@ def check_options(options: ConformOptions) -> None:
     for name, value in needs_target.items():
         if value and not options.targets:
             raise UsageError(f"{name}: requires --target, the address of the server")
+    if options.command is not None and not options.command.strip():
+        raise UsageError("--command: expected a program and its arguments, got an empty text")
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.command and options.jobs > 1:
@@ -113,7 +115,7 @@ def words_again(options: ConformOptions) -> tuple[str, str]:
     for name, values in {
         "--target": options.targets,
         "--controller": [options.controller],
-        "--command": [options.command],
+        "--command": [options.command or ""],
         "--allow-remote": options.allowed_hosts,
         "--setup": [options.setup],
         "--port": options.ports,

@@ -71,7 +71,7 @@ def write_reports(judged: "JudgedRun", options: ConformOptions) -> None:
 
 
 def write_comparison(options: ConformOptions) -> None:
-    """Compare reports: what changed from the first to the second, and all of them as a matrix with --html.
+    """Compare reports: what changed from the first to each other one, and all of them as a matrix with --html.
 
     `typer.Exit` of 1 where a case that passed does not pass any more.
     """
@@ -85,12 +85,16 @@ def write_comparison(options: ConformOptions) -> None:
     if len({report["protocol"] for report in reports}) > 1:
         raise UsageError("compare: the reports are of different protocols")
     if options.reports.html is not None:
-        write_text(html_report(reports), options.reports.html)
-    changes = list(changes_between(reports[0], reports[1])) if len(reports) == 2 else []
-    if len(reports) == 2:
-        lines = "".join(f"{printable(str(change))}\n" for change in changes)
-        write_text(lines + f"{len(changes)} of {len(reports[1]['cases'])} cases changed\n")
-    if any(change.is_worse for change in changes):
+        write_text(html_report(reports, options.arguments), options.reports.html)
+    is_worse = False
+    for name, report in zip(options.arguments[1:], reports[1:], strict=True):
+        changes = list(changes_between(reports[0], report))
+        head = f"{options.arguments[0]} -> {name}:\n" if len(reports) > 2 else ""
+        lines = "".join(f"{change}\n" for change in changes)
+        counts = f"{len(changes)} of {len(report['cases'])} cases changed"
+        write_text("".join(f"{printable(line)}\n" for line in f"{head}{lines}{counts}".splitlines()))
+        is_worse = is_worse or any(change.is_worse for change in changes)
+    if is_worse:
         raise typer.Exit(1)
 
 

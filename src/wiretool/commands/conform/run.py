@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wiretool.conformance.case import Case, Conformance
     from wiretool.conformance.client_case import ClientCase
     from wiretool.conformance.expectations import ExpectedFailures
+    from wiretool.conformance.observed import ObservedConnection
     from wiretool.conformance.results import AnyCase, CaseResult, RunResult
     from wiretool.conformance.rules import Rule
     from wiretool.ledger import Ledger
@@ -53,8 +54,8 @@ def run_conform(options: ConformOptions) -> None:
         judge_server(part, options)
 
 
-def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailures") -> None:
-    """Write the reports and end as the verdicts say."""
+def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailures", *, code: int = 0) -> None:
+    """Write the reports and end as the verdicts say; with `code` where bad input decides."""
     from wiretool.conformance.judged import JudgedRun
 
     run = replace(run, again=words_again(options), setup=options.setup)
@@ -63,7 +64,7 @@ def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailure
     if run.stopped_by is not None:
         raise Stopped(run.stopped_by)
     if not judged.is_success:
-        raise typer.Exit(1)
+        raise typer.Exit(code or 1)
 
 
 def expected_failures(part: "Conformance", options: ConformOptions) -> "ExpectedFailures":
@@ -97,8 +98,7 @@ def judge_server(part: "Conformance", options: ConformOptions) -> None:
             done.append(result)
             progress.update(len(done))
 
-        recording = recording_for(options, stack)
-        run = run_on(part, cases, options, recording, note, stack)
+        run = run_on(part, cases, options, note, stack)
     finish(run, options, expected)
 
 
@@ -106,7 +106,6 @@ def run_on(
     part: "Conformance",
     cases: "Sequence[Case]",
     options: ConformOptions,
-    recording: "Pcapng | None",
     note: "Callable[[CaseResult], None]",
     stack: ExitStack,
 ) -> "RunResult":
@@ -115,19 +114,19 @@ def run_on(
     from wiretool.conformance.mutants import applied, mutant_named
 
     if not options.targets:
+        recording = recording_for(options, stack)
         stack.enter_context(applied(mutant_named(part, options.mutant) if options.mutant else None))
         run = run_on_mock(part, cases, seed=options.seed, jobs=options.jobs, recording=recording, on_result=note)
         if recording is not None:
             recording.begin()
         return run
-    return run_on_server(part, cases, options, recording, note, stack)
+    return run_on_server(part, cases, options, note, stack)
 
 
 def run_on_server(
     part: "Conformance",
     cases: "Sequence[Case]",
     options: ConformOptions,
-    recording: "Pcapng | None",
     note: "Callable[[CaseResult], None]",
     stack: ExitStack,
 ) -> "RunResult":
@@ -140,7 +139,9 @@ def run_on_server(
     process = None
     if options.command:
         ready_s = min(READY_S, options.deadline_s or READY_S)
-        process = stack.enter_context(ServerProcess(options.command, list(addresses.values()), ready_s=ready_s))
+        process = stack.enter_context(
+            ServerProcess(options.command, list(addresses.values()), ready_s=ready_s, on_left=tell)
+        )
     return run_on_target(
         part,
         cases,
@@ -151,7 +152,7 @@ def run_on_server(
             patience_s=options.timeout_s or REPLY_S,
             deadline_s=lambda: options.deadline_s or usual_deadline(part, cases),
             jobs=options.jobs,
-            recording=recording,
+            recording=recording_for(options, stack),
             process=process,
             on_result=note,
         ),
@@ -171,7 +172,17 @@ def recording_for(options: ConformOptions, stack: ExitStack) -> "Pcapng | None":
     from wiretool.sinks.output import open_output
     from wiretool.sinks.pcapng import Recording as Pcapng
 
-    return None if options.record is None else Pcapng(stack.enter_context(open_output(options.record)))
+    if options.record is None:
+        return None
+    if not options.record.exists():
+        stack.callback(remove_empty, options.record)
+    return Pcapng(stack.enter_context(open_output(options.record)))
+
+
+def remove_empty(path: Path) -> None:
+    """Remove a new file into which a run that never started wrote nothing."""
+    if path.is_file() and not path.stat().st_size:
+        path.unlink()
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------
@@ -201,18 +212,44 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}")
     run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
-    finish(run, options, expected)
+    lacking = captures_without(connections, captures, options)
+    for path in lacking:
+        tell(f"{path}: no connection of {part.protocol} in it; expected captures of {part.protocol}")
+    code = CaptureError.exit_code if lacking else 0
+    finish(run, options, expected, code=code)
     if recording.damage is not None:
         raise recording.damage
+    if code:
+        raise typer.Exit(code)
 
 
-def recorded(captures: "Sequence[Path]", options: ConformOptions, book: "Ledger | None" = None) -> "Recording":
+def captures_without(
+    connections: "Sequence[ObservedConnection]", captures: "Sequence[Path]", options: ConformOptions
+) -> "Sequence[Path]":
+    """Return the captures of several that have a part of none of these connections; a pipe cannot be read again."""
+    pairs = {frozenset((each.client, each.server)) for each in connections}
+    lacking = []
+    for path in captures if len(captures) > 1 else ():
+        if not path.is_file():
+            continue
+        try:
+            dialogues = recorded([path], options, is_quiet=True).dialogues
+        except CaptureError:
+            continue  # the damage was found when all of them were read, and ends the run
+        if not any(frozenset((each.client, each.server)) in pairs for each in dialogues):
+            lacking.append(path)
+    return lacking
+
+
+def recorded(
+    captures: "Sequence[Path]", options: ConformOptions, book: "Ledger | None" = None, *, is_quiet: bool = False
+) -> "Recording":
     """Return the traffic of captures; the ledger counts the packets."""
     from wiretool.capture.files import read_packets
     from wiretool.replay.recording import recording_of
 
     packets = with_progress(read_packets(sources_from(captures)), "reading", "packets")
-    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=tell)
+    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=None if is_quiet else tell)
 
 
 # -- clients -----------------------------------------------------------------------------------------------------------
@@ -236,6 +273,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
                 options.arguments,
                 timeout_s=options.timeout_s or CLIENT_S,
                 seed=options.seed,
+                on_left=tell,
                 read=lambda path: recorded([path], options),
                 on_scenario=lambda name, done, total: progress.update(done, total),
             ),

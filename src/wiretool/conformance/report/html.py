@@ -39,12 +39,19 @@ show();
 _VERDICTS = ("fail", "error", "lenient", "unsupported", "not-exercised", "pass")
 
 
-def html_report(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page for one report or, as a matrix, for several; each is an object of the JSON form."""
-    return "".join(f"{line}\n" for line in _lines(reports))
+def html_report(reports: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
+    """Return the page for one report or, as a matrix, for several; each is an object of the JSON form.
+
+    `names` are those of the files; they tell reports of the same target apart.
+    """
+    targets = [str(report["target"]) for report in reports]
+    if names:
+        pairs = zip(targets, names, strict=True)
+        targets = [f"{each} ({name})" if targets.count(each) > 1 else each for each, name in pairs]
+    return "".join(f"{line}\n" for line in _lines(reports, targets))
 
 
-def _lines(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _lines(reports: Sequence[Mapping[str, Any]], targets: Sequence[str]) -> Iterator[str]:
     title = _safe(f"Conformance: {', '.join(dict.fromkeys(str(report['protocol']) for report in reports))}")
     yield "<!DOCTYPE html>"
     yield f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -52,14 +59,13 @@ def _lines(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
     yield f"<h1>{title}</h1>"
     shown = {str(case["verdict"]) for report in reports for case in report["cases"]} - {"pass"} or {"pass"}
-    for report in reports:
-        yield f"<p><b>{_safe(report['target'])}</b>: {_figures(report)}</p>"
+    for report, target in zip(reports, targets, strict=True):
+        yield f"<p><b>{_safe(target)}</b>: {_figures(report)}</p>"
         yield from (f"<p>{_safe(remark)}</p>" for remark in report.get("remarks", ()))
     yield f"<p>{''.join(_box(verdict, is_checked=verdict in shown) for verdict in _VERDICTS)}</p>"
-    heads = "".join(f"<th>{_safe(report['target'])}" for report in reports)
+    heads = "".join(f"<th>{_safe(target)}" for target in targets)
     yield f"<table><thead><tr><th>case<th>requirement{heads}</tr></thead><tbody>"
     by_target = [{case["id"]: case for case in report["cases"]} for report in reports]
-    targets = [str(report["target"]) for report in reports]
     for name in dict.fromkeys(case["id"] for report in reports for case in report["cases"]):
         yield _row(targets, [cases.get(name) for cases in by_target])
     yield f"</tbody></table><script>{_SCRIPT}</script></body></html>"
