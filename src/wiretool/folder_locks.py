@@ -1,6 +1,6 @@
-"""Folders that are in use as long as somebody holds a lock on a file in them: one that was killed holds none.
+"""Locks on folders that a run uses: a killed process holds none, so its folder can be removed.
 
-The number of a process would not do: in containers each run has the same, and on other machines it says nothing.
+A process id is not enough: it is the same for each run in a container, and means nothing on another machine.
 """
 
 import errno
@@ -9,28 +9,28 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-#: As long as somebody holds a lock on this file the folder is in use.
+#: A folder is in use while a process holds a lock on this file.
 HELD, NOT_YET_HELD = "held", "held.new"
-#: What file systems say that have no locks.
+#: Errors of file systems without locks.
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS)
 
 
 def hold(folder: Path) -> int:
-    """Hold a folder: the open file that does it until it is closed, also where a child has inherited it.
+    """Lock a folder until the returned open file is closed, by child processes as well.
 
-    The file gets its name when the lock is on it, so that nobody takes the folder for one left behind.
+    The file gets its name when it is locked, so that the folder never looks abandoned.
     """
     held = os.open(folder / NOT_YET_HELD, os.O_CREAT | os.O_RDWR, 0o600)
-    with suppress(OSError):  # a file system may have no locks: then nobody takes the folder for one left behind, either
+    with suppress(OSError):  # without locks no folder ever looks abandoned
         fcntl.flock(held, fcntl.LOCK_EX)
     (folder / NOT_YET_HELD).rename(folder / HELD)
     return held
 
 
 def take(folder: Path) -> int | None:
-    """Hold a folder that is used again and again, until `release`; None where somebody else holds it.
+    """Lock a folder that is used repeatedly, until `release`; None if another process has locked it.
 
-    No child holds it: one that is left behind is in nobody's way.
+    Child processes do not keep it locked.
     """
     held = os.open(folder / HELD, os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -46,7 +46,7 @@ def take(folder: Path) -> int | None:
 
 
 def release(held: int) -> None:
-    """Hold a folder no longer that was taken."""
+    """Unlock a folder that `take` has locked."""
     _taken.discard(held)
     os.close(held)
 
@@ -63,10 +63,10 @@ os.register_at_fork(after_in_child=_close_all)
 
 
 def is_left(folder: Path) -> bool:
-    """Whether nobody holds a folder any more that was held."""
+    """Return whether a folder was locked and no process has it locked now."""
     try:
         held = os.open(folder / HELD, os.O_RDWR)
-    except OSError:  # being made, being removed, or somebody else's
+    except OSError:  # being created or removed, or another user's
         return False
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -373,9 +373,9 @@ def misplaced(path: Path) -> None:
     ("harm", "says"),
     [
         (os.unlink, "cannot be read, and manifest.json has a part there: No such file or directory; copy tables with"),
-        (cut, "byte 0: the part of manifest.json is damaged: not JSON: it ends early; take it from a copy"),
-        (of_another, "byte 0: the part of manifest.json is of the stream x"),
-        (misplaced, "byte 0: the part of manifest.json is in place of captures that there are none of"),
+        (cut, "the part of manifest.json is damaged: not JSON: it ends early; take it from a copy"),
+        (of_another, "the part of manifest.json is of the stream x"),
+        (misplaced, "the part of manifest.json is in place of captures that there are none of"),
     ],
 )
 def test_a_part_that_is_missing_or_broken_is_named(harm: Callable[[Path], None], says: str, sealed: Streamed) -> None:

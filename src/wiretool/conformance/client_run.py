@@ -39,7 +39,7 @@ class ClientOptions:
     seed: int = 0
     #: Reads a capture.
     read: Callable[[Path], Recording] = lambda path: Recording()
-    #: Is told each process of a client that could not be stopped.
+    #: Takes the name of each process of a client that could not be stopped.
     on_left: Callable[[str], None] = lambda text: None
     #: Is told the name of a scenario before it is run, with how many are done and how many there are.
     on_scenario: Callable[[str, int, int], None] = lambda name, done, total: None

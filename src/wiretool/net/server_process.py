@@ -33,7 +33,7 @@ class ServerProcess:
     ) -> None:
         """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`.
 
-        `on_left` is told each process that could not be stopped.
+        `on_left` takes the name of each process that could not be stopped.
         """
         try:
             self._words = shlex.split(command)

@@ -55,7 +55,7 @@ def run_conform(options: ConformOptions) -> None:
 
 
 def finish(run: "RunResult", options: ConformOptions, expected: "ExpectedFailures", *, code: int = 0) -> None:
-    """Write the reports and end as the verdicts say; with `code` where bad input decides."""
+    """Write the reports and end with the exit code of the verdicts; with `code` after bad input."""
     from wiretool.conformance.judged import JudgedRun
 
     run = replace(run, again=words_again(options), setup=options.setup)
@@ -233,10 +233,10 @@ def captures_without(
         if not path.is_file():
             continue
         try:
-            dialogues = recorded([path], options, is_quiet=True).dialogues
+            found = recorded([path], options, is_quiet=True).dialogues
         except CaptureError:
             continue  # the damage was found when all of them were read, and ends the run
-        if not any(frozenset((each.client, each.server)) in pairs for each in dialogues):
+        if not any(frozenset((each.client, each.server)) in pairs for each in found):
             lacking.append(path)
     return lacking
 
