@@ -63,7 +63,8 @@ def test_every_error_has_its_exit_code(
 ) -> None:
     assert failing_with(error, monkeypatch) == code
     said = capsys.readouterr().err
-    assert said == (f"wiretool: {error}\n" if isinstance(error, WiretoolError) else "wiretool: interrupted\n")
+    stop = "SIGTERM" if isinstance(error, Stopped) else "Ctrl-C"
+    assert said == f"wiretool: {error if isinstance(error, WiretoolError) else f'stopped by {stop}'}\n"
 
 
 def test_a_defect_of_ours_is_shown_whole(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import wiretool
+from wiretool.processes import signal_name
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -34,7 +35,8 @@ from wiretool.__main__ import main
 main()
 """
     ended = started(code)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "wiretool: interrupted\n")
+    told = f"wiretool: stopped by {signal_name(number)}\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", told)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

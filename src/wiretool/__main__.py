@@ -9,10 +9,14 @@ if TYPE_CHECKING:  # what is loaded here is loaded before signals are heeded
     from typing import NoReturn
 
 
+#: Known before anything is loaded: a signal may end that, too.
+SIGNAL_NAMES = {1: "SIGHUP", 2: "Ctrl-C", 15: "SIGTERM"}
+
+
 def _end(number: int, frame: "FrameType | None" = None) -> "NoReturn":
     """End at once: an exception would be lost where a library that is being loaded has no use for it."""
     try:
-        os.write(2, b"wiretool: interrupted\n")
+        os.write(2, f"wiretool: stopped by {SIGNAL_NAMES.get(number, f'signal {number}')}\n".encode())
     finally:
         os._exit(128 + number)
 

@@ -25,6 +25,7 @@ from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.tap import tap
 from wiretool.errors import OutputError, Stopped, WiretoolError
+from wiretool.processes import signal_name
 
 EXIT_DEFECT = 70
 EXIT_MISUSED = 2
@@ -145,7 +146,7 @@ def _unknown_name(err: Any) -> str:
 def _stopped(err: KeyboardInterrupt) -> int:
     stopped = err if isinstance(err, Stopped) else Stopped(signal.SIGINT)
     if not stopped.is_told:
-        print("wiretool: interrupted", file=sys.stderr)
+        print(f"wiretool: stopped by {signal_name(stopped.number)}", file=sys.stderr)
     return stopped.exit_code
 
 

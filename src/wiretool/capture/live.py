@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from time import monotonic, time_ns
@@ -38,13 +38,19 @@ def sniff(interface: str, *, bpf: str = "", count: int = 0, duration_s: float = 
 
     The interface is open when this returns: whatever is sent from then on is seen. Times are exact to a microsecond.
     """
-    arrivals = _packets(interface, _listen(interface, bpf), count, duration_s)
-    return (arrival for arrival in arrivals if isinstance(arrival, Packet))
+    return _packets_until_ctrl_c(_packets(interface, _listen(interface, bpf), count, duration_s))
 
 
-def sniff_with_ticks(interface: str, *, bpf: str = "", duration_s: float = 0.0) -> Iterator[Packet | Tick]:
-    """Sniff packets of an interface, with a tick between them about every `POLL_S`."""
-    return _packets(interface, _listen(interface, bpf), 0, duration_s)
+def sniff_with_ticks(
+    interface: str, *, bpf: str = "", duration_s: float = 0.0, is_over: Callable[[], bool] = bool
+) -> Iterator[Packet | Tick]:
+    """Sniff packets of an interface until `is_over`, with a tick between them about every `POLL_S`."""
+    return _packets(interface, _listen(interface, bpf), 0, duration_s, is_over)
+
+
+def _packets_until_ctrl_c(arrivals: Iterator[Packet | Tick]) -> Iterator[Packet]:
+    with suppress(KeyboardInterrupt):
+        yield from (arrival for arrival in arrivals if isinstance(arrival, Packet))
 
 
 def _listen(interface: str, bpf: str) -> Any:
@@ -96,32 +102,33 @@ def _widen(listener: Any) -> None:
         listener.ins.setsockopt(*FORCE_BUFFER, BUFFER_BYTES)
 
 
-def _packets(interface: str, listener: Any, count: int, duration_s: float) -> Iterator[Packet | Tick]:
+def _packets(
+    interface: str, listener: Any, count: int, duration_s: float, is_over: Callable[[], bool] = bool
+) -> Iterator[Packet | Tick]:
     number, ticked_ns = 0, 0
     with closing(listener):
-        try:
-            for arrival in _received(interface, listener, duration_s):
-                if arrival is None:
-                    yield Tick(time_ns())
-                    continue
-                number += 1
-                link_type, data, captured_ns = arrival
-                yield _packet((number, captured_ns, link_type, data, len(data)))
-                if number == count:
-                    return
-                if captured_ns >= ticked_ns + TICK_NS:
-                    ticked_ns = captured_ns
-                    yield Tick(captured_ns)
-        except KeyboardInterrupt:
-            return
+        for arrival in _received(interface, listener, duration_s, is_over):
+            if arrival is None:
+                yield Tick(time_ns())
+                continue
+            number += 1
+            link_type, data, captured_ns = arrival
+            yield _packet((number, captured_ns, link_type, data, len(data)))
+            if number == count:
+                return
+            if captured_ns >= ticked_ns + TICK_NS:
+                ticked_ns = captured_ns
+                yield Tick(captured_ns)
 
 
-def _received(interface: str, listener: Any, duration_s: float) -> Iterator[tuple[int, bytes, int] | None]:
+def _received(
+    interface: str, listener: Any, duration_s: float, is_over: Callable[[], bool]
+) -> Iterator[tuple[int, bytes, int] | None]:
     """Yield link type, bytes and time of each packet, and None where none arrives, until the time is over."""
     until = monotonic() + duration_s if duration_s else float("inf")
     is_ip = _is_bare(listener)
     try:
-        while (left := until - monotonic()) > 0:
+        while (left := until - monotonic()) > 0 and not is_over():
             if not listener.select([listener], min(left, POLL_S)):
                 yield None
                 continue

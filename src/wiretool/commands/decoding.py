@@ -18,8 +18,17 @@ from wiretool.commands.engines import (
     strictly,
     takes_columns,
 )
-from wiretool.commands.interrupts import stoppable, told_when_stopped
-from wiretool.commands.options import SideName, is_stdout, lines_of, protocols_like, report_unread, sources_from, tell
+from wiretool.commands.interrupts import ended_by_ctrl_c, stoppable, told_when_stopped
+from wiretool.commands.options import (
+    SideName,
+    check_any_captured,
+    is_stdout,
+    lines_of,
+    protocols_like,
+    report_unread,
+    sources_from,
+    tell,
+)
 from wiretool.commands.progress import counted, is_file, is_watched, shown
 from wiretool.commands.wishes import Given, How, What, check_files, check_input, check_tables
 from wiretool.errors import Unmet, UsageError
@@ -116,6 +125,8 @@ def decode_all(given: Given, how: How, what: What, *, output: Path | None, ledge
         told_when_stopped(job.so_far),
     ):
         (from_columns if is_bulk else from_rows)(job, sources)
+        if given.interface:
+            check_any_captured(job.tally.shown, given.interface)
         report_unread(job.tally.shown, given.captures)
         if what.connection is not None and (nothing := no_connection(what.connection, job.tally.shown)):
             raise UsageError(nothing)
@@ -177,12 +188,14 @@ def of_hex(job: Job, side: SideName) -> "Generator[Record]":
 
 
 def of_interface(job: Job) -> "Generator[Record]":
-    """The records of packets as they come."""
+    """Yield the records of packets as they arrive, until Ctrl-C, the usual end of a live capture."""
     from wiretool.capture.live import sniff_with_ticks
     from wiretool.dissect import read_from
 
-    packets = sniff_with_ticks(job.given.interface, bpf=job.given.bpf, duration_s=job.given.duration_s or 0.0)
-    yield from read_from(packets, strict=job.how.strict, ledger=job.tally.reading, notes=tell, **job.how.options)
+    given, how, book = job.given, job.how, job.tally.reading
+    with ended_by_ctrl_c() as is_over:
+        packets = sniff_with_ticks(given.interface, bpf=given.bpf, duration_s=given.duration_s or 0.0, is_over=is_over)
+        yield from read_from(packets, strict=how.strict, ledger=book, notes=tell, **how.options)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import queue
 import select
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,9 +16,13 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet, Tick
 from wiretool.errors import UnopenedError, why_unreadable
+from wiretool.limits import UNDECIDED_NS_MAX
 
-#: A pipe without bytes for so long is a live source: what it gave so far is settled.
-PAUSE_S = 0.2
+#: What a pipe gave is settled once the pipe was empty for so long since, in one pause or in many short ones: a live
+#: source may never pause. The pipe of a file is not empty, so that its records do not depend on the time they take.
+SETTLED_S = 0.2
+#: Arrivals whose pauses differ by less are settled together.
+MARK_S = 0.02
 #: Packets read so soon after their capture are of a live source, which may never pause.
 FRESH_NS, TICK_NS = 2_000_000_000, 100_000_000
 #: Packets given to the main thread at once, and how many such batches may wait there.
@@ -86,6 +91,10 @@ class _Reader:
         self._stop_in, self._stop_out = os.pipe()
         self._batch: list[Packet | Tick] = []
         self._newest_ns = self._ticked_ns = 0
+        #: For how long the pipes were empty; for arrivals that are not settled, what it was then and the newest time.
+        self._waited_s = 0.0
+        self._marks: deque[tuple[float, int]] = deque()
+        self._is_marked = True
 
     # -- in the main thread ----------------------------------------------------------------------------------------
 
@@ -126,20 +135,47 @@ class _Reader:
         for packet in read_packets(sources):
             self._batch.append(packet)
             self._newest_ns = max(self._newest_ns, packet.time_ns)
+            self._is_marked = False
             if len(self._batch) >= BATCH_PACKETS:
                 self._hand_over()
 
     def wait(self, stream: Any) -> None:
-        """Wait until the stream has bytes, or has ended; hand over all packets before."""
+        """Wait until the stream has bytes, or has ended; hand over all packets before, and settle what is due."""
         if _ready([stream], 0):
             return
         self._hand_over(is_waiting=True)
-        if _ready([stream, self._stop_in], PAUSE_S) == []:
-            self._batch.append(Tick(self._newest_ns + round(PAUSE_S * 1e9)))
-            self._hand_over(is_waiting=True)
-            _ready([stream, self._stop_in], None)
+        self._mark()
+        ready: list[Any] | None = []
+        while ready == []:
+            since_s = time.monotonic()
+            ready = _ready([stream, self._stop_in], self._due_s())
+            self._waited_s += time.monotonic() - since_s
+            self._settle()
         if self._is_stopped:
             raise _Stopped
+
+    def _mark(self) -> None:
+        """Note the packets that arrived since the last mark."""
+        if self._is_marked:
+            return
+        self._is_marked = True
+        waited_s = self._waited_s
+        if self._marks and waited_s < self._marks[-1][0] + MARK_S:
+            waited_s, _ = self._marks.pop()
+        self._marks.append((waited_s, self._newest_ns))
+
+    def _due_s(self) -> float | None:
+        """Return the time until the next packets are settled; None where all are."""
+        return max(self._marks[0][0] + SETTLED_S - self._waited_s, 0.0) if self._marks else None
+
+    def _settle(self) -> None:
+        """Send a tick where packets arrived long enough ago."""
+        settled_ns = None
+        while self._marks and self._marks[0][0] + SETTLED_S <= self._waited_s:
+            _, settled_ns = self._marks.popleft()
+        if settled_ns is not None:
+            self._batch.append(Tick(settled_ns + UNDECIDED_NS_MAX))
+            self._hand_over(is_waiting=True)
 
     def _hand_over(self, *, is_waiting: bool = False) -> None:
         """Send the packets read so far, with a tick where they were captured just now."""

@@ -57,5 +57,23 @@ def stoppable(*needed: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def ended_by_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Give whether Ctrl-C was pressed in the block, where it is the usual end; a second one stops as ever."""
+    before, pressed = signal.getsignal(signal.SIGINT), False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed = True
+        signal.signal(number, before)
+
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise Stopped(number)

@@ -219,6 +219,16 @@ def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
         tell(summary)
 
 
+def check_any_captured(book: "Ledger", interface: str) -> None:
+    """Raise Unmet where nothing of an interface could be read: no packets, no TCP, or no payload."""
+    counts, total = book.packets, book.total
+    if total.payload_bytes or total.gap_bytes:
+        return
+    connections = f"{len(book.connections):,} TCP connection{'s' * (len(book.connections) != 1)}"
+    why = f"no payload in {connections}" if counts.tcp else counts.summarize() or "no packets"
+    raise Unmet(f"{interface}: nothing was read: {why}; expected TCP packets with payload")
+
+
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
     """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
     from wiretool.capture.packet_counts import READABLE
