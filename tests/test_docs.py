@@ -449,3 +449,45 @@ def test_nothing_names_a_folder_of_somebodys_machine() -> None:
         if (match := PRIVATE.search(path.read_bytes())) and path != Path(__file__)
     }
     assert found == {}
+
+
+#: Options of examples that name a file or folder to write.
+WRITES = r" (?:-o|--(?:json|junit|sarif|html|record|ledger|checkpoint|ready-file|keep-slow)) ([a-z][\w.-]*)"
+
+
+def test_git_ignores_what_the_examples_write() -> None:
+    written = {name for line in shell_lines() for name in re.findall(WRITES, line)}
+    assert len(written) > 10
+    ignored = run(["git", "check-ignore", "--no-index", *(f"{name}/x" for name in written)], ROOT).stdout.split()
+    assert {name for name in written if f"{name}/x" not in ignored} == set()
+    tracked = run(["git", "ls-files", "-ci", "--exclude-standard"], ROOT)
+    assert tracked.stdout == "", "files of the project are ignored"
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "docs" / "conformance.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    ("judged", "has_last", "compared", "code"),
+    [
+        (0, False, 0, 0),
+        (1, False, 0, 1),
+        (0, True, 0, 0),
+        (1, True, 0, 1),
+        (0, True, 1, 1),
+        (4, True, 1, 4),
+    ],
+)
+def test_the_gate_works_in_a_shell_that_stops_at_a_failure(
+    page: Path, judged: int, has_last: bool, compared: int, code: int, tmp_path: Path
+) -> None:
+    (gate,) = [
+        block for _, block in blocks("text") if "conform compare last.json" in block and block in page.read_text()
+    ]
+    stub = f'case "$2" in compare) echo compared; exit {compared};; *) echo > conform.json; exit {judged};; esac'
+    (tmp_path / "wiretool").write_text(f"#!/bin/sh\n{stub}\n")
+    (tmp_path / "wiretool").chmod(0o755)
+    if has_last:
+        (tmp_path / "last.json").write_text("{}")
+    script = f"export PATH={shlex.quote(str(tmp_path))}:$PATH\n" + gate.partition("\n")[2]
+    ended = run(["bash", "-e", "-c", script], tmp_path)
+    assert ended.returncode == code, ended.stderr
+    assert ("compared" in ended.stdout) == has_last

@@ -60,6 +60,10 @@ def serve(
         bool, typer.Option("--like-real", help="stall and close connections where the real server does")
     ] = False,
     leases: Annotated[bool, typer.Option(help="Pravega: abort transactions when their lease expires")] = True,
+    setup: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="serve what the cases of conform --setup NAME require; `default` without"),
+    ] = "",
     mutant: Annotated[
         str, typer.Option(metavar="NAME", help="serve a mutant; conform PROTOCOL --mutants lists them")
     ] = "",
@@ -81,6 +85,7 @@ def serve(
         advertised,
         credentials,
         feed_from,
+        in_setup,
         listens_for,
         mutated,
         serving,
@@ -106,8 +111,9 @@ def serve(
         rate=RATE.parse(rate, "--rate", most=RATE_MAX),
     )
     with mutated(protocol, mutant):
-        mock = mock_for(protocol, options)
-        listens = listens_for(mock, {"--listen": listen, "--controller": controller, "--admin": admin})
+        mock = mock_for(protocol, in_setup(protocol, setup, options))
+        named = {"--listen": listen, "--controller": controller, "--admin": admin}
+        listens = listens_for(mock, named, opens_all=bool(setup))
         wishes = Wishes(
             seed,
             fault or (),

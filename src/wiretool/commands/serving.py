@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wiretool.net.tap import Tap
     from wiretool.servers.mock import Mock
     from wiretool.servers.offramp.feed import FeedMessage
+    from wiretool.servers.options import MockOptions
     from wiretool.sinks.pcapng import Recording
     from wiretool.sinks.text.counters import Snapshot
 
@@ -81,6 +82,23 @@ def mutated(protocol: str, mutant: str) -> Iterator[None]:
 
     with applied(mutant_named(conformance_of(protocol), mutant)):
         yield
+
+
+def in_setup(protocol: str, setup: str, options: "MockOptions") -> "MockOptions":
+    """Return the options of a server in a setup that cases of conform require. UsageError where others change it."""
+    if not setup:
+        return options
+    from wiretool.conformance.registry import conformance_of
+    from wiretool.conformance.selection import check_setup, setup_named
+    from wiretool.servers.options import SPELLED, MockOptions
+
+    part, name = conformance_of(protocol), setup_named(setup)
+    check_setup(part, name)
+    changes = part.variants.get(name, {})
+    for each in changes:
+        if getattr(options, each) != getattr(MockOptions(), each):
+            raise UsageError(f"--setup and --{SPELLED.get(each, each).replace('_', '-')}: expected one of them")
+    return replace(options, **changes)
 
 
 def tell_in_force(interceptor: "Interceptor") -> None:
@@ -212,10 +230,11 @@ def rules_for(protocols: Sequence[str], texts: Sequence[str], path: Path | None)
     return rules
 
 
-def listens_for(mock: "Mock", wanted: Mapping[str, str]) -> "dict[str, Address]":
+def listens_for(mock: "Mock", wanted: Mapping[str, str], *, opens_all: bool = False) -> "dict[str, Address]":
     """Where each door is to listen: `wanted` has options and their text in the order of the doors.
 
-    Where the address of the first is given, only those that are named as well are open.
+    Where the address of the first is given, only those that are named as well are open; with `opens_all` the others
+    are open, too, at ports that the system assigns.
     """
     from wiretool.net.addresses import LOOPBACK, Address, address_from
 
@@ -230,6 +249,8 @@ def listens_for(mock: "Mock", wanted: Mapping[str, str]) -> "dict[str, Address]"
             continue
         usual = Address(LOOPBACK, door.port)
         listens[door.name] = address_from(text, option=option, port=door.port) if text else usual
+    if opens_all:
+        listens |= {door.name: Address(LOOPBACK, 0) for door in mock.doors if door.name not in listens}
     return listens
 
 

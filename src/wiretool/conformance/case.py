@@ -254,6 +254,11 @@ def case(
     return Case(id, level, requirement, source, flat(steps), variant, frozenset(ignore), unkilled)
 
 
+def requires_nothing(case: Case) -> Sequence[str]:
+    """Return that a case depends on no part of the setup of which there is a probe."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """A message of the peer that arrived, as the conversation read it."""
@@ -297,6 +302,10 @@ class Conformance:
     may_end_after: Callable[[Incoming], bool] = never_ends
     #: Steps that every server of this protocol answers, to recognise a peer of another protocol.
     greeting: tuple[Step, ...] = ()
+    #: Probes of parts of a target's setup, and those that a case depends on: where a probe ends with `not-exercised`,
+    #: so do the cases.
+    probes: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    required_probes: Callable[[Case], Sequence[str]] = requires_nothing
     #: Requirements that every recording is judged by.
     rules: tuple[Rule, ...] = ()
     #: Requirements on clients.

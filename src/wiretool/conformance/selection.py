@@ -10,6 +10,9 @@ from wiretool.conformance.levels import Level
 from wiretool.conformance.results import AnyCase
 from wiretool.errors import UsageError
 
+#: The word of options and messages for the usual setup, whose name is empty.
+DEFAULT_SETUP = "default"
+
 T = TypeVar("T", bound=AnyCase)
 
 
@@ -48,8 +51,16 @@ def levels_from(names: Sequence[str]) -> frozenset[Level]:
     return frozenset(map(Level, names)) if names else frozenset(Level)
 
 
+def setup_named(text: str) -> str:
+    """Return the name of a setup, as cases have it, for that of an option."""
+    return "" if text == DEFAULT_SETUP else text
+
+
 def check_setup(part: Conformance, name: str) -> None:
     """UsageError for a setup that no case requires, with the nearest one; the usual setup is the empty name."""
     if name and name not in part.variants:
-        known, hint = ", ".join(part.variants) or "none", nearest(name, part.variants)
+        known, hint = (
+            ", ".join((DEFAULT_SETUP, *filter(None, part.variants))),
+            nearest(name, (DEFAULT_SETUP, *part.variants)),
+        )
         raise UsageError(f"--setup {name}: {part.protocol} has no such setup{hint}; expected one of {known}")

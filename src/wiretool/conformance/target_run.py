@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from signal import Signals
 
-from wiretool.conformance.case import Case, Conformance, Connect
+from wiretool.conformance.case import MUST, Case, Conformance, Connect
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import STOPPED, ConformanceCaller
+from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
@@ -21,6 +22,8 @@ from wiretool.sinks.pcapng import Recording
 
 #: The id of the case that greets a target first, and how long the target has for its reply.
 GREETING, GREETING_S = "greeting", 1.0
+#: Probes of the setup that run at the same time.
+PROBES_JOBS = 10
 #: Bytes of the target's first reply that are looked at, and those that a message shows.
 FIRST_BYTES_MAX, SHOWN_BYTES = 64 * 1024, 16
 
@@ -49,7 +52,9 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     started = time.perf_counter()
     if part.greeting:
         _check_protocol(part, options)
-    ready = [case for case in cases if not _missing_for(case, options)]
+    missing = {case.id: _missing_for(case, options) for case in cases}
+    missing |= _missing_parts(part, [case for case in cases if not missing[case.id]], options)
+    ready = [case for case in cases if not missing[case.id]]
     caller = ConformanceCaller(
         ready,
         part,
@@ -73,7 +78,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
-        _in_order(cases, found, options),
+        _in_order(cases, found, missing),
         time.perf_counter() - started,
         remarks=_remarks(options, called),
         stopped_by=called.stopped_by,
@@ -91,17 +96,31 @@ def _stage(part: Conformance, options: TargetOptions, recording: Recording | Non
 def _missing_for(case: Case, options: TargetOptions) -> str:
     """Return what the case requires and the target does not have; empty for nothing."""
     if case.variant != options.setup:
-        return f"requires a server in the setup {case.variant or 'default'}; see --setup"
+        return f"requires a server in the setup {case.variant or DEFAULT_SETUP}; see --setup"
     endpoints = [step.endpoint for step in case.steps if isinstance(step, Connect) and step.endpoint]
     missing = next((name for name in endpoints if name not in options.addresses), "")
     return f"requires the address of the endpoint {missing}; --target {missing}=HOST:PORT names it" if missing else ""
 
 
-def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], options: TargetOptions) -> list[CaseResult]:
+def _missing_parts(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> dict[str, str]:
+    """Return by id why cases cannot be exercised: probes show that parts of the setup are absent."""
+    required = {case.id: part.required_probes(case) for case in cases}
+    names = list(dict.fromkeys(name for each in required.values() for name in each))
+    if not names:
+        return {}
+    probes = [Case(name, MUST, "", "", tuple(part.probes[name]), options.setup) for name in names]
+    caller = ConformanceCaller(probes, part, token=f"{options.token}p", patience_s=options.patience_s, jobs=PROBES_JOBS)
+    call(caller, _stage(part, options, None))
+    absent = {each.case.id: each.why for each in caller.results.values() if each.verdict is Verdict.NOT_EXERCISED}
+    whys = {id: next((absent[name] for name in each if name in absent), "") for id, each in required.items()}
+    return {id: why for id, why in whys.items() if why}
+
+
+def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], missing: Mapping[str, str]) -> list[CaseResult]:
     found = {result.case.id: result for result in ended}
     results = []
     for case in cases:
-        if why := _missing_for(case, options):
+        if why := missing[case.id]:
             results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
         else:
             results.append(found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it"))

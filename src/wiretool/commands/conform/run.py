@@ -36,12 +36,13 @@ REPLY_S, CLIENT_S = 5.0, 30.0
 def run_conform(options: ConformOptions) -> None:
     """Do what the options ask for. `typer.Exit` of 1 for a finding."""
     from wiretool.conformance.registry import conformance_of
-    from wiretool.conformance.selection import check_setup
+    from wiretool.conformance.selection import check_setup, setup_named
 
     if options.protocol == COMPARE:
         write_comparison(options)
         return
     check_options(options)
+    options = replace(options, setup=setup_named(options.setup))
     part = conformance_of(options.protocol)
     check_setup(part, options.setup)
     if options.tests_mutants:
@@ -160,7 +161,7 @@ def run_on_server(
 
 
 def usual_deadline(part: "Conformance", cases: "Sequence[Case]") -> float:
-    """Return ten times the time that the cases wait with the mock, by its own clock."""
+    """Return ten times the time that the cases need with the mock one after the other, by its counted clock."""
     from wiretool.conformance.mock_run import run_on_mock
 
     waited_s = sum(result.seconds for result in run_on_mock(part, cases).results)

@@ -20,6 +20,7 @@ from wiretool.protocols.offramp.conformance import (
     requests,
 )
 from wiretool.protocols.offramp.conformance.clients import CLIENT_CASES
+from wiretool.protocols.offramp.conformance.probes import PROBES, required_probes
 from wiretool.protocols.offramp.conformance.roads import VARIANTS
 from wiretool.protocols.offramp.conformance.rules import RULES
 from wiretool.protocols.offramp.conformance.steps import ask_for
@@ -53,6 +54,8 @@ CONFORMANCE = Conformance(
     rules=RULES,
     client_cases=CLIENT_CASES,
     variants=VARIANTS,
+    probes=PROBES,
+    required_probes=required_probes,
     auto_reply=_auto_reply,
     may_end_after=_may_end_after,
     greeting=flat((ask_for("/offramp/v2/garbage"), expect("HandshakeResponse"))),
