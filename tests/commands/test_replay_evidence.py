@@ -1,6 +1,7 @@
 """`wiretool replay` and `diff` without evidence: a capture of one direction, a cut one, or nothing to compare."""
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -55,6 +56,19 @@ def test_a_server_that_closes_early_is_reported_though_nothing_of_the_recorded_o
     code, lines, _ = run("replay", one_direction(tmp_path, "client"), "--speed", "max", *close)
     assert code == 1
     assert any("requests unanswered" in line for line in lines)
+
+
+def test_a_server_that_leaves_out_every_third_reply_is_not_waited_for_without_bound() -> None:
+    """All waits in vain take six times the timeout; the missing replies are findings, the rest is not judged."""
+    drop = ("--fault", 'message == "DataAppended" every=3: drop', "--timeout", "200ms", "--format", "ndjson")
+    begin_s = time.monotonic()
+    code, lines, _ = run("replay", WRITE, "--speed", "max", *drop)
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert time.monotonic() - begin_s < 30  # 333 waits took 67 s
+    assert summary["findings"] == 6
+    assert "6 times --timeout" in summary["remarks"][0]
+    assert {row["verdict"] for row in rows[60:]} == {"unknown"}
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
