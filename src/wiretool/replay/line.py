@@ -118,6 +118,13 @@ class Line:
             return not self.manner.is_expected(recorded)
         return recorded.reply_to not in self._outcomes or not self.manner.is_awaited(recorded)
 
+    def is_owed(self, recorded: Record) -> bool:
+        """Return whether a recorded reply that did not come answers a request, and nothing known now explains that."""
+        outcome = self._outcomes.get(recorded.reply_to or 0)
+        if outcome is None or outcome.request is None:
+            return False
+        return self.manner.excuse_missing(recorded, outcome.request, self.dialogue) is None
+
     def give_up(self, recorded: Record) -> None:
         """Wait for it no longer."""
         self._settled.add(recorded.n)

@@ -238,14 +238,17 @@ class Player(Caller):
     def _is_given_up(self, line: Line, now_ns: int) -> bool:
         """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
 
-        Each wait in vain takes half of the patience with a server that says nothing any more.
+        Each wait in vain takes half of the patience with a server that says nothing any more. Those for replies that
+        a server owes are bounded all together; what it sends unasked may only come at another time.
         """
         assert self._since_ns is not None
         recorded_ns = self._steps[self._at].time_ns - self._steps[self._at - 1].time_ns if self._at else 0
         wait_ns = self._patience.wait_ns(line.vain_waits)
         if not self._has_waited(max(recorded_ns, 0) + wait_ns, now_ns):
             return False
-        self._patience.spend(wait_ns)
+        step = self._steps[self._at]
+        if isinstance(step, Hear) and line.is_owed(step.record):
+            self._patience.spend(wait_ns)
         return True
 
     def _has_waited(self, span_ns: int, now_ns: int) -> bool:
