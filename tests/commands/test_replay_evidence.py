@@ -78,6 +78,25 @@ def test_one_direction_beside_the_whole_is_no_success(tmp_path: Path, side: Side
     assert lines[0].endswith("could not be: nothing could be judged")
 
 
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_one_direction_beside_itself_is_no_success(tmp_path: Path, side: Side) -> None:
+    """What is alike in two captures of one direction says nothing of a server, or of a client."""
+    half = one_direction(tmp_path, side)
+    code, lines, _ = run("diff", half, half, "--format", "ndjson")
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert {row["verdict"] for row in rows} == {"unknown"}
+    other = "server" if side == "client" else "client"
+    assert f"A has nothing that the {other} of this conversation sent" in rows[0]["reasons"]
+    assert (summary["judged"], summary["result"]) == (0, "nothing could be judged")
+
+
+def test_what_differs_in_captures_of_one_direction_is_a_finding(tmp_path: Path) -> None:
+    code, lines, _ = run("diff", one_direction(tmp_path, "client"), WRITE.with_name("read.pcap"))
+    assert code == 1
+    assert "finding" in lines[0]
+
+
 @pytest.mark.parametrize(("form", "words"), [("text", "0 of 1,00"), ("json", '"judged":0'), ("html", "0 of 1,00")])
 def test_each_report_says_that_nothing_could_be_judged(tmp_path: Path, form: str, words: str) -> None:
     report, page, cases = tmp_path / "report", tmp_path / "page.html", tmp_path / "junit.xml"

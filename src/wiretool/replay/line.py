@@ -339,6 +339,7 @@ class Line:
         """The server was recorded to end the connection and has not, or has and was not."""
         if self.is_cut:
             return
+        self._later.catch_up()  # an explanation depends on what both sides have sent
         outcome = Outcome(self.dialogue, None, end=End("closed", "open") if was_ended else End("open", "closed"))
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
