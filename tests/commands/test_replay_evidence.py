@@ -1,6 +1,7 @@
 """`wiretool replay` and `diff` without evidence: a capture of one direction, a cut one, or nothing to compare."""
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -57,11 +58,43 @@ def test_a_server_that_closes_early_is_reported_though_nothing_of_the_recorded_o
     assert any("requests unanswered" in line for line in lines)
 
 
+def test_a_server_that_leaves_out_every_third_reply_is_not_waited_for_without_bound() -> None:
+    """All waits in vain take six times the timeout; the missing replies are findings, the rest is not judged."""
+    drop = ("--fault", 'message == "DataAppended" every=3: drop', "--timeout", "200ms", "--format", "ndjson")
+    begin_s = time.monotonic()
+    code, lines, _ = run("replay", WRITE, "--speed", "max", *drop)
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert time.monotonic() - begin_s < 30  # 333 waits took 67 s
+    assert summary["findings"] == 6
+    assert "6 times --timeout" in summary["remarks"][0]
+    assert {row["verdict"] for row in rows[60:]} == {"unknown"}
+
+
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_one_direction_beside_the_whole_is_no_success(tmp_path: Path, side: Side) -> None:
     code, lines, _ = run("diff", WRITE, one_direction(tmp_path, side))
     assert code == 1
     assert lines[0].endswith("could not be: nothing could be judged")
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_one_direction_beside_itself_is_no_success(tmp_path: Path, side: Side) -> None:
+    """What is alike in two captures of one direction says nothing of a server, or of a client."""
+    half = one_direction(tmp_path, side)
+    code, lines, _ = run("diff", half, half, "--format", "ndjson")
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert {row["verdict"] for row in rows} == {"unknown"}
+    other = "server" if side == "client" else "client"
+    assert f"A has nothing that the {other} of this conversation sent" in rows[0]["reasons"]
+    assert (summary["judged"], summary["result"]) == (0, "nothing could be judged")
+
+
+def test_what_differs_in_captures_of_one_direction_is_a_finding(tmp_path: Path) -> None:
+    code, lines, _ = run("diff", one_direction(tmp_path, "client"), WRITE.with_name("read.pcap"))
+    assert code == 1
+    assert "finding" in lines[0]
 
 
 @pytest.mark.parametrize(("form", "words"), [("text", "0 of 1,00"), ("json", '"judged":0'), ("html", "0 of 1,00")])

@@ -12,7 +12,8 @@ from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Talk, Verdict
 from wiretool.replay.manners.pravega import PravegaManner
 from wiretool.replay.manners.pravega_prepare import HELLO
-from wiretool.replay.player import LINGER_NS, Player
+from wiretool.replay.patience import TIMEOUTS_MAX
+from wiretool.replay.player import LINGER_NS, STOPPED_EARLY, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
@@ -75,6 +76,38 @@ def test_a_word_restores_the_patience() -> None:
     taken_ns, verdicts = played(Mute(8, every=10))
     assert taken_ns > 4 * PATIENCE_NS
     assert Verdict.MISSING in verdicts
+
+
+def test_a_server_that_owes_many_replies_between_others_is_waited_for_in_bounded_time() -> None:
+    """After six times the patience nothing more is sent; what was waited for is missing, the rest is not judged."""
+    player, script = player_of()
+    stage = Stage(player, {"pravega": Mute(8, every=2)})
+    stage.play()
+    assert stage.now_ns - START_NS < (TIMEOUTS_MAX + 1) * PATIENCE_NS + span_ns(script.steps)
+    outcomes = player.outcomes()
+    verdicts = [outcome.verdict for outcome in outcomes]
+    assert verdicts.count(Verdict.MISSING) >= TIMEOUTS_MAX
+    assert verdicts.count(Verdict.DIFFERENT) == verdicts.count(Verdict.EXTRA) == 0
+    unsent = [outcome for outcome in outcomes if outcome.verdict is Verdict.UNKNOWN]
+    assert len(unsent) > 900
+    assert {reason for outcome in unsent for reason in outcome.reasons} == {STOPPED_EARLY}
+    assert len(outcomes) == sum(isinstance(step, Say) for step in script.steps)
+    (remark,) = player.remarks
+    assert remark.startswith(STOPPED_EARLY)
+    assert "a shorter --timeout replays more" in remark
+
+
+def test_what_is_not_replayed_after_too_many_waits_is_judged_on_no_connection() -> None:
+    """Connections that were to be made later are not made, and their ends are no findings."""
+    known = {"pravega": manners()["pravega"]}
+    recording = recording_of(read_packets([WRITE.with_name("reconnect.pcap")]))
+    script = script_of(recording, known)
+    assert len(script.dialogues) > 1
+    player = Player(script, known, patience_ns=PATIENCE_NS, prepare=recording)
+    Stage(player, {"pravega": Mute(8, every=2)}).play()
+    outcomes = player.outcomes()
+    assert {outcome.dialogue for outcome in outcomes} == set(script.dialogues)
+    assert {outcome.verdict for outcome in outcomes if outcome.dialogue is script.dialogues[-1]} == {Verdict.UNKNOWN}
 
 
 def test_a_server_that_never_answers_is_not_waited_for_while_it_is_prepared() -> None:

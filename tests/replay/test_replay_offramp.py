@@ -13,6 +13,7 @@ from tests.replay.stage import Replayed, Stage, check_no_finding, counts, replay
 from wiretool.capture.files import read_packets
 from wiretool.capture.packets import Packet
 from wiretool.protocols.registry import PROTOCOLS
+from wiretool.replay.judge import VARIES
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Identity, Verdict
 from wiretool.replay.manners.offramp import OfframpManner
@@ -20,7 +21,8 @@ from wiretool.replay.player import Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import script_of
 from wiretool.servers.choose import mock_for
-from wiretool.servers.mock import Mock, Outbox
+from wiretool.servers.mock import Action, Mock, Outbox
+from wiretool.servers.offramp.mock import OfframpMock
 from wiretool.servers.offramp.roads import RoadStart
 from wiretool.servers.options import MockOptions
 
@@ -65,6 +67,32 @@ def test_consumers_of_one_stream_share_it_as_they_did() -> None:
     assert {reason for each in replayed.outcomes for reason in each.reasons} == {
         "the message is on the road; whether it arrives before the connection or its assignment ends depends on timing"
     }
+
+
+class Wordless(OfframpMock):
+    """Hears everything, and never sends a byte."""
+
+    def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+        return []
+
+
+def test_an_end_is_not_explained_by_a_close_that_only_the_recording_has() -> None:
+    """The recorded server closed TCP after both sides had sent a Close; this one sends none, and stays."""
+    replayed = replay(capture("plain"), mocks={"offramp": Wordless()})
+    assert not any("both have sent a Close" in reason for each in replayed.outcomes for reason in each.reasons)
+    (end,) = [each for each in replayed.outcomes if each.end is not None]
+    assert (end.verdict, end.reasons) == (
+        Verdict.DIFFERENT,
+        ["the connection stays open, the recorded server ended it"],
+    )
+
+
+@pytest.mark.parametrize("path", captures(), ids=lambda path: path.name)
+def test_what_a_rule_allows_is_no_noise(path: Path) -> None:
+    """Noise is declared where nothing else is known: one run has not shown what varies."""
+    noisy = [each for each in replay(path).outcomes if each.verdict is Verdict.NOISE]
+    assert {each.why for outcome in noisy for each in outcome.accounted if each.verdict is Verdict.NOISE} <= {VARIES}
+    assert all(outcome.accounted for outcome in noisy)
 
 
 # -- a server that is elsewhere ----------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="time that a reply may take longer than recorded",
+            help="time that a reply may take longer than recorded; all missing ones together may take six times that",
         ),
     ] = 5.0,
     connections: Annotated[

@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import inf
 
@@ -80,6 +80,9 @@ class Line:
         self._why_missing = _NO_ANSWER
         #: From which number on the client had said more than is said now.
         self.unsaid_from = inf
+        #: Why the run was given up, and the records of all connections that were neither sent nor waited for.
+        self._why_skipped = ""
+        self._skipped: Collection[int] = ()
         #: Somebody stopped the run.
         self.is_stopped = False
         #: What the server says beyond what was recorded; and whether that was too much to hear more of it.
@@ -114,6 +117,13 @@ class Line:
         if recorded.reply_to is None:
             return not self.manner.is_expected(recorded)
         return recorded.reply_to not in self._outcomes or not self.manner.is_awaited(recorded)
+
+    def is_owed(self, recorded: Record) -> bool:
+        """Return whether a recorded reply that did not come answers a request, and nothing known now explains that."""
+        outcome = self._outcomes.get(recorded.reply_to or 0)
+        if outcome is None or outcome.request is None:
+            return False
+        return self.manner.excuse_missing(recorded, outcome.request, self.dialogue) is None
 
     def give_up(self, recorded: Record) -> None:
         """Wait for it no longer."""
@@ -306,6 +316,18 @@ class Line:
             if not outcome.recorded:
                 outcome.note(Verdict.UNKNOWN, self.why_over)
 
+    def abandon(self, why: str, skipped: Collection[int]) -> None:
+        """Judge nothing of these records, nor how the connection ends."""
+        self._why_skipped, self._skipped = why, skipped
+        if not self.is_left:
+            self.unsaid_from = min(self.unsaid_from, *skipped, inf)
+
+    def skip(self, record: Record) -> None:
+        """Note a recorded frame that is not sent, as the run was given up."""
+        if record.kind == "frame":
+            outcome = self._outcomes[record.n] = Outcome(self.dialogue, record, self._recorded[record.n])
+            outcome.note(Verdict.UNKNOWN, self._why_skipped)
+
     def part(self, why: str) -> None:
         """The server has ended the connection, or could not be reached."""
         self.is_parted = True
@@ -317,6 +339,7 @@ class Line:
         """The server was recorded to end the connection and has not, or has and was not."""
         if self.is_cut:
             return
+        self._later.catch_up()  # an explanation depends on what both sides have sent
         outcome = Outcome(self.dialogue, None, end=End("closed", "open") if was_ended else End("open", "closed"))
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
@@ -361,6 +384,8 @@ class Line:
         """Why it cannot be said whether a recorded reply would have come; empty where it can."""
         if self.is_stopped:
             return _STOPPED
+        if outcome.recorded[len(outcome.live)].n in self._skipped:
+            return self._why_skipped
         is_pushed = outcome.request is None and outcome.recorded[0].n > self.unsaid_from
         return _UNSAID if is_pushed else ""
 

@@ -19,6 +19,7 @@ from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
+from wiretool.replay.patience import TIMEOUTS_MAX, Patience
 from wiretool.replay.script import NOT_ASKED, Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -27,6 +28,7 @@ from wiretool.sessions.dialogues import Dialogue, Recording
 PATIENCE_NS = 5_000_000_000
 #: How long is listened for more than was recorded, once all is said.
 LINGER_NS = 200_000_000
+STOPPED_EARLY = f"the replay stopped: its waits for replies that did not come took {TIMEOUTS_MAX} times --timeout"
 
 
 class Player(Caller):
@@ -53,7 +55,7 @@ class Player(Caller):
         is_timed = any(manners[dialogue.protocol].is_timed() for dialogue in script.dialogues)
         self._speed = min(speed, 1.0) if is_timed else speed
         self._seed = seed
-        self._patience_ns = patience_ns
+        self._patience = Patience(patience_ns)
         self._prepare = prepare
         self.values = Values()
         self._later = Later()
@@ -182,6 +184,9 @@ class Player(Caller):
             self._since_ns = now_ns
             if not self._at:
                 self._start_ns = now_ns
+        if self._patience.is_spent:
+            self._abandon(now_ns)
+            return True
         step = self._steps[self._at]
         if not self._is_due(step, now_ns):
             return False
@@ -199,6 +204,8 @@ class Player(Caller):
 
     def _finish(self, step: Hear, now_ns: int) -> None:
         """Let the server come to the end of what it has answered by now; who asks for that is none of the clients."""
+        if self._patience.is_spent:
+            return
         self._later.catch_up()
         name = step.dialogue.protocol
         talk = self._manners[name].finish(self._unfinished[step.record.n], step.record, self.values)
@@ -231,14 +238,18 @@ class Player(Caller):
     def _is_given_up(self, line: Line, now_ns: int) -> bool:
         """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
 
-        Each wait in vain takes half of the patience with a server that says nothing any more.
+        Each wait in vain takes half of the patience with a server that says nothing any more. Those for replies that
+        a server owes are bounded all together; what it sends unasked may only come at another time.
         """
         assert self._since_ns is not None
         recorded_ns = self._steps[self._at].time_ns - self._steps[self._at - 1].time_ns if self._at else 0
-        deadline_ns = self._since_ns + max(recorded_ns, 0) + (self._patience_ns >> line.vain_waits)
-        if now_ns < deadline_ns:
-            self.wake_ns = deadline_ns
-        return now_ns >= deadline_ns
+        wait_ns = self._patience.wait_ns(line.vain_waits)
+        if not self._has_waited(max(recorded_ns, 0) + wait_ns, now_ns):
+            return False
+        step = self._steps[self._at]
+        if isinstance(step, Hear) and line.is_owed(step.record):
+            self._patience.spend(wait_ns)
+        return True
 
     def _has_waited(self, span_ns: int, now_ns: int) -> bool:
         assert self._since_ns is not None
@@ -302,6 +313,12 @@ class Player(Caller):
         self._acts.append(Abort(number) if step.how == "rst" else Finish(number))
 
     def _dial(self, dialogue: Dialogue, manner: Manner, now_ns: int) -> int:
+        number = self._add_line(dialogue, manner, now_ns)
+        door = manner.door(dialogue)
+        self._acts.append(Dial(number, manner.protocol.name, door, is_aside=dialogue.number < 0))
+        return number
+
+    def _add_line(self, dialogue: Dialogue, manner: Manner, now_ns: int) -> int:
         number = next(self._numbers)
         protocol: Protocol = manner.protocol
         watch = LiveWatch(number, protocol, dialogue.client, dialogue.server, now_ns, self._record_numbers.__next__)
@@ -313,7 +330,6 @@ class Player(Caller):
         line = self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng, self._later)
         line.unsaid_from = self._unsaid_from.get(dialogue, inf)
         self._number_of[dialogue] = number
-        self._acts.append(Dial(number, protocol.name, manner.door(dialogue), is_aside=dialogue.number < 0))
         return number
 
     # -- in words of our own -------------------------------------------------------------------------------------------
@@ -325,10 +341,10 @@ class Player(Caller):
         if self._since_ns is None:
             self._since_ns = now_ns
         if not line.is_over and (not line.is_open or line.is_talking):
-            deadline_ns = self._since_ns + (self._patience_ns >> line.vain_waits)
-            if now_ns < deadline_ns:
-                self.wake_ns = deadline_ns
+            wait_ns = self._patience.wait_ns(line.vain_waits)
+            if not self._has_waited(wait_ns, now_ns):
                 return False
+            self._patience.spend(wait_ns)
             self._remark_unprepared(
                 line, f"the server sends no reply to {'some of' if line.heard else 'any of'} the preparing requests"
             )
@@ -372,6 +388,24 @@ class Player(Caller):
         if remark not in self.remarks:
             self.remarks.append(remark)
 
+    def _abandon(self, now_ns: int) -> None:
+        """Send nothing more, and wait for nothing: of the rest of the script it is not known what a server would do."""
+        rest = self._steps[self._at :]
+        skipped = {step.record.n for step in rest if isinstance(step, Say | Hear)}
+        at = f"step {self._at:,} of {len(self._steps):,}"
+        self.remarks.append(f"{STOPPED_EARLY} (at {at}; a shorter --timeout replays more)")
+        for step in rest:
+            if isinstance(step, Open) and step.dialogue not in self._number_of:  # never connected
+                number = self._add_line(step.dialogue, self._manners[step.dialogue.protocol], now_ns)
+                self._lines[number].is_left = True
+            line = self._lines[self._number_of[step.dialogue]]
+            line.abandon(STOPPED_EARLY, skipped)
+            if isinstance(step, Say):
+                line.skip(step.record)
+            elif isinstance(step, Part):
+                self._parted.add(step.dialogue)
+        self._at = len(self._steps)
+
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _linger(self, now_ns: int) -> None:
@@ -382,7 +416,7 @@ class Player(Caller):
         if self._since_ns is None:
             self._since_ns = now_ns
         has_unanswered = any(line.has_unheard_requests for line in self._lines.values())
-        deadline_ns = self._since_ns + (max(self._patience_ns, LINGER_NS) if has_unanswered else LINGER_NS)
+        deadline_ns = self._since_ns + (max(self._patience.timeout_ns, LINGER_NS) if has_unanswered else LINGER_NS)
         if now_ns < deadline_ns:
             self.wake_ns = deadline_ns
             return

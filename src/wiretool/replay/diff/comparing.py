@@ -177,6 +177,11 @@ class _Pair:
         self._other = other
         self._covered, self._other_covered = covered(one, eye), covered(other, eye)
         self._losses, self._other_losses = whole.losses(one, is_other=False), whole.losses(other, is_other=True)
+        sides: tuple[Side, ...] = ("client", "server")
+        #: Why what is alike proves nothing: one of the recordings has one direction only.
+        self._one_sided = [
+            why for each in (self._losses, self._other_losses) for side in sides if (why := each.whole_side(side))
+        ]
 
     def compare(self) -> None:
         """Plan all that is to be judged."""
@@ -218,11 +223,17 @@ class _Pair:
             was_covered=request.n in self._covered,
             is_covered=self._is_covered(exchange, counterpart),
         )
-        self._whole.add(outcome)
+        self._add_both(outcome)
         self._eye.pair(request, counterpart.request)
         self._whole.judge_at(request.n, partial(self._judge_request, outcome, counterpart.request))
         self._whole.meet(Met(self._eye, request, counterpart.request))
         self._plan_replies(outcome, self._meant(counterpart.replies), counterpart.request)
+
+    def _add_both(self, outcome: Outcome) -> None:
+        """Add what both recordings have: it is not judged where one of them has one direction only."""
+        for why in self._one_sided:
+            outcome.note(Verdict.UNKNOWN, why)
+        self._whole.add(outcome)
 
     def _is_covered(self, exchange: Exchange, counterpart: Exchange) -> bool:
         """Whether a later reply to the counterpart says what the replies to this one do."""
@@ -332,7 +343,7 @@ class _Pair:
         pairs = self._aligned(ones, others)
         for at, other_at in pairs:
             outcome = Outcome(self._one, None, [ones[at]])
-            self._whole.add(outcome)
+            self._add_both(outcome)
             self._plan_replies(outcome, [others[other_at]])
         for at, before, after in neighbours(pairs, len(ones), others):
             self._lack(ones[at], loss=self._other_losses.between("server", before, after))

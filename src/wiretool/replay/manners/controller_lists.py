@@ -7,8 +7,8 @@ from wiretool.records import Record
 from wiretool.replay.manners.manner import Excuse, Verdict
 from wiretool.sessions.dialogues import Recording
 
-PAGES = Excuse(Verdict.NOISE, "the server chooses the order of a list and where its pages end")
-OTHERS = Excuse(Verdict.NOISE, "the server has more entries than the recording shows")
+PAGES = Excuse(Verdict.EXPLAINED, "the server chooses the order of a list and where its pages end")
+OTHERS = Excuse(Verdict.EXPLAINED, "the server has more entries than the recording shows")
 #: Method -> the field with the names.
 FIELDS: Mapping[str, str] = {
     "listScopes": "scopes",

@@ -21,9 +21,9 @@ from wiretool.replay.manners.manner import Excuse, Verdict
 from wiretool.replay.manners.pravega_content import Contents
 from wiretool.sessions.dialogues import Dialogue
 
-_MERGED = Excuse(Verdict.NOISE, "a later acknowledgement is for this block too")
-_ALIVE = Excuse(Verdict.NOISE, "keep-alives are sent at any time")
-_SIZE = Excuse(Verdict.NOISE, "how much of a segment one reply brings is the server's choice (S18)")
+_MERGED = Excuse(Verdict.EXPLAINED, "a later acknowledgement is for this block too")
+_ALIVE = Excuse(Verdict.EXPLAINED, "keep-alives are sent at any time")
+_SIZE = Excuse(Verdict.EXPLAINED, "how much of a segment one reply brings is the server's choice (S18)")
 _ELSEWHERE = Excuse(
     Verdict.EXPLAINED, "one store has all segments, and the draft has no word for making, sealing or removing one"
 )

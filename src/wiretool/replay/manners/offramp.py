@@ -3,12 +3,13 @@
 import base64
 import hashlib
 import random
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
-from wiretool.codec.message import Issued, Message, Named, Position, Role, fields_of
+from wiretool.codec.message import Issued, Message, Named, Position, Role, Side, fields_of
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.places import with_value
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -74,6 +75,9 @@ class OfframpManner(Manner):
         #: Connection -> the keys of its live handshake; and the live answers that do not follow from theirs, by id.
         self._keys: dict[int, list[str]] = {}
         self._wrong_accepts: dict[int, Record] = {}
+        #: Recorded connection -> its live one; and the sides that have sent a Close on each live one.
+        self._paired: dict[int, int] = {}
+        self._closed: defaultdict[int, set[Side]] = defaultdict(set)
         #: Recorded connection -> its live one, and what stands for recorded values there.
         self._lives: dict[int, tuple[int, Values]] = {}
 
@@ -81,6 +85,7 @@ class OfframpManner(Manner):
         self._recorded_breaches = breaches_in(in_turn(recording.of(self.protocol.name)))
         self._breaches, self._deliveries, self._misplaced = {}, Deliveries(), set()
         self._keys, self._wrong_accepts, self._lives = {}, {}, {}
+        self._paired, self._closed = {}, defaultdict(set)
         courses = courses_of(recording, self.protocol.name)
         self._courses = {course.dialogue.number: course for course in courses}
         self._excuses = {}
@@ -228,7 +233,12 @@ class OfframpManner(Manner):
             return request.fields.count < 0
         return request.message in ("HandshakeRequest", "COMMIT", "Ping", "Close")
 
+    def pair(self, request: Record, live: Record) -> None:
+        self._paired[request.connection] = live.connection
+
     def follow(self, record: Record) -> None:
+        if isinstance(record.fields, Close):
+            self._closed[record.connection].add(record.side)
         breach = self._deliveries.follow(record)
         if breach is not None:
             self._breaches[record.connection, record.n] = breach
@@ -301,7 +311,8 @@ class OfframpManner(Manner):
         return self._excuses_of(dialogue).extra(live, request)
 
     def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
-        return self._excuses_of(dialogue).end(was_ended=was_ended)
+        is_closed = len(self._closed[self._paired.get(dialogue.number, -1)]) == len(("client", "server"))
+        return self._excuses_of(dialogue).end(was_ended=was_ended, is_closed_by_both=is_closed)
 
 
 def _assignment_of(record: Record) -> frozenset[int] | None:

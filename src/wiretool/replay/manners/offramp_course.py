@@ -119,11 +119,6 @@ class Course:
         return self.is_lossy_behind(0)
 
     @cached_property
-    def is_closed_by_both(self) -> bool:
-        """Whether either side has sent its Close."""
-        return {record.side for record in self.frames if record.message == "Close"} == {"client", "server"}
-
-    @cached_property
     def is_torn(self) -> bool:
         """Whether bytes of the client are missing, so that its frames may stand in the wrong place."""
         return any(each.side == "client" and each.kind == "gap" for each in self.dialogue.records)

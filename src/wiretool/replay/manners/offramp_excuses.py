@@ -48,13 +48,13 @@ class Excuses:
         """See Manner.excuse."""
         name, steps = recorded.message, difference.steps
         if name == "Close" and steps == ("reason",) and isinstance(live.fields, Close) and live.fields.code in _WORDY:
-            return Excuse(Verdict.NOISE, "reasons of such a Close are the server's own words")
+            return Excuse(Verdict.EXPLAINED, "reasons of such a Close are the server's own words")
         if name == "REBALANCE" and self._is_crowded:
             return Excuse(Verdict.UNKNOWN, _CROWDED)
         if name == "Close" and self._is_lax(recorded.n) and _is_failure(live):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if name == "Fragment" or live.message == "Fragment":
-            return Excuse(Verdict.NOISE, _CUT)
+            return Excuse(Verdict.EXPLAINED, _CUT)
         if name in _UNREADABLE or live.message in _UNREADABLE:
             return Excuse(Verdict.UNKNOWN, "it could not be read in the recording") if name in _UNREADABLE else None
         if steps == ("correlationId",) and _is_echo(difference.expected, difference.live):
@@ -121,11 +121,11 @@ class Excuses:
         """See Manner.excuse_missing."""
         course = self._course
         if recorded.message == "Fragment":
-            return Excuse(Verdict.NOISE, _CUT)
+            return Excuse(Verdict.EXPLAINED, _CUT)
         if recorded.message in _UNREADABLE:
             return Excuse(Verdict.UNKNOWN, "it could not be read in the recording")
         if recorded.message == "Ping" or (recorded.message == "Pong" and request is None):
-            return Excuse(Verdict.NOISE, "keep-alives are sent at any time")
+            return Excuse(Verdict.EXPLAINED, "keep-alives are sent at any time")
         if self._is_lax(recorded.n):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if course.failure is not None and recorded.message == "Close":
@@ -165,9 +165,9 @@ class Excuses:
         """See Manner.excuse_extra."""
         course = self._course
         if live.message == "Fragment":
-            return Excuse(Verdict.NOISE, _CUT)
+            return Excuse(Verdict.EXPLAINED, _CUT)
         if live.message in ("Ping", "Pong") and request is None:
-            return Excuse(Verdict.NOISE, "keep-alives are sent at any time")
+            return Excuse(Verdict.EXPLAINED, "keep-alives are sent at any time")
         if live.message == "Close" and course.lax_at is not None and _is_failure(live):
             return Excuse(Verdict.EXPLAINED, _LAX)
         if isinstance(live.fields, MessageEvent):
@@ -198,7 +198,7 @@ class Excuses:
         if self.is_known(event):
             is_again = self._course.contents.get(place) == content_of(event)
             if not is_again or self._is_shared or self._course.is_greeted:
-                return Excuse(Verdict.NOISE, _CLOCK)
+                return Excuse(Verdict.EXPLAINED, _CLOCK)
             return None
         told = self._told.get(event.partition, set())
         is_hole = any(each.is_lossy for each in self._others) and place[1] not in told
@@ -258,16 +258,17 @@ class Excuses:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def end(self, *, was_ended: bool) -> Excuse | None:
-        """See Manner.excuse_end."""
+    def end(self, *, was_ended: bool, is_closed_by_both: bool) -> Excuse | None:
+        """See Manner.excuse_end; `is_closed_by_both` if both sides have sent a Close on the live connection."""
         course = self._course
         if course.lax_at is not None:
             return Excuse(Verdict.EXPLAINED, _LAX)
         if was_ended and course.failure is not None:
             return Excuse(Verdict.EXPLAINED, course.failure[1])
-        if course.is_closed_by_both:
-            return Excuse(Verdict.NOISE, _LAST)
-        if was_ended and course.is_granted and course.close is None and not course.is_lossy:
+        if is_closed_by_both:
+            return Excuse(Verdict.EXPLAINED, _LAST)
+        has_close = any(each.message == "Close" and each.side == "server" for each in course.frames)
+        if was_ended and course.is_granted and not has_close and not course.is_lossy:
             return Excuse(Verdict.EXPLAINED, "the recorded server ended TCP without a Close, as it does where it fails")
         if not course.is_all_said or not course.is_left:
             return Excuse(Verdict.UNKNOWN, _TORN)

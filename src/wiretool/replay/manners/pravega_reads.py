@@ -18,8 +18,8 @@ from wiretool.sessions.dialogues import Recording
 UNLOADING_NS = 60_000_000_000
 #: So many bytes a read brings at least, if they are there, and at most.
 _READ_MIN, _READ_MAX = 8, 2 * 1024 * 1024
-_CUT = Excuse(Verdict.NOISE, "a read returns the available bytes, up to the requested size (§5.3)")
-_NOT_CACHED = Excuse(Verdict.NOISE, "a store does not mark bytes that it fetches from storage as the tail (§5.3)")
+_CUT = Excuse(Verdict.EXPLAINED, "a read returns the available bytes, up to the requested size (§5.3)")
+_NOT_CACHED = Excuse(Verdict.EXPLAINED, "a store does not mark bytes that it fetches from storage as the tail (§5.3)")
 _UNLOADED = Excuse(Verdict.EXPLAINED, "the live store unloaded an idle segment, which ended the read in it (§5.3)")
 _ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "the recorded reply is to a read from before the recording")
 _UNSEEN = Excuse(Verdict.UNKNOWN, "neither the recording nor the live run shows which bytes are there")

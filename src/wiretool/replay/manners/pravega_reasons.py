@@ -48,9 +48,13 @@ SEALED_AT = Excuse(
     Verdict.EXPLAINED,
     "SegmentIsSealed returns the event number of an append (§2); the recorded server returned the segment's length",
 )
-AT_ONCE = Excuse(Verdict.NOISE, "segments are merged at once, and each reply has the length of the target at that time")
-ACKS = Excuse(Verdict.NOISE, "acks are merged as they come; this one follows another one than was recorded")
-OVERTAKEN = Excuse(Verdict.NOISE, "appends of several connections were on their way: the store takes them in any order")
+AT_ONCE = Excuse(
+    Verdict.EXPLAINED, "segments are merged at once, and each reply has the length of the target at that time"
+)
+ACKS = Excuse(Verdict.EXPLAINED, "acks are merged as they come; this one follows another one than was recorded")
+OVERTAKEN = Excuse(
+    Verdict.EXPLAINED, "appends of several connections were on their way: the store takes them in any order"
+)
 ASKED_BEFORE = Excuse(Verdict.UNKNOWN, "its request is from before the recording")
 UNPAIRED = Excuse(Verdict.UNKNOWN, "the recording begins in the middle: the requests of its first replies are unknown")
 CUT_SHORT = Excuse(

@@ -255,9 +255,9 @@ def _named(scene: Scene) -> Excuse | None:
     if scene.difference.steps[-1] == "is_leader":
         nodes = [(fields_in(each).get("cluster") or {}).get("nodes") or () for each in (scene.recorded, scene.live)]
         leads = [sorted(node["is_leader"] for node in each) for each in nodes]
-        return Excuse(Verdict.NOISE, NAMED) if leads[0] == leads[1] else None
+        return Excuse(Verdict.EXPLAINED, NAMED) if leads[0] == leads[1] else None
     told = [_leads_in(each) for each in (scene.difference.expected, scene.difference.live)]
-    return Excuse(Verdict.NOISE, NAMED) if told[0] is not None and told[0] == told[1] else None
+    return Excuse(Verdict.EXPLAINED, NAMED) if told[0] is not None and told[0] == told[1] else None
 
 
 def _leads_in(detail: Any) -> list[bool] | None:

@@ -18,10 +18,11 @@ from wiretool.sinks.text.values import pairs_of
 FINDINGS_SHOWN = 50
 DIFFERENCES_SHOWN = 20
 ROWS_SHOWN = 30
+#: Reasons of noise beside its number.
+NOISES_SHOWN = 3
 _MEANING = {
     Verdict.SAME: "{recorded} and {live} alike",
     Verdict.MAPPED: "the same, except for server-generated values",
-    Verdict.NOISE: "the differences vary from run to run",
     Verdict.EXPLAINED: "the protocol allows the differences listed below",
     Verdict.UNKNOWN: "could not be judged, see below",
     Verdict.EXTRA: "{live} only",
@@ -58,11 +59,22 @@ def _summary(report: Report, paint: Colour) -> str:
     widest = max(map(len, numbers.values()), default=0)
     longest = max((len(verdict.name) for verdict in numbers), default=0)
     for verdict, number in numbers.items():
-        meaning = _MEANING[verdict].format(recorded=report.wording.recorded, live=report.wording.live)
+        meaning = _meaning(report, verdict)
         name = _painted(verdict, f"{verdict.name.lower():<{longest}}", paint)
         lines.append(f"  {name}  {number:>{widest}}  {paint.dim(meaning)}")
     lines += [printable(remark) for remark in report.remarks]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _meaning(report: Report, verdict: Verdict) -> str:
+    """Return what a verdict means; noise is what its differences are: declared, seen or chosen to vary."""
+    if verdict is not Verdict.NOISE:
+        return _MEANING[verdict].format(recorded=report.wording.recorded, live=report.wording.live)
+    noisy = [outcome for outcome in report.outcomes if outcome.verdict is Verdict.NOISE]
+    whys = dict.fromkeys(each.why for outcome in noisy for each in outcome.accounted if each.verdict is Verdict.NOISE)
+    whys |= dict.fromkeys(why for outcome in noisy if not outcome.accounted for why in outcome.reasons)
+    shown = [printable(why) for why in [*whys][:NOISES_SHOWN]]
+    return "; ".join(shown) + ("; ..." if len(whys) > NOISES_SHOWN else "")
 
 
 def _painted(verdict: Verdict, text: str, paint: Colour) -> str:
