@@ -13,13 +13,13 @@ def copy_of(recording: Recording, manners: Mapping[str, Manner], number: int) ->
         return recording
     others: dict[Dialogue, Dialogue] = {}
     renamed: dict[int, Record] = {}
-    for dialogue in recording.dialogues:
-        manner = manners.get(dialogue.protocol)
-        other = others[dialogue] = Dialogue(
-            dialogue.number, dialogue.client, dialogue.server, dialogue.protocol, dialogue.is_opened, dialogue.is_heard
+    for each in recording.dialogues:
+        manner = manners.get(each.protocol)
+        other = others[each] = Dialogue(
+            each.number, each.client, each.server, each.protocol, each.is_opened, each.is_heard
         )
-        other.copies = (*dialogue.copies, number)
-        other.records = [record if manner is None else manner.alias(record, number) for record in dialogue.records]
+        other.copies = (*each.copies, number)
+        other.records = [record if manner is None else manner.alias(record, number) for record in each.records]
         renamed |= {record.n: record for record in other.records}
     copy = Recording(list(others.values()), is_cut=recording.is_cut)
     for event in recording.events:

@@ -389,7 +389,7 @@ class Player(Caller):
             self.remarks.append(remark)
 
     def _abandon(self, now_ns: int) -> None:
-        """Send nothing more, and wait for nothing: of the rest of the script it is not known what a server would do."""
+        """Send nothing more, and wait for nothing: the rest of the script proves nothing about the server."""
         rest = self._steps[self._at :]
         skipped = {step.record.n for step in rest if isinstance(step, Say | Hear)}
         at = f"step {self._at:,} of {len(self._steps):,}"

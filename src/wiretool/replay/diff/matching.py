@@ -48,42 +48,42 @@ def match(
     return matched
 
 
-def asked(dialogue: Dialogue) -> list[Record]:
+def asked(each: Dialogue) -> list[Record]:
     """What was said by itself, and not to answer."""
-    return [record for record in dialogue.records if record.kind == "frame" and record.reply_to is None]
+    return [record for record in each.records if record.kind == "frame" and record.reply_to is None]
 
 
-def _all_bytes_of(dialogue: Dialogue) -> Hashable:
+def _all_bytes_of(each: Dialogue) -> Hashable:
     """What both sides said, also what is no frame."""
-    return tuple(tuple(record.raw for record in dialogue.records if record.side == side) for side in SIDES)
+    return tuple(tuple(record.raw for record in each.records if record.side == side) for side in SIDES)
 
 
-def _bytes_of(dialogue: Dialogue) -> Hashable:
-    return tuple(record.raw for record in dialogue.records if record.kind == "frame" and record.side == "client")
+def _bytes_of(each: Dialogue) -> Hashable:
+    return tuple(record.raw for record in each.records if record.kind == "frame" and record.side == "client")
 
 
-def _words_of(dialogue: Dialogue, subject: Subject) -> Hashable:
-    return tuple((record.message, subject(record)) for record in asked(dialogue) if record.side == "client")
+def _words_of(each: Dialogue, subject: Subject) -> Hashable:
+    return tuple((record.message, subject(record)) for record in asked(each) if record.side == "client")
 
 
-def _said_of(dialogue: Dialogue, subject: Subject, own: Callable[[Record], Hashable]) -> Hashable:
-    return tuple((own(record), subject(record)) for record in asked(dialogue) if record.side == "client")
+def _said_of(each: Dialogue, subject: Subject, own: Callable[[Record], Hashable]) -> Hashable:
+    return tuple((own(record), subject(record)) for record in asked(each) if record.side == "client")
 
 
 def _take_equal(
     matched: Matched, key: Callable[[Dialogue], Hashable], other_key: Callable[[Dialogue], Hashable]
 ) -> None:
     waiting: dict[Hashable, deque[Dialogue]] = defaultdict(deque)
-    for dialogue in matched.other:
-        waiting[other_key(dialogue)].append(dialogue)
+    for each in matched.other:
+        waiting[other_key(each)].append(each)
     _take(matched, [(each, queue.popleft()) for each in matched.one if (queue := waiting.get(key(each)))])
 
 
 def _take(matched: Matched, pairs: Sequence[tuple[Dialogue, Dialogue]]) -> None:
     matched.pairs.extend(pairs)
-    taken = {dialogue for pair in pairs for dialogue in pair}
-    matched.one[:] = [dialogue for dialogue in matched.one if dialogue not in taken]
-    matched.other[:] = [dialogue for dialogue in matched.other if dialogue not in taken]
+    taken = {each for pair in pairs for each in pair}
+    matched.one[:] = [each for each in matched.one if each not in taken]
+    matched.other[:] = [each for each in matched.other if each not in taken]
 
 
 def _take_alike(matched: Matched, subject: Subject, other_subject: Subject) -> None:
@@ -91,8 +91,8 @@ def _take_alike(matched: Matched, subject: Subject, other_subject: Subject) -> N
     if len(matched.one) * len(matched.other) > PAIRS_MAX:
         _take(matched, list(zip(matched.one, matched.other, strict=False)))
         return
-    ones = [_Profile.of(dialogue, subject) for dialogue in matched.one]
-    others = [_Profile.of(dialogue, other_subject) for dialogue in matched.other]
+    ones = [_Profile.of(each, subject) for each in matched.one]
+    others = [_Profile.of(each, other_subject) for each in matched.other]
     scored = sorted(
         (-_likeness(profile, counterpart), abs(at - other_at), at, other_at)
         for at, profile in enumerate(ones)
@@ -117,10 +117,10 @@ class _Profile(NamedTuple):
     words: Mapping[Hashable, int]
 
     @classmethod
-    def of(cls, dialogue: Dialogue, subject: Subject) -> "_Profile":
-        said = asked(dialogue)
+    def of(cls, each: Dialogue, subject: Subject) -> "_Profile":
+        said = asked(each)
         words = Counter[Hashable]((record.message, subject(record)) for record in said)
-        return cls((dialogue.client, dialogue.server), Counter[Hashable](record.message for record in said), words)
+        return cls((each.client, each.server), Counter[Hashable](record.message for record in said), words)
 
 
 def _likeness(one: _Profile, other: _Profile) -> float:

@@ -68,7 +68,7 @@ _USER = "user"
 
 
 def _probe_road(road: str) -> Steps:
-    """Require that a road is there, whoever may read it."""
+    """Require that a road exists, with or without access to it."""
     missing = f"the server has no road {road}"
     refused = final("HandshakeResponse", status=one_of(401, 403))
     return (
