@@ -97,6 +97,32 @@ def test_what_differs_in_captures_of_one_direction_is_a_finding(tmp_path: Path) 
     assert "finding" in lines[0]
 
 
+def first_ten(tmp_path: Path) -> Path:
+    path = tmp_path / "ten.pcap"
+    path.write_bytes(pcap_bytes(list(read_packets([WRITE]))[:10]))
+    return path
+
+
+def test_a_missing_connection_counts_with_all_its_exchanges(tmp_path: Path) -> None:
+    code, lines, _ = run("diff", WRITE, first_ten(tmp_path))
+    assert code == 1
+    assert lines[0] == "1,006 exchanges on 2 connections: 5 findings"
+
+
+def test_rows_of_the_second_capture_have_its_records_and_a_reason(tmp_path: Path) -> None:
+    """They are no exchanges of the first one."""
+    code, lines, _ = run("diff", first_ten(tmp_path), WRITE, "--format", "ndjson")
+    *rows, summary = map(json.loads, lines)
+    assert code == 1
+    assert (summary["exchanges"], summary["further"], summary["findings"]) == (0, 1006, 5)
+    for row in rows:
+        assert row["n"] is row["packets"] is None
+        assert row["live_n"] > 0
+        assert row["live_packets"][0] <= row["live_packets"][1]
+        assert row["reasons"]
+    assert [row.get("exchanges", 1) for row in rows] == [1, 1, 1, 1, 1002]
+
+
 @pytest.mark.parametrize(("form", "words"), [("text", "0 of 1,00"), ("json", '"judged":0'), ("html", "0 of 1,00")])
 def test_each_report_says_that_nothing_could_be_judged(tmp_path: Path, form: str, words: str) -> None:
     report, page, cases = tmp_path / "report", tmp_path / "page.html", tmp_path / "junit.xml"

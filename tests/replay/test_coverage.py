@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from wiretool.replay.coverage import Coverage, coverage_of
 from wiretool.replay.manners.manner import Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import End, Outcome
 from wiretool.sessions.dialogues import Dialogue
 
 HERE = Dialogue(0, "10.0.0.1:1", "10.0.0.2:2")
@@ -35,3 +35,10 @@ def test_success_needs_something_judged_and_the_share_that_is_required(verdicts:
 )
 def test_what_is_missing_is_named(coverage: Coverage, shortfall: str) -> None:
     assert coverage.shortfall == shortfall
+
+
+def test_an_end_of_a_connection_is_no_exchange() -> None:
+    """How many exchanges a recording has does not depend on what the live server does."""
+    end = Outcome(HERE, None, end=End("closed", "open"))
+    coverage = coverage_of([end])
+    assert (coverage.exchanges, coverage.further, coverage.total) == (0, 1, 1)

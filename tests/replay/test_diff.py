@@ -220,7 +220,10 @@ def test_every_capture_is_as_itself(own_capture: tuple[Path, object]) -> None:
     path, _ = own_capture
     recording = of_file(path)
     outcomes = compare(recording, recording, EVERY)
-    assert {outcome.verdict for outcome in outcomes} <= {Verdict.SAME, Verdict.NOISE}
+    heard = [each for each in recording.dialogues if each.is_heard]  # a server may just have ended a connection
+    both = {each for each in heard if any(record.side == "client" for record in each.records)}
+    assert {outcome.verdict for outcome in outcomes if outcome.dialogue in both} <= {Verdict.SAME, Verdict.NOISE}
+    assert {outcome.verdict for outcome in outcomes if outcome.dialogue not in both} <= {Verdict.UNKNOWN}
     frames = [record for dialogue in recording.dialogues for record in dialogue.records if record.kind == "frame"]
     assert bool(outcomes) == bool(frames)
 

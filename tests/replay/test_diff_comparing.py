@@ -47,7 +47,13 @@ def test_every_capture_is_as_itself_in_whatever_order(own_capture: tuple[Path, o
     recording = of_file(own_capture[0])
     shuffled = random.Random(5).sample(recording.dialogues, len(recording.dialogues))
     outcomes = compare(recording, Recording(shuffled, recording.events), PLAIN_MANNERS)
-    assert {outcome.verdict for outcome in outcomes} <= ALIKE
+    assert {outcome.verdict for outcome in outcomes if not is_one_sided(outcome.dialogue)} <= ALIKE
+    assert {outcome.verdict for outcome in outcomes if is_one_sided(outcome.dialogue)} <= {Verdict.UNKNOWN}
+
+
+def is_one_sided(dialogue: Dialogue) -> bool:
+    """Return whether the capture has one direction of a connection only; a server may just have ended it."""
+    return not (dialogue.is_heard and any(record.side == "client" for record in dialogue.records))
 
 
 def place_without_a_role(recording: Recording) -> tuple[int, Steps, object]:

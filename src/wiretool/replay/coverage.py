@@ -10,13 +10,20 @@ MIN_JUDGED = 0.5
 
 
 class Coverage(NamedTuple):
-    """The evidence of a run: number of exchanges, how many of them were judged, and the share that is required."""
+    """The evidence of a run: number of exchanges and further differences, of those judged, and the required share."""
 
     total: int
     judged: int
     required: float = MIN_JUDGED
     #: Whether the server was in the recorded state when the replay began, as far as wiretool prepared it.
     is_prepared: bool = True
+    #: Of the total, those that are no exchange of the recording: additional messages, ends of connections.
+    further: int = 0
+
+    @property
+    def exchanges(self) -> int:
+        """The number of exchanges of the recording, whatever the live side did."""
+        return self.total - self.further
 
     @property
     def share(self) -> float:
@@ -42,5 +49,7 @@ class Coverage(NamedTuple):
 
 def coverage_of(outcomes: Iterable[Outcome], required: float = MIN_JUDGED, *, is_prepared: bool = True) -> Coverage:
     """Return how many of the exchanges were judged."""
-    judged = [outcome.is_judged for outcome in outcomes]
-    return Coverage(len(judged), sum(judged), required, is_prepared)
+    found = list(outcomes)
+    judged = sum(outcome.many for outcome in found if outcome.is_judged)
+    further = sum(outcome.many for outcome in found if not outcome.is_exchange)
+    return Coverage(sum(outcome.many for outcome in found), judged, required, is_prepared, further)

@@ -47,6 +47,11 @@ class Outcome:
     is_covered: bool = False
     #: The recorded connection that this one stands for, where it is of the other side only.
     counterpart: Dialogue | None = None
+    #: Of a connection as a whole: the number of its exchanges.
+    many: int = 1
+    is_connection: bool = False
+    #: The recording has nothing of it: its request is one of the other side.
+    is_live_only: bool = False
     #: Of an outcome that is about the end of the connection.
     end: End | None = None
 
@@ -54,6 +59,12 @@ class Outcome:
     def is_judged(self) -> bool:
         """Whether the live side could be held against what was recorded."""
         return self.verdict is not Verdict.UNKNOWN
+
+    @property
+    def is_exchange(self) -> bool:
+        """Return whether the recording has it: not an additional message, broken bytes or the end of a connection."""
+        is_frame = bool(self.recorded) and self.recorded[0].kind == "frame"
+        return not self.is_live_only and (self.request is not None or is_frame or self.is_connection)
 
     def note(self, verdict: Verdict, why: str = "", differences: Sequence[Difference] = ()) -> None:
         """Something more was seen of it."""

@@ -114,7 +114,8 @@ class _Comparison:
         said = ", ".join(f"{message} {count:,}" for message, count in counts.most_common(NAMED_MAX))
         more = ", ..." if len(counts) > NAMED_MAX else ""
         where, lacking = self._names if verdict is Verdict.MISSING else self._names[::-1]
-        outcome = Outcome(dialogue, None)
+        many = _exchanges_in(dialogue, self._eyes[dialogue.protocol])
+        outcome = Outcome(dialogue, None, many=many, is_connection=True, is_live_only=verdict is Verdict.EXTRA)
         own, others = (self._one, self._other) if verdict is Verdict.MISSING else (self._other, self._one)
         why_apart = self._why_apart(dialogue, own, others)
         if why_apart:
@@ -307,7 +308,8 @@ class _Pair:
         """Add what only the second recording has; `loss` says why the first may lack it."""
         is_request = record.side == "client"
         live = list(replies) if is_request else [record]
-        outcome = Outcome(self._other, record if is_request else None, live=live, counterpart=self._one)
+        asked = record if is_request else None
+        outcome = Outcome(self._other, asked, live=live, counterpart=self._one, is_live_only=True)
         self._note_alone(outcome, record, Verdict.EXTRA, loss)
         self._whole.add(outcome, is_other=True)
 
@@ -324,7 +326,7 @@ class _Pair:
         elif self._says_nothing(record):
             outcome.account(Verdict.EXPLAINED, ALIVE, Difference((), *texts, at))
         else:
-            why = f"only in {self._whole.names[not is_missing]}" if at < 0 else ""
+            why = f"only in {self._whole.names[not is_missing]}"
             outcome.note(verdict, why, [Difference((), *texts, at)])
         if outcome.request is None and not is_missing:
             note_breach(self._eye, outcome, record)
@@ -369,6 +371,13 @@ class _Pair:
                 loss = self._loss("server", is_other=is_other) or self._loss(side, is_other=not is_other)
                 outcome.note(Verdict.UNKNOWN if loss else Verdict.DIFFERENT, f"{told}; {loss}" if loss else told)
                 self._whole.add(outcome)
+
+
+def _exchanges_in(dialogue: Dialogue, eye: Eye) -> int:
+    """Return the number of exchanges of a connection, and of messages that its server sent unasked."""
+    frames = [each for each in dialogue.records if each.kind == "frame" and not eye.dialect.is_carriage(each)]
+    asked = {each.n for each in frames if each.side == "client"}
+    return len(asked) + sum(each.side == "server" and each.reply_to not in asked for each in frames)
 
 
 def _turned(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

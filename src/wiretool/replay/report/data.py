@@ -70,6 +70,11 @@ class Judged(msgspec.Struct, frozen=True, omit_defaults=True):
     recorded: list[str] = []
     live: list[str] = []
     is_live: bool = False
+    #: Number and packets of the record that only the live side has.
+    live_n: int | None = None
+    live_packets: tuple[int, int] | None = None
+    #: Of a connection as a whole: the number of its exchanges.
+    exchanges: int = 1
 
 
 class Group(NamedTuple):
@@ -109,9 +114,12 @@ class Report:
         """How many exchanges there were, and how many of them could not be judged."""
         total, judged = self.coverage.total, self.coverage.judged
         connections = counted(len(self.by_dialogue), "connection")
+        subject = counted(self.coverage.exchanges, "exchange")
+        if self.coverage.further:
+            subject += f" and {counted(self.coverage.further, 'further difference')}"
         if judged == total:
-            return f"{counted(total, 'exchange')} on {connections}"
-        return f"{judged:,} of {counted(total, 'exchange')} on {connections} judged, {total - judged:,} could not be"
+            return f"{subject} on {connections}"
+        return f"{judged:,} of {subject} on {connections} judged, {total - judged:,} could not be"
 
     @property
     def result(self) -> str:
@@ -145,10 +153,12 @@ def report_of(
     by_dialogue: dict[Dialogue, Counter[Verdict]] = {}
     reasons: Counter[tuple[Verdict, str]] = Counter()
     for outcome in ordered:
-        by_dialogue.setdefault(outcome.counterpart or outcome.dialogue, Counter())[outcome.verdict] += 1
+        by_dialogue.setdefault(outcome.counterpart or outcome.dialogue, Counter())[outcome.verdict] += outcome.many
         if outcome.verdict in (Verdict.EXPLAINED, Verdict.UNKNOWN):
-            reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += 1
-    counts = Counter(outcome.verdict for outcome in ordered)
+            reasons[outcome.verdict, "; ".join(outcome.reasons) or "not recorded"] += outcome.many
+    counts: Counter[Verdict] = Counter()
+    for outcome in ordered:
+        counts[outcome.verdict] += outcome.many
     groups = [Group(verdict.name.lower(), why, count) for (verdict, why), count in reasons.most_common()]
     left_out = _left_out(recording, script)
     coverage = coverage_of(ordered, min_judged, is_prepared=is_prepared)
@@ -180,14 +190,27 @@ def record_of(outcome: Outcome) -> Record | None:
     """Where in the recording an outcome belongs: its request, or what the server said by itself."""
     if outcome.request is not None:
         return outcome.request
+    if outcome.is_connection:
+        return outcome.dialogue.records[0]
+    if outcome.is_live_only:
+        return outcome.live[0]
     return outcome.recorded[0] if outcome.recorded else None
+
+
+def packets_of(outcome: Outcome) -> tuple[int, int] | None:
+    """The packets in which an outcome is seen: of a connection as a whole, all of its records."""
+    record = record_of(outcome)
+    if record is None:
+        return None
+    last = outcome.dialogue.records[-1] if outcome.is_connection else record
+    return record.packets[0], last.packets[1]
 
 
 def judged(report: Report, outcome: Outcome) -> Judged:
     """An outcome as data."""
-    record = record_of(outcome)
+    record, packets, is_live_only = record_of(outcome), packets_of(outcome), outcome.is_live_only
     return Judged(
-        n=record.n if record else None,
+        n=record.n if record and not is_live_only else None,
         connection=outcome.dialogue.number,
         request=outcome.request.message if outcome.request else None,
         verdict=outcome.verdict.name.lower(),
@@ -197,11 +220,14 @@ def judged(report: Report, outcome: Outcome) -> Judged:
             *(_accounted(outcome, each) for each in outcome.accounted),
             *_ended(outcome),
         ],
-        packets=record.packets if record else None,
+        packets=None if is_live_only else packets,
         protocol=outcome.dialogue.protocol,
         recorded=[each.message for each in outcome.recorded],
         live=[each.message for each in outcome.live],
         is_live=report.is_live(outcome),
+        live_n=record.n if record and is_live_only else None,
+        live_packets=packets if is_live_only else None,
+        exchanges=outcome.many,
     )
 
 

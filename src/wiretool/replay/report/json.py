@@ -16,7 +16,8 @@ def _summary(report: Report) -> dict[str, Any]:
     """Return what came of the whole: `result` is what the first line for people says."""
     coverage = report.coverage
     return {
-        "exchanges": coverage.total,
+        "exchanges": coverage.exchanges,
+        "further": coverage.further,
         "judged": coverage.judged,
         "min_judged": coverage.required,
         "findings": len(report.findings),

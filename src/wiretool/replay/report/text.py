@@ -6,7 +6,7 @@ from wiretool.records import Record
 from wiretool.replay.judge import ABSENT
 from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.report.data import Group, Report, differing, record_of
+from wiretool.replay.report.data import Group, Report, differing, packets_of, record_of
 from wiretool.replay.report.values import beside, shortened
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
@@ -138,7 +138,7 @@ def place_text(report: Report, outcome: Outcome) -> str:
         where += f" of {report.wording.live}"
     if record is None:
         return where
-    first, last = record.packets
+    first, last = packets_of(outcome) or record.packets
     packets = f"packet {first}" if first == last else f"packets {first}-{last}"
     return f"record {record.n}, {packets}, {where}"
 
