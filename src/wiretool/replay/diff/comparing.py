@@ -108,21 +108,21 @@ class _Comparison:
         """What a frame of the second recording is about."""
         return self._other_subjects.get(record.n, ())
 
-    def _alone(self, dialogue: Dialogue, verdict: Verdict) -> Outcome:
+    def _alone(self, alone: Dialogue, verdict: Verdict) -> Outcome:
         """A conversation that the other recording does not have."""
-        counts = Counter(each.request.message for each in exchanges_of(dialogue.records))
+        counts = Counter(each.request.message for each in exchanges_of(alone.records))
         said = ", ".join(f"{message} {count:,}" for message, count in counts.most_common(NAMED_MAX))
         more = ", ..." if len(counts) > NAMED_MAX else ""
         where, lacking = self._names if verdict is Verdict.MISSING else self._names[::-1]
-        many = _exchanges_in(dialogue, self._eyes[dialogue.protocol])
-        outcome = Outcome(dialogue, None, many=many, is_connection=True, is_live_only=verdict is Verdict.EXTRA)
+        many = _exchanges_in(alone, self._eyes[alone.protocol])
+        outcome = Outcome(alone, None, many=many, is_connection=True, is_live_only=verdict is Verdict.EXTRA)
         own, others = (self._one, self._other) if verdict is Verdict.MISSING else (self._other, self._one)
-        why_apart = self._why_apart(dialogue, own, others)
+        why_apart = self._why_apart(alone, own, others)
         if why_apart:
             outcome.note(Verdict.EXPLAINED, f"only in {where}: {why_apart}")
             return outcome
         last = self._last_shared if own is self._one else self._last_other
-        if others.is_cut and dialogue.records[0].n > last:
+        if others.is_cut and alone.records[0].n > last:
             verdict = Verdict.UNKNOWN
         outcome.note(verdict, f"only in {where}; no conversation of {lacking} is like it: {said or 'replies'}{more}")
         return outcome
@@ -352,9 +352,9 @@ class _Pair:
         for at, before, after in neighbours(_turned(pairs), len(others), ones):
             self._exceed(others[at], loss=self._losses.between("server", before, after))
 
-    def _pushed(self, dialogue: Dialogue) -> Iterator[Record]:
-        asked = {record.n for record in dialogue.records if record.kind == "frame" and record.side == "client"}
-        for record in dialogue.records:
+    def _pushed(self, of: Dialogue) -> Iterator[Record]:
+        asked = {record.n for record in of.records if record.kind == "frame" and record.side == "client"}
+        for record in of.records:
             is_own = record.kind == "frame" and record.side == "server" and record.reply_to not in asked
             if is_own and not self._eye.dialect.is_carriage(record):
                 yield record
@@ -373,9 +373,9 @@ class _Pair:
                 self._whole.add(outcome)
 
 
-def _exchanges_in(dialogue: Dialogue, eye: Eye) -> int:
+def _exchanges_in(of: Dialogue, eye: Eye) -> int:
     """Return the number of exchanges of a connection, and of messages that its server sent unasked."""
-    frames = [each for each in dialogue.records if each.kind == "frame" and not eye.dialect.is_carriage(each)]
+    frames = [each for each in of.records if each.kind == "frame" and not eye.dialect.is_carriage(each)]
     asked = {each.n for each in frames if each.side == "client"}
     return len(asked) + sum(each.side == "server" and each.reply_to not in asked for each in frames)
 
