@@ -62,7 +62,7 @@ def serve(
     leases: Annotated[bool, typer.Option(help="Pravega: abort transactions when their lease expires")] = True,
     setup: Annotated[
         str,
-        typer.Option(metavar="NAME", help="serve what the cases of conform --setup NAME require; `default` without"),
+        typer.Option(metavar="NAME", help="serve the mock that the cases of conform --setup NAME require"),
     ] = "",
     mutant: Annotated[
         str, typer.Option(metavar="NAME", help="serve a mutant; conform PROTOCOL --mutants lists them")

@@ -8,7 +8,7 @@ from wiretool.conformance.results import CaseResult, Event
 #: Verdicts for which the server must have answered.
 _NEEDS_ANSWER = frozenset((Verdict.PASS, Verdict.LENIENT, Verdict.UNSUPPORTED))
 #: Why such a case has no verdict.
-NO_ANSWER = "the server answers nothing: that it closes a connection or stays silent is no evidence"
+NO_ANSWER = "the server answers nothing: a closed connection or silence does not prove that it follows the protocol"
 
 
 def is_answer(event: Event) -> bool:

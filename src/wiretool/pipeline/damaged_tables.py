@@ -56,7 +56,7 @@ def _check_rows(path: Path, rows: int) -> None:
             raise damaged(path) from err
         raise _unreadable(path, err) from err
     if found != rows:
-        raise CaptureError(str(path), f"has {found:,} rows; expected {rows:,} as {MANIFEST} says; {ANEW}")
+        raise CaptureError(str(path), f"has {found:,} rows; {MANIFEST} has {rows:,}; {ANEW}")
 
 
 def damaged(path: Path) -> CaptureError:

@@ -1,4 +1,4 @@
-"""One live connection of a replay: what was said on it, what was heard, and what that answers."""
+"""One live connection of a replay: the bytes of both sides, and what they answer."""
 
 import random
 from collections import Counter
@@ -52,40 +52,40 @@ class Line:
         #: What was recorded, by the number of the request.
         self._recorded = {exchange.request.n: exchange.replies for exchange in exchanges_of(dialogue.records)}
         self._was_covered = covered(dialogue, manner)
-        #: How often the recorded server said what is not right, by the kind of the defect.
+        #: How often the recorded server sent bytes that are not right, by the kind of the defect.
         self._blemishes = Counter(each.error for each in dialogue.records if _is_blemish(each))
-        #: What became of it so far; and of what the server says unasked, by its number where it was recorded.
+        #: What became of it so far; and of what the server sends unasked, by its number where it was recorded.
         self._outcomes: dict[int, Outcome] = {}
         unasked = [record for record in pushed(dialogue.records) if not manner.is_carriage(record)]
         self._unasked = {record.n: Outcome(dialogue, None, [record]) for record in unasked}
         self._extra: list[Outcome] = []
-        #: What of it was not heard yet.
+        #: What of it has not come yet.
         self._unheard = {record.n: record for record in unasked}
-        #: Number of the live request -> recorded request; and the recorded ones that nothing was said to yet.
+        #: Number of the live request -> recorded request; and the recorded ones without a reply so far.
         self._asked: dict[int, Record] = {}
         self._open: dict[int, Record] = {}
-        #: Recorded replies that were heard, or given up.
+        #: Recorded replies that have come, or were given up.
         self._settled: set[int] = set()
         #: Live requests of a talk that wait for their replies, and the replies so far.
         self._talking: set[int] = set()
         self.heard: list[Record] = []
         self.is_open = False
-        #: How often the server was waited for in vain since it said something.
+        #: How often the server was waited for in vain since it sent something.
         self.vain_waits = 0
         #: The server has sent its last byte; the client has left.
         self.is_parted = self.is_left = False
-        #: Why nothing more can be said or heard; empty as long as something can.
+        #: Why nothing more can be sent or received; empty as long as something can.
         self.why_over = ""
         #: Why an answer does not come.
         self._why_missing = _NO_ANSWER
-        #: From which number on the client had said more than is said now.
+        #: From which number on the client had sent more than is sent now.
         self.unsaid_from = inf
         #: Why the run was given up, and the records of all connections that were neither sent nor waited for.
         self._why_skipped = ""
         self._skipped: Collection[int] = ()
         #: Somebody stopped the run.
         self.is_stopped = False
-        #: What the server says beyond what was recorded; and whether that was too much to hear more of it.
+        #: What the server sends beyond what was recorded; and whether that was too much to receive more of it.
         self._surplus = Surplus(dialogue)
         self.is_cut = False
         #: How it came to its end, where that was not as recorded.
@@ -93,7 +93,7 @@ class Line:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can be heard."""
+        """Whether nothing more can be received."""
         return bool(self.why_over)
 
     @property
@@ -130,10 +130,10 @@ class Line:
         self._settled.add(recorded.n)
         self.vain_waits += 1
 
-    # -- what is said --------------------------------------------------------------------------------------------------
+    # -- what is sent --------------------------------------------------------------------------------------------------
 
     def say(self, record: Record, now_ns: int) -> None:
-        """Say a recorded frame or other bytes of the client."""
+        """Send a recorded frame or other bytes of the client."""
         if record.kind != "frame":
             self._send(record.raw, now_ns)
             return
@@ -158,7 +158,7 @@ class Line:
         self._later.soon(partial(self._note_asked, record, data, now_ns))
 
     def _carry(self, carried: Sequence[Said], now_ns: int) -> None:
-        """Send what a carrier makes of frames, and what it says by itself."""
+        """Send what a carrier makes of frames, and what it sends by itself."""
         for said in carried:
             if said.record is None:
                 self._send(said.data, now_ns)
@@ -167,14 +167,14 @@ class Line:
                 self._later.soon(partial(self._note_asked, said.record, said.data, now_ns))
 
     def _note_asked(self, record: Record, data: bytes, now_ns: int) -> None:
-        """Read what was said as the server does, to know it by its number."""
+        """Read what was sent as the server does, to know it by its number."""
         for live in self._read_own(data, now_ns):
             if live.kind == "frame":
                 self._asked[live.n] = record
                 self.manner.pair(record, live)
 
     def talk(self, messages: Sequence[Message], now_ns: int) -> None:
-        """Say messages of our own, whose replies are heard and not judged. EncodeError where one cannot be said."""
+        """Send messages of our own, whose replies are not judged. EncodeError where one cannot be written."""
         self.heard = []
         for message in messages:
             data = self._worded(self.manner.signed(message))
@@ -216,7 +216,7 @@ class Line:
     # -- what is heard -------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> list[Record]:
-        """The server has said bytes; the records that they complete."""
+        """The server has sent bytes; the records that they complete."""
         self._later.go_on()
         self.vain_waits = 0
         records = self._watch.feed("server", data, now_ns)
@@ -246,7 +246,7 @@ class Line:
         self._ends[-1].note(Verdict.DIFFERENT, self.why_over)
 
     def _weigh(self, size: int, records: Sequence[Record]) -> None:
-        """Hear no more of a server that says too much."""
+        """Receive no more of a server that sends too much."""
         self._surplus.hear(size)
         for record in records:
             if record.side == "server":
@@ -299,7 +299,7 @@ class Line:
         note_breach(self.manner, outcome, live, recorded)
 
     def _stumble(self, live: Record) -> None:
-        """What the server said is not right; that counts unless the recorded server erred in the same way."""
+        """What the server sent is not right; that counts unless the recorded server erred in the same way."""
         if self._blemishes[live.error] > 0:
             self._blemishes[live.error] -= 1
             return
@@ -349,7 +349,7 @@ class Line:
         self._ends.append(outcome)
 
     def outcomes(self) -> list[Outcome]:
-        """Everything that was recorded or said, with what did not come and what came too much. Asked once, at last."""
+        """Everything that was recorded or sent, with what did not come and what came too much. Asked once, at last."""
         known = [*self._outcomes.values(), *self._unasked.values()]
         found = known + take_in(self.manner, self._values, known, self._extra)
         for outcome in found:

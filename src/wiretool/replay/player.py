@@ -1,4 +1,4 @@
-"""Plays a script: says what the client said once all that it had heard by then was heard again.
+"""Plays a script: sends the requests of a client once all replies have come that it had received by then.
 
 It knows no socket and no clock. Whoever runs it tells it what happened and when, and carries out the acts that it
 gives back, in their order.
@@ -26,7 +26,7 @@ from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: How much longer than recorded a reply may take.
 PATIENCE_NS = 5_000_000_000
-#: How long is listened for more than was recorded, once all is said.
+#: How long is listened for more than was recorded, once all is sent.
 LINGER_NS = 200_000_000
 STOPPED_EARLY = f"the replay stopped: its waits for replies that did not come took {TIMEOUTS_MAX} times --timeout"
 
@@ -66,10 +66,10 @@ class Player(Caller):
         self._number_of: dict[Dialogue, int] = {}
         self._numbers = numbers or itertools.count(1)
         self._record_numbers = itertools.count(1)
-        #: Who is spoken to in words of our own, and with what.
+        #: Connections with messages of our own, and these.
         self._talks: list[tuple[int, Talk]] = []
         self._is_asked = False
-        #: Protocol -> where its server is spoken to in words of our own.
+        #: Protocol -> the connection for messages of our own to its server.
         self._aside: dict[str, int] = {}
         self._at = 0
         #: Connections that the recorded server had ended by now.
@@ -81,10 +81,10 @@ class Player(Caller):
         #: When the first step could be done: the server was prepared by then.
         self._start_ns = 0
         self._is_stopped = False
-        #: What is to be said of the run as a whole, and whether the server could be prepared.
+        #: Remarks on the run as a whole, and whether the server could be prepared.
         self.remarks: list[str] = []
         self.is_prepared = True
-        #: From which record on a connection is not said as it was, since not all was asked for.
+        #: From which record on a connection is not replayed as it was, since not all was asked for.
         self._unsaid_from: dict[Dialogue, int] = {}
         for dialogue, record, why in script.left_out:
             if record is not None and why == NOT_ASKED:
@@ -92,7 +92,7 @@ class Player(Caller):
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything was said, or at least dialled."""
+        """Whether anything was sent, or at least dialled."""
         return bool(self._lines)
 
     @property
@@ -107,7 +107,7 @@ class Player(Caller):
             manner.anchor(self.values)
             if self._prepare is not None and self._prepare.of(name):
                 for server, talk in manner.preparations(self._prepare, self.values):
-                    number = self._dial(Dialogue(-1, "", server, name), manner, now_ns)
+                    number = self._dial(Dialogue(-1, "", server, name), now_ns)
                     self._aside.setdefault(name, number)
                     self._talks.append((number, talk))
         return self._go_on(now_ns)
@@ -119,7 +119,7 @@ class Player(Caller):
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
         """The server has sent bytes."""
-        if self.is_over or self._is_stopped:  # what a server says to our own going is no answer to anything
+        if self.is_over or self._is_stopped:  # bytes that a server sends after our own end answer nothing
             return []
         line = self._lines[connection]
         if not line.is_cut:
@@ -179,7 +179,7 @@ class Player(Caller):
         return self._take()
 
     def _step(self, now_ns: int) -> bool:
-        """Whether the step at hand is done, or what others do before it has to be said first."""
+        """Whether the step at hand is done, or what others do before it has to be sent first."""
         if self._since_ns is None:
             self._since_ns = now_ns
             if not self._at:
@@ -210,7 +210,7 @@ class Player(Caller):
         name = step.dialogue.protocol
         talk = self._manners[name].finish(self._unfinished[step.record.n], step.record, self.values)
         if name not in self._aside or self._lines[self._aside[name]].is_over:
-            self._aside[name] = self._dial(Dialogue(-1, "", step.dialogue.server, name), self._manners[name], now_ns)
+            self._aside[name] = self._dial(Dialogue(-1, "", step.dialogue.server, name), now_ns)
         self._talks.append((self._aside[name], talk))
 
     def _meet(self, step: Step) -> None:
@@ -295,7 +295,7 @@ class Player(Caller):
     def _open(self, step: Open, now_ns: int) -> bool:
         number = self._number_of.get(step.dialogue)
         if number is None:
-            number = self._dial(step.dialogue, self._manners[step.dialogue.protocol], now_ns)
+            number = self._dial(step.dialogue, now_ns)
         line = self._lines[number]
         if not line.is_open and not line.is_over:
             if not self._is_given_up(line, now_ns):
@@ -312,22 +312,23 @@ class Player(Caller):
         line.is_left = True
         self._acts.append(Abort(number) if step.how == "rst" else Finish(number))
 
-    def _dial(self, dialogue: Dialogue, manner: Manner, now_ns: int) -> int:
-        number = self._add_line(dialogue, manner, now_ns)
-        door = manner.door(dialogue)
-        self._acts.append(Dial(number, manner.protocol.name, door, is_aside=dialogue.number < 0))
+    def _dial(self, dialogue: Dialogue, now_ns: int) -> int:
+        number = self._add_line(dialogue, now_ns)
+        adapter = self._lines[number].manner
+        self._acts.append(Dial(number, adapter.protocol.name, adapter.door(dialogue), is_aside=dialogue.number < 0))
         return number
 
-    def _add_line(self, dialogue: Dialogue, manner: Manner, now_ns: int) -> int:
+    def _add_line(self, dialogue: Dialogue, now_ns: int) -> int:
         number = next(self._numbers)
-        protocol: Protocol = manner.protocol
+        adapter = self._manners[dialogue.protocol]
+        protocol: Protocol = adapter.protocol
         watch = LiveWatch(number, protocol, dialogue.client, dialogue.server, now_ns, self._record_numbers.__next__)
         rng = random.Random(f"{self._seed}/replay/{number}")
 
         def out(data: bytes) -> None:
             self._acts.append(Send(number, data))
 
-        line = self._lines[number] = Line(dialogue, manner, self.values, watch, out, rng, self._later)
+        line = self._lines[number] = Line(dialogue, adapter, self.values, watch, out, rng, self._later)
         line.unsaid_from = self._unsaid_from.get(dialogue, inf)
         self._number_of[dialogue] = number
         return number
@@ -396,7 +397,7 @@ class Player(Caller):
         self.remarks.append(f"{STOPPED_EARLY} (at {at}; a shorter --timeout replays more)")
         for step in rest:
             if isinstance(step, Open) and step.dialogue not in self._number_of:  # never connected
-                number = self._add_line(step.dialogue, self._manners[step.dialogue.protocol], now_ns)
+                number = self._add_line(step.dialogue, now_ns)
                 self._lines[number].is_left = True
             line = self._lines[self._number_of[step.dialogue]]
             line.abandon(STOPPED_EARLY, skipped)

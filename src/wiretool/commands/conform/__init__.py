@@ -65,7 +65,7 @@ def conform(
         typer.Option(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
-            show_default="ten times what the cases need with the mock, waits included; at least 60s",
+            show_default="ten times the time of the cases with the mock, waits included; at least 60s",
             help="end the run after this time",
         ),
     ] = None,
