@@ -75,7 +75,7 @@ def broken(**changes: Any) -> str:
         ("\xff", "not JSON"),
         ("[]", "not a report of wiretool bench --json, or a damaged one: expected an object, got a list"),
         ('{"wiretool_bench": "1"}', "field wiretool_bench: expected a whole number or null, got text"),
-        ('{"stats": []}', "x.json: byte 0: not a report of wiretool bench --json: no key wiretool_bench"),
+        ('{"stats": []}', "x.json: not a report of wiretool bench --json: no key wiretool_bench"),
         (broken(wiretool_bench=...), "no key wiretool_bench"),
         (broken(wiretool_bench=FORM + 1), f"a report of format {FORM + 1}; expected format {FORM}"),
         (broken(wiretool_bench=0), "a report of format 0"),

@@ -28,7 +28,7 @@ def judged_files(options: ConformOptions, root: Path) -> list[Path]:
     """Return the captures, or the program below `root` that the command of a server or client names; or nothing."""
     if options.is_capture:
         return [Path(name) for name in options.arguments if name != STDIN]
-    words = options.arguments if options.is_client else shlex.split(options.command)
+    words = options.arguments if options.is_client else shlex.split(options.command or "")
     return program_of(words, root)[:1]
 
 
