@@ -21,10 +21,9 @@ SOME = ("--case", "pravega/append/[12]")
 
 
 @contextmanager
-def listener(reply: bytes = b"") -> Iterator[str]:
-    """A server that accepts, sends the same bytes once it has received some, and never closes."""
+def accepting(act: Callable[[socket.socket], None]) -> Iterator[str]:
+    """A server that acts on each connection once it is accepted; its address."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        kept: list[socket.socket] = []
 
         def serve() -> None:
             while True:
@@ -32,13 +31,25 @@ def listener(reply: bytes = b"") -> Iterator[str]:
                     end, _ = server.accept()
                 except OSError:
                     return
-                kept.append(end)
-                if reply:
-                    end.recv(65_536)
-                    end.sendall(reply)
+                act(end)
 
         threading.Thread(target=serve, daemon=True).start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@contextmanager
+def listener(reply: bytes = b"") -> Iterator[str]:
+    """A server that accepts, sends the same bytes once it has received some, and never closes."""
+    kept: list[socket.socket] = []
+
+    def answer(end: socket.socket) -> None:
+        kept.append(end)
+        if reply:
+            end.recv(65_536)
+            end.sendall(reply)
+
+    with accepting(answer) as address:
+        yield address
         for end in kept:
             end.close()
 
@@ -113,20 +124,14 @@ def test_a_silent_target_ends_by_timeout_and_deadline() -> None:
 @contextmanager
 def closer(*, has_reset: bool) -> Iterator[str]:
     """A server that closes or resets each connection when it accepts it."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def serve() -> None:
-            while True:
-                try:
-                    end, _ = server.accept()
-                except OSError:
-                    return
-                if has_reset:
-                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                end.close()
+    def end_it(end: socket.socket) -> None:
+        if has_reset:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.close()
 
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
+    with accepting(end_it) as address:
+        yield address
 
 
 #: Cases in which nothing but the end of the connection is expected.

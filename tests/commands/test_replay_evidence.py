@@ -80,7 +80,7 @@ def test_one_direction_beside_the_whole_is_no_success(tmp_path: Path, side: Side
 
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_one_direction_beside_itself_is_no_success(tmp_path: Path, side: Side) -> None:
-    """What is alike in two captures of one direction says nothing of a server, or of a client."""
+    """Equal messages in two captures of one direction prove nothing about a server, or a client."""
     half = one_direction(tmp_path, side)
     code, lines, _ = run("diff", half, half, "--format", "ndjson")
     *rows, summary = map(json.loads, lines)

@@ -38,7 +38,7 @@ def test_what_is_missing_is_named(coverage: Coverage, shortfall: str) -> None:
 
 
 def test_an_end_of_a_connection_is_no_exchange() -> None:
-    """How many exchanges a recording has does not depend on what the live server does."""
+    """The number of exchanges is that of the recording, whatever the live server does."""
     end = Outcome(HERE, None, end=End("closed", "open"))
     coverage = coverage_of([end])
     assert (coverage.exchanges, coverage.further, coverage.total) == (0, 1, 1)

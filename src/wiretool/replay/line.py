@@ -93,7 +93,7 @@ class Line:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can be received."""
+        """Return whether nothing more can be received."""
         return bool(self.why_over)
 
     @property
@@ -299,7 +299,7 @@ class Line:
         note_breach(self.manner, outcome, live, recorded)
 
     def _stumble(self, live: Record) -> None:
-        """What the server sent is not right; that counts unless the recorded server erred in the same way."""
+        """Note a violation by the live server, unless the recorded server made the same one."""
         if self._blemishes[live.error] > 0:
             self._blemishes[live.error] -= 1
             return

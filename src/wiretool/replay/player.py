@@ -92,7 +92,7 @@ class Player(Caller):
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything was sent, or at least dialled."""
+        """Return whether anything was sent, or at least a connection attempted."""
         return bool(self._lines)
 
     @property
@@ -179,7 +179,7 @@ class Player(Caller):
         return self._take()
 
     def _step(self, now_ns: int) -> bool:
-        """Whether the step at hand is done, or what others do before it has to be sent first."""
+        """Return whether the current step is done, or has to wait until others have sent an earlier one."""
         if self._since_ns is None:
             self._since_ns = now_ns
             if not self._at:
