@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.helpers.servers import started, wiretool
 
+from wiretool.conformance.reach_probe import CUT_CASES
+
 CAPTURES = Path(__file__).parents[2] / "captures" / "pravega"
 SOME = ("--case", "pravega/append/[12]")
 
@@ -151,12 +153,37 @@ def test_the_end_of_a_connection_is_no_evidence_of_a_server_that_answers_nothing
     assert f"error         {case} (must)  the server answers nothing" in ended.stdout
 
 
-def test_nor_is_a_reset() -> None:
+@pytest.mark.parametrize("protocol", ["pravega", "pravega-controller", "pravega-draft", "sbp", "sbp-0.1", "offramp"])
+def test_a_target_that_resets_each_connection_was_never_reached(protocol: str) -> None:
     with closer(has_reset=True) as address:
-        words = ("--case", "pravega/conditional/6", "--timeout", "1s", "--deadline", "9s")
-        ended = wiretool("conform", "pravega", "--target", address, *words)
-    assert ended.returncode in (1, 4), ended.stdout
-    assert " pass" not in ended.stdout
+        begun = time.monotonic()
+        ended = wiretool("conform", protocol, "--target", address, "--timeout", "1s")
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert ended.stderr == f"wiretool: cannot reach {address}: Connection reset by peer\n"
+    assert time.monotonic() - begun < 20
+
+
+def test_a_target_that_becomes_unreachable_ends_the_run() -> None:
+    ends: list[socket.socket] = []
+
+    def act(end: socket.socket) -> None:
+        ends.append(end)
+        if len(ends) == 1:
+            end.sendall(end.recv(65_536))  # the greeting of the draft is echoed
+            return
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end.close()
+
+    with accepting(act) as address:
+        words = ("--timeout", "0.5s", "--case", "pravega-draft/append/*", "--format", "json")
+        ended = wiretool("conform", "pravega-draft", "--target", address, *words)
+    assert ended.returncode == 1, ended.stderr
+    report = json.loads(ended.stdout)
+    why = f"cannot reach {address}: Connection reset by peer"
+    assert report["remarks"] == [f"the target became unreachable and the run ended: {why}"]
+    whys = [case["why"] for case in report["cases"]]
+    assert whys.count(f"the target became unreachable: {why}") == len(whys) - CUT_CASES
+    assert report["seconds"] < 20
 
 
 def test_the_end_of_a_connection_is_evidence_of_a_server_that_answers(tmp_path: Path) -> None:

@@ -190,3 +190,11 @@ def test_a_changed_frame() -> None:
 
 def test_every_level_is_kept() -> None:
     assert case("pravega/x/2", SHOULD, "It does.", "§1", CREATE).level is SHOULD
+
+
+def test_a_wait_ends_with_the_connections_of_all_later_steps() -> None:
+    result = run_case(made(CREATE, Wait(100.0), expect("SegmentCreated"), Wait(100.0), CREATE), answering("close"))
+    assert result.verdict is Verdict.FAIL
+    assert result.seconds < 1
+    other = run_case(made(CREATE, Wait(100.0), send("KeepAlive", on="b")), answering("close"))
+    assert other.seconds > 100

@@ -1,10 +1,14 @@
 """Many cases at once: order, deadline, and connections that come and go."""
 
+import pytest
+
 from tests.conformance.scripted import ScriptedMock
 from wiretool.conformance.case import MUST, Conformance, Verdict, case, expect, expect_nothing, send
 from wiretool.conformance.in_memory import InMemory
+from wiretool.conformance.reach_probe import CUT_CASES, ReachProbe
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller, base_36
+from wiretool.net.caller import Dial
 
 CASES = tuple(
     case(f"pravega/x/{number}", MUST, "It does.", "§1", send("KeepAlive"), expect("KeepAlive")) for number in range(20)
@@ -50,3 +54,52 @@ def test_silence_takes_the_counted_time() -> None:
 
 def test_tokens() -> None:
     assert [base_36(number) for number in (0, 35, 36, 1295, 1296)] == ["00", "0z", "10", "zz", "100"]
+
+
+class Refusing(InMemory):
+    """A network on which the mock cannot be reached for some time."""
+
+    def __init__(self, caller: ConformanceCaller, mock: ScriptedMock, from_ns: int, until_ns: int) -> None:
+        super().__init__(caller, mock)
+        self._caller = caller
+        self._since, self._until = self.now_ns + from_ns, self.now_ns + until_ns
+
+    def _dial(self, act: Dial) -> None:
+        if self._since <= self.now_ns < self._until:
+            self._act(self._caller.lost(act.connection, "refused", self.now_ns))
+        else:
+            super()._dial(act)
+
+
+def run_refused(jobs: int, until_s: float) -> ConformanceCaller:
+    """Run the cases against a server that refuses connections from the start of the second case on."""
+    caller = ConformanceCaller(
+        CASES,
+        PART,
+        token="t",
+        patience_s=1.0,
+        jobs=jobs,
+        probe_for=lambda numbers: ReachProbe("pravega", "", "here", numbers, 1.0),
+    )
+    mock = ScriptedMock(lambda name, fields: [("KeepAlive", {})])
+    Refusing(caller, mock, 1, round(until_s * 1e9)).run()
+    assert caller.progress == (20, 20)
+    return caller
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_target_that_stays_unreachable_ends_the_run(jobs: int) -> None:
+    caller = run_refused(jobs, 100)
+    whys = [caller.results[index].why for index in range(20)]
+    assert whys[-1] == "the target became unreachable: refused"
+    assert CUT_CASES <= sum(why == "connection a: (connection lost: refused)" for why in whys) < CUT_CASES + jobs
+    assert caller.why_lost == "refused"
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_target_that_comes_back_is_judged_further(jobs: int) -> None:
+    caller = run_refused(jobs, 0.7)
+    verdicts = [caller.results[index].verdict for index in range(20)]
+    assert verdicts.count(Verdict.ERROR) < CUT_CASES + jobs
+    assert verdicts[-1] is Verdict.PASS
+    assert caller.why_lost == ""

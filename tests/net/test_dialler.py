@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from wiretool.net import sockets
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
 from wiretool.net.dialler import Dialler
@@ -103,6 +104,17 @@ def test_a_reset_ends_the_connection() -> None:
     assert is_over
     assert asker.told[0][0] == "opened"
     assert asker.heard == {0: b""}
+
+
+def test_a_reset_that_comes_before_the_socket_knows_its_peer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a socket has no peer name. A caller that never hears of it would wait for ever."""
+    monkeypatch.setattr(sockets, "_address", lambda name: None)
+    asker = Patient(1)
+    is_over, dialler = run(asker)
+    assert is_over
+    assert dialler.reached == 0
+    assert [text.partition(": ")[2] for text in asker.told[0]] == ["Connection reset by peer"]
+    assert asker.told[0] == [dialler.why_unreached]
 
 
 def test_it_can_be_stopped() -> None:

@@ -71,6 +71,8 @@ class CaseRun:
         self._graded: Reply | None = None
         self.wake_ns: int | None = None
         self.result: CaseResult | None = None
+        #: Whether the server refused or reset a connection, and has sent nothing in the case.
+        self.is_cut = False
 
     def has(self, number: int) -> bool:
         """Return whether a connection is one of this case."""
@@ -98,6 +100,12 @@ class CaseRun:
             for name, fields in self._part.auto_reply(incoming):
                 self._send(label, connection.encode(name, fields), name, fields, now_ns)
         return self._advance(now_ns)
+
+    def lost(self, number: int, why: str, now_ns: int) -> list[caller.Act]:
+        """The connection is gone; `why` is the report of the network, empty for an orderly end."""
+        if why and all(event.side == "client" for event in self._events):
+            self.is_cut = True
+        return self.ended(number, f"(connection lost: {why})" if why else CLOSED, now_ns)
 
     def ended(self, number: int, how: str, now_ns: int) -> list[caller.Act]:
         """The server has closed a connection, or it was lost."""
@@ -140,7 +148,7 @@ class CaseRun:
 
     def _do(self, step: Step, now_ns: int) -> bool:
         if isinstance(step, Wait):
-            return self._is_past(step.seconds, now_ns)
+            return self._is_past(step.seconds, now_ns) or self._is_decided()
         connection = self._ready(step)
         if connection is None:
             return _WAITS
@@ -166,6 +174,12 @@ class CaseRun:
         elif isinstance(step, ExpectAll):
             return self._expect_all(step, connection, now_ns)
         return _DONE
+
+    def _is_decided(self) -> bool:
+        """Return whether waiting changes nothing: all later steps are on connections that have ended."""
+        labels = {step.on for step in self.case.steps[self._at :] if not isinstance(step, Wait)}
+        ended = {label for label, connection in self._connections.items() if connection.ended}
+        return bool(labels) and labels <= ended
 
     def _ready(self, step: Connect | Send | SendBytes | Expect | ExpectAll | Finish | Reset) -> CaseConnection | None:
         """Return the connection of a step, None while it is being opened."""

@@ -6,6 +6,7 @@ from itertools import count
 
 from wiretool.conformance.case import Case, Conformance, Verdict
 from wiretool.conformance.case_run import NS_PER_S, CaseRun
+from wiretool.conformance.reach_probe import CUT_CASES, ReachProbe
 from wiretool.conformance.results import CaseResult
 from wiretool.net.caller import Act, Caller, Dial
 
@@ -31,10 +32,12 @@ class ConformanceCaller(Caller):
         numbers: Iterator[int] | None = None,
         on_result: Callable[[CaseResult], None] = lambda result: None,
         review: Callable[[CaseResult], CaseResult] = lambda result: result,
+        probe_for: Callable[[Iterator[int]], ReachProbe] | None = None,
     ) -> None:
         """`token` makes the names of this run different from those of all others.
 
-        `review` may replace the result of a case before the next one begins.
+        `review` may replace the result of a case before the next one begins. `probe_for` returns a probe that decides
+        whether the run goes on after several cases whose connections were refused or reset.
         """
         self._part = part
         self._waiting = deque(enumerate(cases))
@@ -50,6 +53,12 @@ class ConformanceCaller(Caller):
         self._owners: dict[int, int] = {}
         self._on_result = on_result
         self._review = review
+        self._probe_for = probe_for
+        self._probe: ReachProbe | None = None
+        #: Consecutive cases whose connections were refused or reset.
+        self._cut_cases = 0
+        #: Why the target could no longer be reached, and the run ended; empty where it could.
+        self.why_lost = ""
         self.results: dict[int, CaseResult] = {}
 
     @property
@@ -62,26 +71,35 @@ class ConformanceCaller(Caller):
         return self._fill(now_ns)
 
     def opened(self, connection: int, now_ns: int) -> list[Act]:
+        if (probe := self._probe_of(connection)) is not None:
+            return self._after(probe.opened(connection, now_ns), now_ns)
         run = self._run_of(connection)
         return [] if run is None else self._after(run.opened(connection, now_ns), now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
+        if (probe := self._probe_of(connection)) is not None:
+            return self._after(probe.received(connection, data, now_ns), now_ns)
         run = self._run_of(connection)
         return [] if run is None else self._after(run.received(connection, data, now_ns), now_ns)
 
     def ended(self, connection: int, now_ns: int) -> list[Act]:
+        if (probe := self._probe_of(connection)) is not None:
+            return self._after(probe.ended(connection, now_ns), now_ns)
         run = self._run_of(connection)
         return [] if run is None else self._after(run.ended(connection, "(connection closed)", now_ns), now_ns)
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        if (probe := self._probe_of(connection)) is not None:
+            return self._after(probe.lost(connection, why, now_ns), now_ns)
         run = self._run_of(connection)
-        how = f"(connection lost: {why})" if why else "(connection closed)"
-        return [] if run is None else self._after(run.ended(connection, how, now_ns), now_ns)
+        return [] if run is None else self._after(run.lost(connection, why, now_ns), now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:
         if self._deadline_ns is not None and now_ns >= self._deadline_ns:
-            return self._expire(now_ns)
+            return self._expire(f"the run reached its deadline of {self._deadline_s:g} s", now_ns)
         acts: list[Act] = []
+        if self._probe is not None and self._probe.wake_ns is not None and self._probe.wake_ns <= now_ns:
+            acts += self._probe.woken(now_ns)
         for run in list(self._running.values()):
             if run.wake_ns is not None and run.wake_ns <= now_ns:
                 acts += run.woken(now_ns)
@@ -92,6 +110,9 @@ class ConformanceCaller(Caller):
     def _run_of(self, connection: int) -> CaseRun | None:
         return self._running.get(self._owners.get(connection, -1))
 
+    def _probe_of(self, connection: int) -> ReachProbe | None:
+        return self._probe if self._probe is not None and self._probe.has(connection) else None
+
     def _after(self, acts: list[Act], now_ns: int) -> list[Act]:
         """Collect the cases that have ended, begin others, and set the next wake-up."""
         for index, run in list(self._running.items()):
@@ -99,12 +120,25 @@ class ConformanceCaller(Caller):
             self._owners |= {connection: index for connection in dialled if run.has(connection)}
             if run.result is not None:
                 del self._running[index]
-                self._keep(index, run.result)
-        return acts + self._fill(now_ns)
+                is_own = self._keep(index, run.result)
+                self._cut_cases = self._cut_cases + 1 if run.is_cut and is_own else 0
+        if self._probe is not None and self._probe.is_over:
+            self.why_lost, self._probe = self._probe.why, None
+        if self.why_lost:
+            return acts + self._expire(f"the target became unreachable: {self.why_lost}", now_ns)
+        return acts + self._probe_after_cuts(now_ns) + self._fill(now_ns)
+
+    def _probe_after_cuts(self, now_ns: int) -> list[Act]:
+        """Probe the target where several cases in a row were cut off; no other case begins meanwhile."""
+        if self._probe_for is None or self._cut_cases < CUT_CASES or self._probe is not None:
+            return []
+        self._cut_cases = 0
+        self._probe = self._probe_for(self._numbers)
+        return self._probe.start(now_ns)
 
     def _fill(self, now_ns: int) -> list[Act]:
         acts: list[Act] = []
-        while self._waiting and len(self._running) < self._jobs:
+        while self._waiting and len(self._running) < self._jobs and self._probe is None:
             index, case = self._waiting.popleft()
             run = CaseRun(
                 case,
@@ -122,13 +156,14 @@ class ConformanceCaller(Caller):
         self.is_over = not self._running and not self._waiting
         return acts
 
-    def _keep(self, index: int, result: CaseResult) -> None:
-        self.results[index] = result = self._review(result)
-        self._on_result(result)
+    def _keep(self, index: int, result: CaseResult) -> bool:
+        """Keep the result of a case as it is reviewed. Return whether the review left it as it was."""
+        self.results[index] = final = self._review(result)
+        self._on_result(final)
+        return final is result
 
-    def _expire(self, now_ns: int) -> list[Act]:
-        """The deadline of the run: what has not ended, or not begun, gets no verdict of its own."""
-        why = f"the run reached its deadline of {self._deadline_s:g} s"
+    def _expire(self, why: str, now_ns: int) -> list[Act]:
+        """End the run before its last case: cases that have not ended, or not begun, get no verdict of their own."""
         acts: list[Act] = []
         for index, run in self._running.items():
             acts += run.stop(why, now_ns)
@@ -149,6 +184,8 @@ class ConformanceCaller(Caller):
 
     def _set_wake(self) -> None:
         wakes = [run.wake_ns for run in self._running.values() if run.wake_ns is not None]
+        if self._probe is not None and self._probe.wake_ns is not None:
+            wakes.append(self._probe.wake_ns)
         if self._deadline_ns is not None:
             wakes.append(self._deadline_ns)
         self.wake_ns = min(wakes, default=None)

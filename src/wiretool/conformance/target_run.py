@@ -1,13 +1,15 @@
 """Runs of cases against a server over sockets."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from signal import Signals
 
 from wiretool.conformance.case import MUST, Case, Conformance, Connect
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
+from wiretool.conformance.reach_probe import ReachProbe
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.run import STOPPED, ConformanceCaller
 from wiretool.conformance.selection import DEFAULT_SETUP
@@ -64,6 +66,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         jobs=options.jobs,
         on_result=options.on_result,
         review=lambda result: _review(result, options.process),
+        probe_for=lambda numbers: _reach_probe(part, options, numbers, options.patience_s),
     )
     called = call(caller, _stage(part, options, options.recording))
     if ready and not called.reached:
@@ -80,7 +83,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         str(options.addresses[""]),
         _in_order(cases, found, missing),
         time.perf_counter() - started,
-        remarks=_remarks(options, called),
+        remarks=_remarks(options, called, caller.why_lost),
         stopped_by=called.stopped_by,
     )
 
@@ -138,8 +141,8 @@ def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
     return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
 
 
-def _remarks(options: TargetOptions, called: Called) -> list[str]:
-    remarks = []
+def _remarks(options: TargetOptions, called: Called, why_lost: str) -> list[str]:
+    remarks = [f"the target became unreachable and the run ended: {why_lost}"] if why_lost else []
     if called.stopped_by is not None:
         remarks.append(f"{Signals(called.stopped_by).name} stopped the run before its end")
     if options.process is not None and options.process.restarts:
@@ -163,6 +166,8 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> None:
         raise PeerError(called.why_unreached or "the target was never reached")
     result = caller.results.get(0)
     data = caller.data
+    if caller.is_cut and (options.process is None or not options.process.death()):
+        _check_reach(part, options)
     if result is None or result.verdict is Verdict.PASS or not data:
         return
     other = _protocol_of(data)
@@ -170,6 +175,20 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> None:
         return
     seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
     raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
+
+
+def _check_reach(part: Conformance, options: TargetOptions) -> None:
+    """PeerError where the target resets a connection before anything is sent on it."""
+    probe = _reach_probe(part, options, count(1))
+    call(probe, _stage(part, options, None))
+    if probe.why:
+        raise PeerError(probe.why)
+
+
+def _reach_probe(
+    part: Conformance, options: TargetOptions, numbers: Iterator[int], patience_s: float = 0
+) -> ReachProbe:
+    return ReachProbe(part.server, part.endpoint, str(options.addresses[""]), numbers, patience_s)
 
 
 def _answers(part: Conformance, options: TargetOptions) -> bool:
@@ -197,9 +216,14 @@ def _protocol_of(data: bytes) -> str:
 
 
 class _FirstBytes(ConformanceCaller):
-    """A caller that keeps the first bytes of the server."""
+    """A caller that keeps the first bytes of the server, and whether it reset the connection before any."""
 
     data = b""
+    is_cut = False
+
+    def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        self.is_cut = bool(why) and not self.data
+        return super().lost(connection, why, now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
         self.data = (self.data + data)[:FIRST_BYTES_MAX]

@@ -1,6 +1,7 @@
 """Runs a caller: its dials become sockets, its acts bytes, its waking a timer of the loop's."""
 
 import asyncio
+import errno
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -184,7 +185,8 @@ class Dialler(Owner):
     async def _connect(self, act: Dial, address: Address) -> None:
         loop = asyncio.get_running_loop()
         if not act.is_aside or self._asides is None:
-            await loop.create_connection(lambda: Socket(self, act.connection, act.door), *address)
+            _, end = await loop.create_connection(lambda: Socket(self, act.connection, act.door), *address)
+            self._check_accepted(end)
             return
         with ExitStack() as stack:
             bound = stack.enter_context(socket.socket())
@@ -192,8 +194,14 @@ class Dialler(Owner):
             bound.bind((address.host, 0))
             self._asides.add(Address(*bound.getsockname()))
             await loop.sock_connect(bound, address)
-            await loop.create_connection(lambda: Socket(self, act.connection, act.door), sock=bound)
+            _, end = await loop.create_connection(lambda: Socket(self, act.connection, act.door), sock=bound)
             stack.pop_all()
+            self._check_accepted(end)
+
+    def _check_accepted(self, end: Socket) -> None:
+        """ConnectionResetError where the server reset a connection so early that its socket never reported it."""
+        if not end.is_reported:
+            raise ConnectionResetError(errno.ECONNRESET, "reset when it was accepted")
 
     def _record(self, connection: int, what: Callable[[Recording, int], None]) -> None:
         """Write into the recording at the time it is now. Where that fails the run goes on without it.

@@ -52,7 +52,9 @@ class Socket(asyncio.Protocol):
         #: Whether more is waiting to leave than should.
         self.is_full = False
         self.is_closing = False
-        self._is_told = self._has_ended = self._is_finished = False
+        self._has_ended = self._is_finished = False
+        #: Whether the owner knows of it: not where it was reset before it was accepted.
+        self.is_reported = False
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -62,7 +64,7 @@ class Socket(asyncio.Protocol):
             self._transport.abort()
             return
         self.peer, self.local = peer, _address(transport.get_extra_info("sockname")) or NOWHERE
-        self._is_told = True
+        self.is_reported = True
         self._owner.opened(self)
 
     def data_received(self, data: bytes) -> None:
@@ -71,7 +73,7 @@ class Socket(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Whether it stays half open; TLS under asyncio knows no half."""
         self._has_ended = True
-        if self._is_told:
+        if self.is_reported:
             self._owner.ended(self)
         return self._transport.can_write_eof() and not (self.is_closing or self._is_finished)
 
@@ -87,7 +89,7 @@ class Socket(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closing = True
-        if self._is_told:
+        if self.is_reported:
             self._owner.lost(self, "" if exc is None else why_lost(exc))
 
     @property
