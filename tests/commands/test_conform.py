@@ -398,6 +398,37 @@ def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
 
 
+@pytest.mark.parametrize("connections", [1, 2], ids=["greeting", "probes of the setup"])
+def test_a_run_that_is_interrupted_before_its_cases_ends_at_once(connections: int, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "{}:{}".format(*silent.getsockname())
+        words = ("conform", "offramp", "--target", address, "--timeout", "100s", "--json", str(report))
+        running = subprocess.Popen([sys.executable, "-m", "wiretool", *words], stderr=subprocess.PIPE, text=True)
+        ends = [silent.accept()[0] for _ in range(connections)]
+        ends[-1].recv(1)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=30)
+        for end in ends:
+            end.close()
+    assert running.returncode == 130
+    assert errors.splitlines()[-1] == "wiretool: stopped by Ctrl-C"
+    written = json.loads(report.read_text())
+    assert {case["why"] for case in written["cases"]} == {"the run was stopped before its end"}
+    assert written["remarks"] == ["SIGINT stopped the run before its end"]
+
+
+def test_the_deadline_includes_the_probes_of_the_setup() -> None:
+    with listener() as address:
+        begun = time.monotonic()
+        words = ("--target", address, "--timeout", "100s", "--deadline", "0.5s", "--format", "json")
+        ended = wiretool("conform", "offramp", *words)
+    assert ended.returncode == 1, ended.stderr
+    whys = {case["why"] for case in json.loads(ended.stdout)["cases"] if case["verdict"] == "error"}
+    assert whys == {"the run reached its deadline of 0.5 s"}
+    assert time.monotonic() - begun < 40
+
+
 def test_a_run_that_never_starts_leaves_the_file_of_a_recording_alone(tmp_path: Path) -> None:
     old, new = tmp_path / "old.pcapng", tmp_path / "new.pcapng"
     old.write_text("kept")

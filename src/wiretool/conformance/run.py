@@ -29,12 +29,13 @@ class ConformanceCaller(Caller):
         patience_s: float,
         jobs: int = 1,
         deadline_s: float | None = None,
+        spent_s: float = 0.0,
         numbers: Iterator[int] | None = None,
         on_result: Callable[[CaseResult], None] = lambda result: None,
         review: Callable[[CaseResult], CaseResult] = lambda result: result,
         probe_for: Callable[[Iterator[int]], ReachProbe] | None = None,
     ) -> None:
-        """`token` makes the names of this run different from those of all others.
+        """`token` makes the names of this run different from those of all others; `spent_s` of the deadline are over.
 
         `review` may replace the result of a case before the next one begins. `probe_for` returns a probe that decides
         whether the run goes on after several cases whose connections were refused or reset.
@@ -46,6 +47,7 @@ class ConformanceCaller(Caller):
         self._patience_ns = round(patience_s * NS_PER_S)
         self._jobs = jobs
         self._deadline_s = deadline_s
+        self._spent_s = spent_s
         self._deadline_ns: int | None = None
         self._numbers = numbers or count(1)
         self._running: dict[int, CaseRun] = {}
@@ -67,7 +69,7 @@ class ConformanceCaller(Caller):
 
     def start(self, now_ns: int) -> list[Act]:
         if self._deadline_s is not None:
-            self._deadline_ns = now_ns + round(self._deadline_s * NS_PER_S)
+            self._deadline_ns = now_ns + round((self._deadline_s - self._spent_s) * NS_PER_S)
         return self._fill(now_ns)
 
     def opened(self, connection: int, now_ns: int) -> list[Act]:

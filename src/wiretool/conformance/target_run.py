@@ -49,43 +49,78 @@ class TargetOptions:
     on_result: Callable[[CaseResult], None] = field(default=lambda result: None)
 
 
+class _RunClock:
+    """The deadline of a run, and how much of it has passed; the parts of the run share it."""
+
+    def __init__(self, deadline_s: float | None) -> None:
+        self.deadline_s = deadline_s
+        self._started = time.monotonic()
+
+    def spent_s(self) -> float:
+        """Return the seconds since the target was reached."""
+        return time.monotonic() - self._started
+
+    def within(self, seconds: float) -> float:
+        """Return a time to wait, no longer than the rest of the run."""
+        return seconds if self.deadline_s is None else max(0.0, min(seconds, self.deadline_s - self.spent_s()))
+
+
 def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> RunResult:
     """Run cases against a target. PeerError where it is never reached; OtherProtocol where it speaks another."""
     started = time.perf_counter()
     if part.greeting:
-        _check_protocol(part, options)
+        stopped_by = _check_protocol(part, options)
+        if stopped_by is not None:
+            return _stopped(part, cases, options, stopped_by, started)
+    clock = _RunClock(options.deadline_s())
     missing = {case.id: _missing_for(case, options) for case in cases}
-    missing |= _missing_parts(part, [case for case in cases if not missing[case.id]], options)
+    absent, stopped_by = _missing_parts(part, [case for case in cases if not missing[case.id]], options, clock)
+    if stopped_by is not None:
+        return _stopped(part, cases, options, stopped_by, started)
+    missing |= absent
     ready = [case for case in cases if not missing[case.id]]
     caller = ConformanceCaller(
         ready,
         part,
         token=options.token,
         patience_s=options.patience_s,
-        deadline_s=options.deadline_s(),
+        deadline_s=clock.deadline_s,
+        spent_s=clock.spent_s(),
         jobs=options.jobs,
         on_result=options.on_result,
         review=lambda result: _review(result, options.process),
         probe_for=lambda numbers: _reach_probe(part, options, numbers, options.patience_s),
     )
     called = call(caller, _stage(part, options, options.recording))
-    if ready and not called.reached:
+    if ready and not called.reached and not part.greeting:
         raise PeerError(called.why_unreached or "the target was never reached")
     if options.recording is not None and called.unrecorded is None:
         options.recording.begin()
     found = list(caller.results.values())
-    unproved = find_unproved(found)
-    if unproved and (called.stopped_by is not None or not _answers(part, options)):
-        why = NO_ANSWER if called.stopped_by is None else STOPPED
+    unproved, stopped_by = find_unproved(found), called.stopped_by
+    answers = False
+    if unproved and stopped_by is None:
+        answers, stopped_by = _answers(part, options, clock)
+    if unproved and not answers:
+        why = NO_ANSWER if stopped_by is None else STOPPED
         found = [replace(each, verdict=Verdict.ERROR, why=why) if each in unproved else each for each in found]
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
         _in_order(cases, found, missing),
         time.perf_counter() - started,
-        remarks=_remarks(options, called, caller.why_lost),
-        stopped_by=called.stopped_by,
+        remarks=_remarks(options, called, caller.why_lost, stopped_by),
+        stopped_by=stopped_by,
     )
+
+
+def _stopped(
+    part: Conformance, cases: Sequence[Case], options: TargetOptions, stopped_by: int, started: float
+) -> RunResult:
+    """Return the results of a run that a signal stopped before its first case."""
+    results = [CaseResult(case, Verdict.ERROR, STOPPED) for case in cases]
+    target, seconds = str(options.addresses[""]), time.perf_counter() - started
+    return RunResult(part.protocol, target, results, seconds, [_stop_remark(stopped_by)], stopped_by)
 
 
 def _stage(part: Conformance, options: TargetOptions, recording: Recording | None) -> Stage:
@@ -105,18 +140,28 @@ def _missing_for(case: Case, options: TargetOptions) -> str:
     return f"requires the address of the endpoint {missing}; --target {missing}=HOST:PORT names it" if missing else ""
 
 
-def _missing_parts(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> dict[str, str]:
-    """Return by id why cases cannot be exercised: probes show that parts of the setup are absent."""
+def _missing_parts(
+    part: Conformance, cases: Sequence[Case], options: TargetOptions, clock: _RunClock
+) -> tuple[dict[str, str], int | None]:
+    """Return by id why cases cannot be exercised, as probes show parts of the setup absent; and a stop signal."""
     required = {case.id: part.required_probes(case) for case in cases}
     names = list(dict.fromkeys(name for each in required.values() for name in each))
     if not names:
-        return {}
+        return {}, None
     probes = [Case(name, MUST, "", "", tuple(part.probes[name]), options.setup) for name in names]
-    caller = ConformanceCaller(probes, part, token=f"{options.token}p", patience_s=options.patience_s, jobs=PROBES_JOBS)
-    call(caller, _stage(part, options, None))
+    caller = ConformanceCaller(
+        probes,
+        part,
+        token=f"{options.token}p",
+        patience_s=options.patience_s,
+        deadline_s=clock.deadline_s,
+        spent_s=clock.spent_s(),
+        jobs=PROBES_JOBS,
+    )
+    called = call(caller, _stage(part, options, None))
     absent = {each.case.id: each.why for each in caller.results.values() if each.verdict is Verdict.NOT_EXERCISED}
     whys = {id: next((absent[name] for name in each if name in absent), "") for id, each in required.items()}
-    return {id: why for id, why in whys.items() if why}
+    return {id: why for id, why in whys.items() if why}, called.stopped_by
 
 
 def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], missing: Mapping[str, str]) -> list[CaseResult]:
@@ -141,10 +186,14 @@ def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
     return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
 
 
-def _remarks(options: TargetOptions, called: Called, why_lost: str) -> list[str]:
+def _stop_remark(stopped_by: int) -> str:
+    return f"{Signals(stopped_by).name} stopped the run before its end"
+
+
+def _remarks(options: TargetOptions, called: Called, why_lost: str, stopped_by: int | None) -> list[str]:
     remarks = [f"the target became unreachable and the run ended: {why_lost}"] if why_lost else []
-    if called.stopped_by is not None:
-        remarks.append(f"{Signals(called.stopped_by).name} stopped the run before its end")
+    if stopped_by is not None:
+        remarks.append(_stop_remark(stopped_by))
     if options.process is not None and options.process.restarts:
         many = "once" if options.process.restarts == 1 else f"{options.process.restarts} times"
         remarks.append(f"the server ended and was started again {many}")
@@ -158,31 +207,37 @@ def _remarks(options: TargetOptions, called: Called, why_lost: str) -> list[str]
 # -- a target that answers nothing, or in another protocol -------------------------------------------------------------
 
 
-def _check_protocol(part: Conformance, options: TargetOptions) -> None:
-    """Greet the target. OtherProtocol where its reply shows that; a silent target is left to the cases."""
+def _check_protocol(part: Conformance, options: TargetOptions) -> int | None:
+    """Greet the target. OtherProtocol where its reply shows that; a silent target is left to the cases.
+
+    Return the signal that stopped it, if one did.
+    """
     caller = _greeting(part, f"{options.token}g", min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
+    if called.stopped_by is not None:
+        return called.stopped_by
     if not called.reached:
         raise PeerError(called.why_unreached or "the target was never reached")
     result = caller.results.get(0)
     data = caller.data
     if caller.is_cut and (options.process is None or not options.process.death()):
-        _check_reach(part, options)
+        return _check_reach(part, options)
     if result is None or result.verdict is Verdict.PASS or not data:
-        return
+        return None
     other = _protocol_of(data)
     if other == part.protocol:
-        return
+        return None
     seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
     raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
 
 
-def _check_reach(part: Conformance, options: TargetOptions) -> None:
-    """PeerError where the target resets a connection before anything is sent on it."""
+def _check_reach(part: Conformance, options: TargetOptions) -> int | None:
+    """PeerError where the target resets a connection before anything is sent on it. Return the signal that came."""
     probe = _reach_probe(part, options, count(1))
-    call(probe, _stage(part, options, None))
+    called = call(probe, _stage(part, options, None))
     if probe.why:
         raise PeerError(probe.why)
+    return called.stopped_by
 
 
 def _reach_probe(
@@ -191,13 +246,14 @@ def _reach_probe(
     return ReachProbe(part.server, part.endpoint, str(options.addresses[""]), numbers, patience_s)
 
 
-def _answers(part: Conformance, options: TargetOptions) -> bool:
-    """Return whether the target answers a greeting with a valid message, after the cases."""
+def _answers(part: Conformance, options: TargetOptions, clock: _RunClock) -> tuple[bool, int | None]:
+    """Return whether the target answers a greeting with a valid message, after the cases; and a stop signal."""
     if not part.greeting:
-        return False
-    caller = _greeting(part, f"{options.token}h", options.patience_s, options.setup)
-    call(caller, _stage(part, options, None))
-    return any(is_answer(event) for result in caller.results.values() for event in result.events)
+        return False, None
+    caller = _greeting(part, f"{options.token}h", clock.within(options.patience_s), options.setup)
+    called = call(caller, _stage(part, options, None))
+    is_answered = any(is_answer(event) for result in caller.results.values() for event in result.events)
+    return is_answered, called.stopped_by
 
 
 def _greeting(part: Conformance, token: str, patience_s: float, setup: str = "") -> "_FirstBytes":
