@@ -1,6 +1,7 @@
 """`wiretool conform --target` against mock servers in the setup of the cases, and in others."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tests.helpers.servers import started, wiretool
 
 from wiretool.conformance.registry import conformance_of
 
+DOCS = Path(__file__).parents[2] / "docs"
 #: Cases that depend on roads, messages and rights, from each chapter.
 SOME = (
     "offramp/handshake/1*",
@@ -72,6 +74,14 @@ def test_a_server_without_the_setup_fails_no_case(tmp_path: Path) -> None:
         "offramp/message/4": "road six has no messages; the setup has some",
     } == whys(report)
     assert report["summary"]["pass"] > 10
+
+
+def test_the_handshakes_that_the_original_server_accepts_are_the_documented_ones(tmp_path: Path) -> None:
+    report = judge(tmp_path, ("--like-real",), "--case", "offramp/handshake/*")
+    found = {case["id"] for case in report["cases"] if case["verdict"] == "lenient"}
+    assert failed(report) == []
+    assert found == set(re.findall(r"^\| `(offramp/[^`]+)` \|", (DOCS / "conformance.md").read_text(), re.MULTILINE))
+    assert len(found) == 5
 
 
 @pytest.mark.parametrize(
