@@ -23,6 +23,7 @@ from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
+from wiretool.commands.subcommand_help import ConformCommand
 from wiretool.commands.tap import tap
 from wiretool.errors import OutputError, Stopped, WiretoolError
 from wiretool.processes import signal_name
@@ -74,8 +75,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap, replay, diff, conform):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff):
     app.command()(command)
+app.command(cls=ConformCommand)(conform)
 app.command("slice")(slice_)
 app.add_typer(control, name="control")
 app.add_typer(bench, name="bench")

@@ -323,6 +323,9 @@ def test_a_comparison_of_several_reports(tmp_path: Path) -> None:
         ),
         (("--command", "x"), "--command: requires --target, the address of the server"),
         (("--command", " ", "--target", "127.0.0.1:1"), "--command: expected a program and its arguments"),
+        (("--command", ""), "--command: expected a program and its arguments, got an empty text"),
+        (("--controller", ""), "--controller: expected HOST:PORT, got an empty text"),
+        (("--mutant", ""), "--mutant: expected the name of a mutant, got an empty text"),
         (("--case", "pravega/hello/1", "--case", "!pravega/hello/1"), "!pravega/hello/1: no case is selected"),
         (("--client", "--capture", "x"), "--client and --capture: expected one of them"),
         (("--client",), "--client: expected a command after --"),
@@ -340,6 +343,22 @@ def test_wrong_usage(words: tuple[str, ...], why: str) -> None:
     assert ended.returncode == 2
     assert why in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_the_help_of_compare_is_its_own(option: str) -> None:
+    ended = wiretool("conform", "compare", option)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("Usage: wiretool conform compare [OPTIONS] ")
+    assert "--html" in ended.stdout
+    assert "--target" not in ended.stdout
+    assert "--target" in wiretool("conform", option).stdout
+
+
+def test_options_of_conform_mean_nothing_to_compare() -> None:
+    ended = wiretool("conform", "compare", "a.json", "b.json", "--target", "127.0.0.1:1")
+    assert ended.returncode == 2
+    assert "--target" in ended.stderr
 
 
 def test_the_list() -> None:

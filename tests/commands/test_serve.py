@@ -201,6 +201,13 @@ def test_it_stops_by_itself(tmp_path: Path) -> None:
     assert "sbp is ready: sbp 127.0.0.1:" in ended.stderr
 
 
+def test_the_help_of_a_control_command_requires_no_address() -> None:
+    with_address, without = wiretool("control", "127.0.0.1:1", "add", "--help"), wiretool("control", "add", "-h")
+    assert without.returncode == 0, without.stderr
+    assert without.stdout == with_address.stdout
+    assert "RULE <str>" in without.stdout
+
+
 def test_it_is_controlled_from_the_shell(tmp_path: Path) -> None:
     with started(tmp_path, "serve", "pravega", *PORTS, "--control", "127.0.0.1:0") as server:
         control = server.control

@@ -6,13 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from wiretool.commands.options import duration_parser
+from wiretool.commands.subcommand_help import AddressedGroup
 
 RuleId = Annotated[
     int, typer.Argument(metavar="ID", show_default=False, help="number of the rule, as listed by `rules`")
 ]
 
 control = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Control a server or tap that was started with --control ADDRESS."
+    cls=AddressedGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Control a server or tap that was started with --control ADDRESS.",
 )
 
 

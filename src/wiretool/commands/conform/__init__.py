@@ -29,7 +29,10 @@ def conform(
             metavar="[ENDPOINT=]ADDRESS", show_default=False, help="server to judge; without it the built-in mock"
         ),
     ] = None,
-    controller: Annotated[str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")] = "",
+    controller: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", show_default=False, help="Pravega: the controller of the server"),
+    ] = None,
     command: Annotated[
         str | None,
         typer.Option(metavar="COMMAND", show_default=False, help="start this server at --target, restart and stop it"),
@@ -84,7 +87,10 @@ def conform(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="run the cases against each mutant of the mock; show which ones they find")
     ] = False,
-    mutant: Annotated[str, typer.Option(metavar="NAME", help="run against this mutant of the built-in mock")] = "",
+    mutant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", show_default=False, help="run against this mutant of the built-in mock"),
+    ] = None,
     port: PortNames = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
     seed: Seed = 0,

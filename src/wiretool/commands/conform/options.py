@@ -47,7 +47,7 @@ class ConformOptions:
     protocol: str
     arguments: Sequence[str] = ()
     targets: Sequence[str] = ()
-    controller: str = ""
+    controller: str | None = None
     command: str | None = None
     setup: str = ""
     is_client: bool = False
@@ -64,7 +64,7 @@ class ConformOptions:
     reports: Reports = Reports()
     record: Path | None = None
     tests_mutants: bool = False
-    mutant: str = ""
+    mutant: str | None = None
     ports: Sequence[str] = ()
     seed: int = 0
 
@@ -88,12 +88,11 @@ def check_options(options: ConformOptions) -> None:
         check_placeholders(options.arguments)
     if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
+    check_texts(options)
     needs_target = {"--command": options.command, "--controller": options.controller, "--deadline": options.deadline_s}
     for name, value in needs_target.items():
         if value and not options.targets:
             raise UsageError(f"{name}: requires --target, the address of the server")
-    if options.command is not None and not options.command.strip():
-        raise UsageError("--command: expected a program and its arguments, got an empty text")
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.command and options.jobs > 1:
@@ -109,17 +108,28 @@ def check_options(options: ConformOptions) -> None:
     check_files(options)
 
 
+def check_texts(options: ConformOptions) -> None:
+    """UsageError where the text of an option is empty, as from a variable of the shell that is not set."""
+    for name, value, expected in (
+        ("--command", options.command, "a program and its arguments"),
+        ("--controller", options.controller, "HOST:PORT"),
+        ("--mutant", options.mutant, "the name of a mutant"),
+    ):
+        if value is not None and not value.strip():
+            raise UsageError(f"{name}: expected {expected}, got an empty text")
+
+
 def words_again(options: ConformOptions) -> tuple[str, str]:
     """Return the words of a command that judges the same peer again, before and after those that name a case."""
     words: list[str] = []
     for name, values in {
         "--target": options.targets,
-        "--controller": [options.controller],
+        "--controller": [options.controller or ""],
         "--command": [options.command or ""],
         "--allow-remote": options.allowed_hosts,
         "--setup": [options.setup],
         "--port": options.ports,
-        "--mutant": [options.mutant],
+        "--mutant": [options.mutant or ""],
         "--seed": [str(options.seed)] if options.seed else [],
         "--timeout": [f"{options.timeout_s:g}s"] if options.timeout_s else [],
     }.items():

@@ -1,0 +1,29 @@
+"""`wiretool conform compare`: the cases whose verdicts differ between reports."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.conform.options import COMPARE, ConformOptions, Reports
+
+
+def compare(
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="A.json B.json", show_default=False, help="JSON reports of one protocol")
+    ],
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", show_default=False, help="write a matrix of all reports; then more than two are allowed"
+        ),
+    ] = None,
+) -> None:
+    """List the cases whose verdicts changed from the first report to each other one.
+
+    Exit code 1 when a case that passed does not pass any more or is missing, or when one fails and did not before.
+    """
+    from wiretool.commands.conform.reports import write_comparison
+
+    names = tuple(map(str, reports))
+    write_comparison(ConformOptions(protocol=COMPARE, arguments=names, reports=Reports(html=html)))
