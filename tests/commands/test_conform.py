@@ -1,6 +1,7 @@
 """`wiretool conform` as its users run it: verdicts, exit codes, files, and every kind of bad target."""
 
 import json
+import os
 import shlex
 import signal
 import socket
@@ -239,6 +240,21 @@ def test_a_capture_without_the_protocol_among_others_is_named() -> None:
     assert ended.returncode == 3, ended.stderr
     assert "pravega on captures/offramp/plain.pcap captures/pravega/write.pcap: " in ended.stdout
     assert "captures/offramp/plain.pcap: no connection of pravega in it" in ended.stderr
+    assert "write.pcap: no connection" not in ended.stderr
+
+
+def test_each_of_several_captures_is_read_once(tmp_path: Path) -> None:
+    """A named pipe gives its bytes only once, and is named all the same."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    data = (CAPTURES.parent / "offramp" / "plain.pcap").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True)
+    writer.start()
+    ended = wiretool("conform", "pravega", "--capture", str(CAPTURES / "write.pcap"), str(pipe))
+    writer.join(10)
+    assert not writer.is_alive()
+    assert ended.returncode == 3, ended.stderr
+    assert f"{pipe}: no connection of pravega in it" in ended.stderr
     assert "write.pcap: no connection" not in ended.stderr
 
 

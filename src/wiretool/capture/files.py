@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from heapq import merge
+from itertools import repeat
 from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
+from wiretool.capture.origins import Origins
 from wiretool.capture.packets import Packet
 from wiretool.capture.pcap import VARIANTS, read_pcap
 from wiretool.capture.pcapng import SECTION, read_pcapng
@@ -26,6 +28,17 @@ def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
     the first such error).
     """
     return _packets_of(sources[0]) if len(sources) == 1 else _merged(sources)
+
+
+def read_with_origins(sources: Sequence[Path | BinaryIO], origins: Origins) -> Iterator[Packet]:
+    """Packets of several sources as `read_packets` gives them; `origins` notes the source of each."""
+    errors: list[CaptureError] = []
+    guarded = [zip(repeat(at), _until_error(_packets_of(source), errors)) for at, source in enumerate(sources)]
+    for number, (at, packet) in enumerate(merge(*guarded, key=lambda pair: pair[1].time_ns), 1):
+        origins.note_packet(at)
+        yield _packet((number, *packet[1:]))
+    if errors:
+        raise errors[0]
 
 
 def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from wiretool.capture.items import Connection, Data, End, Item
+from wiretool.capture.layers import read_segments
+from wiretool.capture.origins import Origins
 from wiretool.capture.packets import Packet
 from wiretool.codec.message import Side
 from wiretool.dissect import Dissector
@@ -21,12 +23,14 @@ def recording_of(
     ports: Mapping[int, str] | None = None,
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
+    origins: Origins | None = None,
 ) -> Recording:
-    """What the packets recorded; options as in `dissect.read_from`.
+    """What the packets recorded; options as in `dissect.read_from`. `origins` notes the captures of their flows.
 
     Of a damaged capture it is what comes before the damage, which it names; CaptureError if that is nothing.
     """
     recording = Recording()
+    ledger = Ledger() if ledger is None else ledger
 
     by_number: dict[int, Dialogue] = {}
 
@@ -36,8 +40,9 @@ def recording_of(
         return watch
 
     dissector = Dissector(kind=listen, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
+    segments = read_segments(packets, ledger.packets)
     try:
-        for record in dissector.records(packets):
+        for record in dissector.records_of(segments if origins is None else origins.noted(segments)):
             _tell(recording, by_number[record.connection], record)
     except CaptureError as err:
         if not recording.events:

@@ -17,6 +17,7 @@ from wiretool.errors import CaptureError, Stopped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from wiretool.capture.origins import Origins
     from wiretool.conformance.case import Case, Conformance
     from wiretool.conformance.client_case import ClientCase
     from wiretool.conformance.expectations import ExpectedFailures
@@ -191,6 +192,7 @@ def remove_empty(path: Path) -> None:
 
 def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     """Judge both sides of recorded traffic."""
+    from wiretool.capture.origins import Origins
     from wiretool.conformance.observed import observe
     from wiretool.conformance.passive import judge_recording
     from wiretool.conformance.results import RunResult
@@ -205,7 +207,8 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     expected = expected_failures(part, options)
     names = " ".join(options.arguments)
     book, captures = Ledger(), [Path(name) for name in options.arguments]
-    recording = recorded(captures, options, book)
+    origins = Origins(len(captures))
+    recording = recorded(captures, options, book, origins)
     report_unread(book, captures)
     connections = observe(recording, part.protocol)
     if not connections:
@@ -213,7 +216,7 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}")
     run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
-    lacking = captures_without(connections, captures, options)
+    lacking = captures_without(connections, captures, origins, is_damaged=recording.damage is not None)
     for path in lacking:
         tell(f"{path}: no connection of {part.protocol} in it; expected captures of {part.protocol}")
     code = CaptureError.exit_code if lacking else 0
@@ -225,32 +228,28 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
 
 
 def captures_without(
-    connections: "Sequence[ObservedConnection]", captures: "Sequence[Path]", options: ConformOptions
+    connections: "Sequence[ObservedConnection]", captures: "Sequence[Path]", origins: "Origins", *, is_damaged: bool
 ) -> "Sequence[Path]":
-    """Return the captures of several that have a part of none of these connections; a pipe cannot be read again."""
-    pairs = {frozenset((each.client, each.server)) for each in connections}
-    lacking = []
-    for path in captures if len(captures) > 1 else ():
-        if not path.is_file():
-            continue
-        try:
-            found = recorded([path], options, is_quiet=True).dialogues
-        except CaptureError:
-            continue  # the damage was found when all of them were read, and ends the run
-        if not any(frozenset((each.client, each.server)) in pairs for each in found):
-            lacking.append(path)
-    return lacking
+    """Return the captures of several that have no part of these connections; damaged ones are reported elsewhere."""
+    judged = {frozenset((each.client, each.server)) for each in connections}
+    found = [(path, origins.hosts_of(at)) for at, path in enumerate(captures)] if len(captures) > 1 else []
+    return [path for path, hosts in found if not hosts & judged and (hosts or not is_damaged)]
 
 
 def recorded(
-    captures: "Sequence[Path]", options: ConformOptions, book: "Ledger | None" = None, *, is_quiet: bool = False
+    captures: "Sequence[Path]",
+    options: ConformOptions,
+    book: "Ledger | None" = None,
+    origins: "Origins | None" = None,
 ) -> "Recording":
-    """Return the traffic of captures; the ledger counts the packets."""
-    from wiretool.capture.files import read_packets
+    """Return the traffic of captures; the ledger counts the packets, `origins` notes the capture of each flow."""
+    from wiretool.capture.files import read_packets, read_with_origins
     from wiretool.replay.recording import recording_of
 
-    packets = with_progress(read_packets(sources_from(captures)), "reading", "packets")
-    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=None if is_quiet else tell)
+    sources = sources_from(captures)
+    read = read_packets(sources) if origins is None else read_with_origins(sources, origins)
+    packets = with_progress(read, "reading", "packets")
+    return recording_of(packets, ports=ports_from(options.ports), ledger=book, notes=tell, origins=origins)
 
 
 # -- clients -----------------------------------------------------------------------------------------------------------
