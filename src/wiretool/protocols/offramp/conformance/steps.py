@@ -76,8 +76,13 @@ class Target(Value):
             return False
         if not bindings.is_passive:
             return bool(value == self.resolve(bindings))
-        is_road = bindings.bind(f"road {self.road}", path.road) if self.road in _ANY_ROAD else path.road == self.road
-        return is_road and bindings.bind(self.stream, path.stream)
+        return self._is_road(value, path.road, bindings) and bindings.bind(self.stream, path.stream)
+
+    def _is_road(self, target: str, road: str, bindings: Bindings) -> bool:
+        """Return whether the recorded road is that of the case; percent-encoded only as the case encodes it."""
+        if "%" in self.road:
+            return f"/roads/{self.road}/streams/" in target
+        return bindings.bind(f"road {self.road}", road) if self.road in _ANY_ROAD else road == self.road
 
     def describe(self, bindings: Bindings) -> str:
         return f"the path of road {self.road}, stream {self.stream}, query {self.query!r}"
