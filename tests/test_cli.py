@@ -168,6 +168,19 @@ def test_wrong_usage_ends_with_2(
         (["stats", ""], "wiretool stats: invalid value for 'CAPTURE...': the name is empty; see wiretool stats --help"),
         (["decode", "x", "-o", ""], "wiretool decode: invalid value for '-o' / '--output': the name is empty; see "),
         (["decode", "x", "--ledger", ""], "wiretool decode: invalid value for '--ledger': the name is empty; see "),
+        (
+            ["decode", "x", "--where", ""],
+            "wiretool decode: invalid value for '--where': the condition is empty; expected ",
+        ),
+        (
+            ["slice", "x", "-o", "y", "--where", " "],
+            "wiretool slice: invalid value for '--where': the condition is empty",
+        ),
+        (
+            ["replay", "x", "--where", ""],
+            "wiretool replay: invalid value for '--where': the condition is empty; expected ",
+        ),
+        (["tap", "sbp", "--where", ""], "wiretool tap: invalid value for '--where': the condition is empty; expected "),
         (["slice", "x", "-o", ""], "wiretool slice: invalid value for '-o' / '--output': the name is empty; see "),
     ],
 )

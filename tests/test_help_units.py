@@ -62,3 +62,17 @@ def test_the_lists_of_commands_are_not_cut() -> None:
     for each in groups:
         for name, command in each.commands.items():
             assert not command.get_short_help_str(limit=80 - 6 - max(map(len, each.commands))).endswith("..."), name
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [pytest.param(*pair, id=pair[0]) for pair in commands("wiretool", typer.main.get_command(cli.app))],
+)
+def test_help_names_no_type_of_python(name: str, command: Any) -> None:
+    """Choices in angle brackets are fine; what a value is called in Python is not for users."""
+    shown = command.get_help(command.context_class(command, info_name=name, terminal_width=200))
+    types = re.findall(
+        r"<(?:list\[.*?\]|str|int|float|bool|path|Path|(?:int|float) range|function|[a-z_]+_from)>.*", shown
+    )
+    assert types == []
+    assert "list[" not in shown

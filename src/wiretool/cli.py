@@ -8,7 +8,7 @@ import traceback
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 from wiretool import __version__
 from wiretool.commands.bench import app as bench
@@ -39,8 +39,19 @@ _NO_COMMAND = re.compile(r"No such command '(.*?)'\.")
 Misuse: type[Exception] = typer.BadParameter.__mro__[1]
 
 
+class PlainArgument(TyperArgument):
+    """An argument that help shows by its name alone, without its type in Python."""
+
+    def display_type_rich(self, ctx: Any) -> str | None:
+        return None
+
+
 class Guarded(TyperGroup):
     """Runs a command; whatever it raises becomes what the shell is told."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _show_plain_arguments(self)
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         try:
@@ -65,6 +76,15 @@ class Guarded(TyperGroup):
             raise typer.Exit(0) from err
         except KeyboardInterrupt as err:
             raise typer.Exit(_stopped(err)) from err
+
+
+def _show_plain_arguments(command: Any) -> None:
+    """Let the help of a command, and of those under it, show arguments without types; Typer has no option for it."""
+    for parameter in command.params:
+        if type(parameter) is TyperArgument:
+            parameter.__class__ = PlainArgument
+    for each in getattr(command, "commands", {}).values():
+        _show_plain_arguments(each)
 
 
 app = typer.Typer(

@@ -1,6 +1,7 @@
 """The verdict of `wiretool bench`: VALID needs evidence, and a healthy run is VALID."""
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,16 @@ def test_a_healthy_run_is_valid() -> None:
     assert ended.returncode == 0, ended.stdout
     verdict = "VALID: the generator kept up; these are figures of the built-in mock"
     assert ended.stdout.splitlines()[-1] == verdict
+
+
+def test_a_target_that_accepts_and_stays_silent_is_reported_every_second_and_ends_with_4() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:  # its backlog accepts connections that nobody serves
+        ended = wiretool("bench", "--target", f"127.0.0.1:{server.getsockname()[1]}", *LITTLE)
+    assert ended.returncode == 4, ended.stderr
+    lines = re.findall(r"^wiretool: setting up the load \((\d+) s\)$", ended.stderr, re.MULTILINE)
+    assert len(lines) >= 5
+    assert [int(line) for line in lines] == sorted({*map(int, lines)})
+    assert "no answer in 10 s" in ended.stdout
 
 
 @pytest.mark.parametrize(

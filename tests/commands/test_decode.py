@@ -229,18 +229,26 @@ def test_a_terminal_without_colour_when_asked(golden: Path) -> None:
     assert "\x1b" not in on_terminal("decode", str(golden), columns=80, NO_COLOR="1")
 
 
+@pytest.mark.parametrize("columns", [60, 80, 110])
+def test_a_narrow_terminal_says_what_it_leaves_out(golden: Path, columns: int) -> None:
+    shown = on_terminal("decode", str(golden), columns=columns, has_stderr=True)
+    notice = f"no room for the protocol in {columns} columns (expected 110); the line of its connection names it"
+    assert shown.splitlines().count(f"wiretool: {notice}") == (columns < 110)
+
+
 def stripped(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def on_terminal(*arguments: str, columns: int, **environment: str) -> str:
-    """What the command shows on a terminal of that width."""
+def on_terminal(*arguments: str, columns: int, has_stderr: bool = False, **environment: str) -> str:
+    """Return what the command shows on a terminal of that width."""
     leader, follower = pty.openpty()
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), "NO_COLOR": "", **environment}
     command = [sys.executable, "-m", "wiretool", *arguments]
     chunks: list[bytes] = []
     reader = threading.Thread(target=lambda: chunks.extend(chunks_of(leader)))
-    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=subprocess.DEVNULL, env=env) as process:
+    stderr = follower if has_stderr else subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=stderr, env=env) as process:
         os.close(follower)
         reader.start()
         assert process.wait(60) == 0

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from wiretool.commands import progress
-from wiretool.commands.progress import waiting_told
+from wiretool.commands.progress import report_waiting
 
 
 def test_a_line_is_written_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_a_line_is_written_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(progress, "tell", tell)
     monkeypatch.setattr(progress, "WAITING_S", 0.01)
-    with waiting_told("starting Spark") as end:
+    with report_waiting("starting Spark") as end:
         assert some.wait(20)
         end()
         count = len(lines)
@@ -30,6 +30,6 @@ def test_a_line_is_written_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
     monkeypatch.setattr(progress, "tell", lines.append)
-    with waiting_told("starting Spark"):
+    with report_waiting("starting Spark"):
         pass
     assert not lines

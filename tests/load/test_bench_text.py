@@ -350,3 +350,13 @@ def test_names_are_shown_as_they_are() -> None:
     second = result_of([{f"[bold]x[/bold] {EVIL}": Source(drawn(1, 10))}]).seconds[0]
     text = "\n".join(live(second, width=300))
     assert "[bold]x[/bold] \\x1b[31m" in text
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_lines_wrap_at_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wiretool.load.report.text.chart_text", lambda *curves, colour: "")  # has a width of its own
+    found = closed(2, valid=False, reasons=["the schedule was late " * 10], remarks=["a remark of some length " * 10])
+    text = result_text(found, width=columns)
+    assert max(map(len, text.splitlines())) <= columns
+    assert text.split().count("remark") == 10
+    assert any(line.startswith("  ") for line in text[text.index("generator: ") :].splitlines())

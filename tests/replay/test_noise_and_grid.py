@@ -71,6 +71,17 @@ def test_servers_of_which_nothing_was_compared_do_not_answer_alike() -> None:
     assert unprepared == ["5 exchanges", "no success: the server could not be prepared"]
 
 
+def test_the_end_of_a_connection_is_not_an_exchange() -> None:
+    found = outcomes()
+    (answered, *_) = (each for each in found if each.live and each.request)
+    ends = [*found, Outcome(answered.dialogue, None, verdict=Verdict.UNKNOWN)]
+    without, coverage = coverage_of_both(found, found, 0.5), coverage_of_both(ends, ends, 0.5)
+    assert coverage.exchanges == without.exchanges == len(found)
+    assert (coverage.further, without.further) == (1, 0)
+    first, *_ = grid_lines([], "one", "other", Coverage(6, 5, further=1))
+    assert first == "5 of 5 exchanges and 1 further difference judged, 1 could not be: one and other answer alike"
+
+
 def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:
     found = outcomes()
     assert not is_mute(found)

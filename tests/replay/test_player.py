@@ -12,10 +12,10 @@ from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Talk, Verdict
 from wiretool.replay.manners.pravega import PravegaManner
 from wiretool.replay.manners.pravega_prepare import HELLO
-from wiretool.replay.patience import TIMEOUTS_MAX
+from wiretool.replay.patience import LEAST_WAIT_NS, TIMEOUTS_MAX
 from wiretool.replay.player import LINGER_NS, STOPPED_EARLY, Player
 from wiretool.replay.recording import recording_of
-from wiretool.replay.script import NOT_ASKED, Hear, Say, Script, script_of, span_ns
+from wiretool.replay.script import NOT_ASKED, Hear, Leave, Part, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
 from wiretool.servers.mock import Action, Close, Send
 from wiretool.servers.pravega.mock import PravegaMock
@@ -95,6 +95,22 @@ def test_a_server_that_owes_many_replies_between_others_is_waited_for_in_bounded
     (remark,) = player.remarks
     assert remark.startswith(STOPPED_EARLY)
     assert "a shorter --timeout replays more" in remark
+
+
+def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
+    """The replay goes on without them: all replies are judged."""
+    known = {"pravega": manners()["pravega"]}
+    recording = recording_of(read_packets([WRITE]))
+    script = script_of(recording, known)
+    at = next(at for at, step in enumerate(script.steps) if isinstance(step, Leave))
+    left = script.steps[at]
+    script.steps[at:at] = [Part(left.time_ns, left.dialogue)] * 100
+    player = Player(script, known, patience_ns=PATIENCE_NS, prepare=recording)
+    stage = Stage(player, {"pravega": PravegaMock(wire_version=17)})
+    stage.play()
+    assert stage.now_ns - START_NS < (TIMEOUTS_MAX + 1) * PATIENCE_NS + 100 * LEAST_WAIT_NS + span_ns(script.steps)
+    assert STOPPED_EARLY not in {reason for outcome in player.outcomes() for reason in outcome.reasons}
+    assert player.remarks == []
 
 
 def test_what_is_not_replayed_after_too_many_waits_is_judged_on_no_connection() -> None:

@@ -197,3 +197,11 @@ def test_a_recording_compared_with_itself_makes_no_noise_in_any_form() -> None:
     assert "failure" not in junit_text(found).replace('failures="0"', "")
     assert report_text(found).count("\n") == 2
     assert report_text(report_of(Recording(), Script(), [])).count("\n") == 1
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_lines_of_a_report_wrap_at_the_width_of_the_terminal(columns: int) -> None:
+    explained = [outcome(Verdict.EXPLAINED, why="a reason") for _ in range(3)]
+    told = report_text(report(*explained, outcome(Verdict.DIFFERENT, why="a long reason " * 20)), width=columns)
+    assert max(map(len, told.splitlines())) <= columns
+    assert told.split().count("long") == 20

@@ -230,3 +230,12 @@ def test_bytes_of_a_problem_can_be_dumped_without_fields() -> None:
 )
 def test_durations_have_three_digits(time_ns: int, text: str) -> None:
     assert duration(time_ns) == text
+
+
+def test_a_narrow_terminal_says_once_that_the_protocol_has_no_column() -> None:
+    for width, is_left_out in ((0, False), (60, True), (109, True), (110, False)):
+        sink = TextSink(Paper(), width=width)
+        assert sink.notice == ""
+        sink.write(a_record())
+        sink.write(a_record(n=2))
+        assert (f"no room for the protocol in {width} columns (expected 110)" in sink.notice) is is_left_out

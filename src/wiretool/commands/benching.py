@@ -22,6 +22,7 @@ from wiretool.commands.bench_wishes import (
 )
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
+from wiretool.commands.progress import report_waiting
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 from wiretool.sinks.printable import printable
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 FOUND, UNREACHED, DEFECT = 1, 4, 70
 #: How long a worker waits for its master, and how often it looks.
 MASTER_S, LOOK_S = 10.0, 0.1
+#: Work before and after the load, which has lines of its own.
+SETTING_UP, READING_BACK = "setting up the load", "reading back the appended events"
 #: Modules that a run imports while a stop signal must end its processes.
 _NEEDED = ("wiretool.load.bench", "wiretool.load.children", "wiretool.load.planning", "wiretool.load.report")
 
@@ -56,12 +59,16 @@ def run_bench(wishes: Wishes, reports: Reports) -> int:
     with stoppable(*_NEEDED), ExitStack() as stack:
         outputs = opened(reports, stack, inputs=[wishes.from_capture] if wishes.from_capture else ())
         with ExitStack() as running:
+            is_set_up = running.enter_context(report_waiting(SETTING_UP))
             plan, pid, stream = planned(wishes, running)
             check_operations(thresholds, plan)
             bench = bench_for(plan, pid, outputs.pop(HDR_LOG, None), running)
+            bench.on_ready = is_set_up
             with load_process() as load, handled_by(lambda number, _: _stop(bench, load.stop, number)):
                 bench.run(load, orders_for(wishes, plan), on_listening=lambda port: workers_for(wishes, port, running))
-            checked = checked_and_cleared(bench, stream)
+            is_set_up()
+            with report_waiting(READING_BACK):
+                checked = checked_and_cleared(bench, stream)
             result = bench.result(options_of(wishes, plan), checked)
         write_kept(bench, outputs.pop(KEEP_SLOW, None))
         outcomes = check_thresholds(thresholds, result)

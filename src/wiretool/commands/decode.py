@@ -17,6 +17,7 @@ from wiretool.commands.options import (
     format_from,
     path_from,
     ports_from,
+    where_from,
 )
 
 DecodeOutput = Annotated[
@@ -44,12 +45,14 @@ def decode(
         bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
     ] = False,
     dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="show the bytes, coloured by field")] = False,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records that match")] = "",
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", parser=where_from, help="show only records that match")
+    ] = None,
     fields: Annotated[
         str, typer.Option(metavar="A,B,C", help="show only these fields, such as n,message,fields.offset")
     ] = "",
-    connection: Annotated[int | None, typer.Option(min=0, help="show only this connection")] = None,
-    count: Annotated[int | None, typer.Option(min=1, help="stop after this number of records")] = None,
+    connection: Annotated[int | None, typer.Option(min=0, metavar="N", help="show only this connection")] = None,
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="stop after this number of records")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="stop at the first problem with exit code 3")] = False,
     output: DecodeOutput = None,
     events: Annotated[
@@ -78,5 +81,7 @@ def decode(
 
     given = Given(captures or (), hex_, side, live, bpf, duration)
     how = How(protocol, ports_from(port), strict, engine, workers)
-    what = What(format_ or format_from(output, DecodeFormat), tree, dump, where, fields, connection, count, events)
+    what = What(
+        format_ or format_from(output, DecodeFormat), tree, dump, where or "", fields, connection, count, events
+    )
     decode_all(given, how, what, output=output, ledger=ledger)

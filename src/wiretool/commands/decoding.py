@@ -243,7 +243,11 @@ def write_records(job: Job, records: "Iterator[Record]") -> None:
     with open_output(job.output, at_once=bool(job.given.interface), inputs=job.given.paths) as out:
         sink = sink_for(what.form, out, columns=columns, annotate=annotate, tree=what.tree, dump=what.dump)
         job.display.sink, job.display.output = sink, out
-        pump(job.tally.records(records), sink, keep=keep, count=what.count, written=job.written)
+        try:
+            pump(job.tally.records(records), sink, keep=keep, count=what.count, written=job.written)
+        finally:
+            if sink.notice:
+                tell(sink.notice)
 
 
 def write_records_as_tables(job: Job, records: "Iterator[Record]") -> None:

@@ -16,7 +16,9 @@ class ExplainFormat(StrEnum):
 
 
 def explain(
-    message: Annotated[str, typer.Argument(show_default=False, help="name of a message; default: list all")] = "",
+    message: Annotated[
+        str, typer.Argument(metavar="MESSAGE", show_default=False, help="name of a message; default: list all")
+    ] = "",
     protocol: Annotated[str, typer.Option(metavar="NAME", help="only messages of this protocol")] = "auto",
     format_: Annotated[ExplainFormat, typer.Option("--format", help="output format")] = ExplainFormat.TEXT,
     output: OutputFile = None,

@@ -90,6 +90,13 @@ def path_from(text: str) -> Path:
     return Path(text)
 
 
+def where_from(text: str) -> str:
+    """Return a condition of the command line; an empty one would select everything."""
+    if not text.strip():
+        raise typer.BadParameter("the condition is empty; expected one such as 'message == \"Hello\"'")
+    return text
+
+
 #: How many processes read.
 Workers = Annotated[int, typer.Option(min=1, metavar="N", help="number of reading processes, with columns")]
 

@@ -10,7 +10,7 @@ import typer
 
 from wiretool.commands.options import OutputFile, path_from, tell
 from wiretool.commands.pipelining import NOTHING
-from wiretool.commands.progress import waiting_told
+from wiretool.commands.progress import report_waiting
 from wiretool.errors import UsageError
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def sql(
 def _told_of_waiting(asking: "AbstractContextManager[T]") -> Iterator[T]:
     """Report that Spark is starting, and then answers, until there is an answer."""
     with ExitStack() as stack:
-        with waiting_told("Spark is at work"):
+        with report_waiting("Spark is at work"):
             found = stack.enter_context(asking)
         yield found
 

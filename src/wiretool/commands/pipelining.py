@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
-from wiretool.commands.progress import QUICK_S, is_watched, waiting_told
+from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
 
 if TYPE_CHECKING:
     from wiretool.pipeline.job import Job, Step
@@ -64,7 +64,7 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = Notes()
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
-    waiting = waiting_told("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
+    waiting = report_waiting("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), waiting, _bar() as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()

@@ -63,7 +63,7 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def waiting_told(name: str) -> Iterator[Callable[[], None]]:
+def report_waiting(name: str) -> Iterator[Callable[[], None]]:
     """Report every second on stderr that something is under way, until the block ends or what is given is called.
 
     On a terminal that is one line that is written anew and goes in the end.

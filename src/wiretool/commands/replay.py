@@ -18,6 +18,7 @@ from wiretool.commands.options import (
     Seed,
     duration_parser,
     format_from,
+    where_from,
 )
 
 
@@ -108,7 +109,9 @@ def replay(
             metavar="USER:PASSWORD", help="credentials to send as Authorization (Offramp, Pravega's controller)"
         ),
     ] = "",
-    where: Annotated[str, typer.Option(metavar="EXPR", help="send only requests that match")] = "",
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", parser=where_from, help="send only requests that match")
+    ] = None,
     from_: Annotated[
         float,
         typer.Option(
@@ -169,7 +172,7 @@ def replay(
     from wiretool.commands.replaying import replayed
     from wiretool.commands.serving import told_unapplied
 
-    reading = Reading(captures, protocol, port, where, from_, to)
+    reading = Reading(captures, protocol, port, where or "", from_, to)
     playing = Playing(
         targets_from(target, allow_remote or ()) | controller_from(controller, allow_remote or ()),
         prepare,

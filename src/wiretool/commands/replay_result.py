@@ -71,8 +71,10 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
     PeerError where neither answers anything: silence is not an answer that two could have alike.
     """
     from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
+    from wiretool.sinks.choose import width_of
     from wiretool.sinks.output import open_output
     from wiretool.sinks.printable import printable
+    from wiretool.sinks.text.wrapping import wrap_lines
 
     rows = list(grid(one.outcomes, other.outcomes))
     are_prepared = one.is_prepared and other.is_prepared
@@ -82,10 +84,8 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
         raise PeerError(f"neither {first} nor {second} sends a reply: nothing to compare")
     remarks = [*damage_remarks([recording]), *remarks_of_both(one, first, other, second)]
     with open_output(judging.output) as out:
-        for line in grid_lines(rows, first, second, coverage):
-            out.write(printable(line) + "\n")
-        for remark in [*remarks, *([] if other.is_whole else [CUT_SHORT])]:
-            out.write(printable(remark) + "\n")
+        lines = [*grid_lines(rows, first, second, coverage), *remarks, *([] if other.is_whole else [CUT_SHORT])]
+        out.write(wrap_lines(map(printable, lines), width_of(out)))
     check_whole(other._replace(unrecorded=one.unrecorded))
     check_success([recording], is_success=not rows and coverage.is_enough)
 

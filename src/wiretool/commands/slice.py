@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import Engine, PortNames, ProtocolName, path_from, ports_from, sources_from
+from wiretool.commands.options import Engine, PortNames, ProtocolName, path_from, ports_from, sources_from, where_from
 from wiretool.errors import UsageError
 
 
@@ -32,8 +32,12 @@ def slice_(
             help="write this pcapng file; - is stdout",
         ),
     ] = None,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="extract the packets of records that match")] = "",
-    connection: Annotated[int | None, typer.Option(min=0, help="extract packets of this connection only")] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", parser=where_from, help="extract the packets of records that match")
+    ] = None,
+    connection: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="extract packets of this connection only")
+    ] = None,
     conversation: Annotated[
         bool,
         typer.Option("--conversation", help="extract whole connections: both sides, with handshakes and all messages"),
@@ -51,9 +55,9 @@ def slice_(
     """
     from wiretool.commands.slicing import Slicing, slice_into
 
-    path = place_from(output, where, connection)
+    path = place_from(output, where or "", connection)
     paths, ports = files_from(captures), ports_from(port)
-    slice_into(path, Slicing(paths, protocol, ports, engine, where, connection, whole_connections=conversation))
+    slice_into(path, Slicing(paths, protocol, ports, engine, where or "", connection, whole_connections=conversation))
 
 
 def place_from(output: Path | None, where: str, connection: int | None) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.pipelining import Notes, told_of, unsound
-from wiretool.commands.progress import waiting_told
+from wiretool.commands.progress import report_waiting
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _engine(name: str, master: str) -> "Iterator[Engine]":
         from wiretool.pipeline.spark.stream import spark_engine
 
         with ExitStack() as stack:
-            with waiting_told("starting Spark"):
+            with report_waiting("starting Spark"):
                 engine = stack.enter_context(spark_engine(master or None))
             yield engine
     else:

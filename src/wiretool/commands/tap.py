@@ -20,6 +20,7 @@ from wiretool.commands.options import (
     ServingSeconds,
     TlsCertificate,
     TlsKey,
+    where_from,
 )
 
 
@@ -47,7 +48,9 @@ def tap(
         bool, typer.Option("-v", "--verbose", help="show every field with offset, length and meaning")
     ] = False,
     dump: Annotated[bool, typer.Option("-x", "--hex-dump", help="show the bytes, coloured by field")] = False,
-    where: Annotated[str, typer.Option(metavar="EXPR", help="show only records that match")] = "",
+    where: Annotated[
+        str | None, typer.Option(metavar="EXPR", parser=where_from, help="show only records that match")
+    ] = None,
     fields: Annotated[
         str, typer.Option(metavar="A,B,C", help="show only these fields, such as n,message,fields.offset")
     ] = "",
@@ -86,7 +89,7 @@ def tap(
         duration,
         (upstream_ca,),
     )
-    shown = Shown(format_, tree, dump, where, fields, output)
+    shown = Shown(format_, tree, dump, where or "", fields, output)
     with tapping(sides, wishes, shown, advertise=advertise, is_tls=upstream_tls, authority=upstream_ca) as (
         running,
         plan,

@@ -34,6 +34,8 @@ class Bench:
     sampler: Sampler | None = None
     log: HdrLog | None = None
     on_second: Callable[[Totals], None] = lambda totals: None
+    #: Called when all users are set up.
+    on_ready: Callable[[], None] = lambda: None
     totals: Totals = field(init=False)
     gathering: Gathering = field(default_factory=Gathering)
     ended: list[Ended] = field(default_factory=list)
@@ -80,6 +82,7 @@ class Bench:
             self._take(self.gathering.add(said))
         elif isinstance(said, Ready):
             self.began_at = datetime.now(UTC)
+            self.on_ready()
             if self.sampler is not None:
                 self.sampler.begin()
         elif isinstance(said, Written):

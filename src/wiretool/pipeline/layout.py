@@ -264,12 +264,15 @@ def _check_paths(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]
 
 
 def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
-    """What is sealed of a manifest, in its order. UsageError where a file is gone, CaptureError where it is damaged."""
+    """What is sealed of a manifest, in its order. CaptureError where a file is missing or damaged."""
     inputs = 0
     for number in range(head.sealed):
         path = sealed_path(root, number)
         try:
             sealed = msgspec.json.decode(path.read_bytes(), type=Sealed)
+        except (FileNotFoundError, NotADirectoryError) as err:
+            why = f"no such file, though {MANIFEST} names it"
+            raise CaptureError(str(path), f"{why}; copy tables with their hidden files, or make them again") from err
         except OSError as err:
             raise UsageError(
                 f"{path} cannot be read, and {MANIFEST} has a part there: {reason(err)}; "

@@ -90,13 +90,13 @@ def asked(root: Path, question: str) -> Iterator[pa.RecordBatchReader]:
             found = _for_arrow(tables.database.sql(question)).to_arrow_reader(ROWS_AT_ONCE)
         except duckdb.Error as err:
             if not isinstance(err, _OWN_TEXT):
-                check_files(tables)
+                check_files(tables.root, tables.manifest)
             raise UsageError(_why(err, tables)) from err
         try:
             yield found
         except UsageError as err:
             if isinstance(err.__cause__, (duckdb.Error, pa.ArrowException)):
-                check_files(tables)
+                check_files(tables.root, tables.manifest)
             raise
 
 

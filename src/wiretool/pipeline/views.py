@@ -256,9 +256,9 @@ def _escaped(path: Path) -> str:
     return str(path) if "\\" in str(path) else _PATTERN.sub(r"[\g<0>]", str(path))
 
 
-def check_files(tables: Tables) -> None:
+def check_files(root: Path, manifest: Manifest) -> None:
     """Read all files in full, after an error; CaptureError names the first that is damaged."""
-    paths = [tables.root / file.path for files in tables.manifest.tables.values() for file in files]
+    paths = [root / file.path for files in manifest.tables.values() for file in files]
     check_content((path, select_all(path)) for path in paths)
 
 

@@ -66,7 +66,8 @@ def coverage_of_both(
     first, second = dict(keyed(one)), dict(keyed(other))
     pairs = [(first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second))]
     judged = sum(not _is_absent(pair) and all(each is None or each.is_judged for each in pair) for pair in pairs)
-    return Coverage(len(pairs), judged, required, is_prepared)
+    further = sum(not any(each is not None and each.is_exchange for each in pair) for pair in pairs)
+    return Coverage(len(pairs), judged, required, is_prepared, further)
 
 
 def _is_absent(outcomes: Iterable[Outcome | None]) -> bool:
@@ -146,8 +147,10 @@ class _PlainFields:
 
 def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) -> Iterator[str]:
     """Yield the grid for people: a line for each exchange, and below it what each of the two servers says."""
-    total, judged = coverage.total, coverage.judged
-    exchanges = f"{total:,} exchange{'s' * (total != 1)}"
+    total, judged, further = coverage.total, coverage.judged, coverage.further
+    exchanges = f"{coverage.exchanges:,} exchange{'s' * (coverage.exchanges != 1)}"
+    if further:
+        exchanges += f" and {further:,} further difference{'s' * (further != 1)}"
     if judged != total:
         exchanges = f"{judged:,} of {exchanges} judged, {total - judged:,} could not be"
     if not rows:

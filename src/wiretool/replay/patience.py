@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 #: The waits in vain of one run take no longer than this many times the timeout, all together.
 TIMEOUTS_MAX = 6
+#: Once that is spent, unsolicited messages and ends of connections are still waited for this long each.
+LEAST_WAIT_NS = 20_000_000
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.patience import TIMEOUTS_MAX, Patience
+from wiretool.replay.patience import LEAST_WAIT_NS, TIMEOUTS_MAX, Patience
 from wiretool.replay.script import NOT_ASKED, Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -56,6 +56,8 @@ class Player(Caller):
         self._speed = min(speed, 1.0) if is_timed else speed
         self._seed = seed
         self._patience = Patience(patience_ns)
+        #: For unsolicited messages and ends of connections, without which the replay goes on.
+        self._unsolicited = Patience(patience_ns)
         self._prepare = prepare
         self.values = Values()
         self._later = Later()
@@ -238,17 +240,22 @@ class Player(Caller):
     def _is_given_up(self, line: Line, now_ns: int) -> bool:
         """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
 
-        Each wait in vain takes half of the patience with a server that says nothing any more. Those for replies that
-        a server owes are bounded all together; what it sends unasked may only come at another time.
+        Each wait in vain takes half of the patience with a server that sends nothing any more. Those for replies that
+        a server owes are bounded all together, and so are those for unsolicited messages and ends of connections.
         """
         assert self._since_ns is not None
-        recorded_ns = self._steps[self._at].time_ns - self._steps[self._at - 1].time_ns if self._at else 0
-        wait_ns = self._patience.wait_ns(line.vain_waits)
-        if not self._has_waited(max(recorded_ns, 0) + wait_ns, now_ns):
-            return False
         step = self._steps[self._at]
-        if isinstance(step, Hear) and line.is_owed(step.record):
-            self._patience.spend(wait_ns)
+        recorded_ns = max(step.time_ns - self._steps[self._at - 1].time_ns, 0) if self._at else 0
+        is_owed = isinstance(step, Hear) and line.is_owed(step.record)
+        is_optional = isinstance(step, Hear | Part) and not is_owed
+        patience = self._unsolicited if is_optional else self._patience
+        wait_ns = patience.wait_ns(line.vain_waits)
+        if is_optional and patience.is_spent:
+            recorded_ns, wait_ns = 0, LEAST_WAIT_NS
+        if not self._has_waited(recorded_ns + wait_ns, now_ns):
+            return False
+        if is_owed or is_optional:
+            patience.spend(wait_ns if is_owed else recorded_ns + wait_ns)
         return True
 
     def _has_waited(self, span_ns: int, now_ns: int) -> bool:

@@ -20,6 +20,11 @@ Columns = Sequence[Column]
 class Sink(ABC):
     """Takes records in order. `begin` before the first, `end` after the last, even when reading broke off."""
 
+    @property
+    def notice(self) -> str:
+        """A notice of what could not be shown of the records written so far; empty if all was."""
+        return ""
+
     def begin(self) -> None:  # noqa: B027  (most forms have nothing in front)
         """Write what stands in front of the records."""
 

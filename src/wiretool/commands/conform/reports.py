@@ -52,12 +52,16 @@ def write_reports(judged: "JudgedRun", options: ConformOptions) -> None:
     from wiretool.conformance.report.junit import junit_report
     from wiretool.conformance.report.sarif import sarif_report
     from wiretool.conformance.report.text import report_lines
+    from wiretool.sinks.choose import width_of
+    from wiretool.sinks.output import open_output
+    from wiretool.sinks.text.wrapping import wrap_lines
 
     reports = options.reports
     if reports.form == "json":
         write_text(json_report(judged))
     else:
-        write_text("".join(f"{line}\n" for line in report_lines(judged, is_verbose=reports.is_verbose)))
+        with open_output(None) as out:
+            out.write(wrap_lines(report_lines(judged, is_verbose=reports.is_verbose), width_of(out)))
     makers = {
         "--junit": lambda: junit_report(judged),
         "--json": lambda: json_report(judged),

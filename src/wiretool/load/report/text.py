@@ -22,6 +22,7 @@ from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import bytes_text, rate_text
 from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
+from wiretool.sinks.text.wrapping import wrap_lines
 
 #: Kinds of errors and findings that a person is shown; JSON has all.
 KINDS_SHOWN = 10
@@ -37,24 +38,25 @@ def result_text(result: Result, outcomes: Sequence[Outcome] = (), *, colour: boo
 
 def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: int) -> Iterator[str]:
     if not result.valid:
-        yield _verdict(result, paint)
+        yield _verdict(result, paint, width)
     yield _throughput(result, paint, width)
     yield _times(result, paint, width)
     yield from _charts(result, paint)
     yield _errors(result, paint, width)
-    yield _around(result, paint)
-    yield _findings(result, paint)
-    yield _kept(outcomes, paint)
-    yield _verdict(result, paint)
+    yield _around(result, paint, width)
+    yield _findings(result, paint, width)
+    yield _kept(outcomes, paint, width)
+    yield _verdict(result, paint, width)
 
 
-def _verdict(result: Result, paint: Colour) -> str:
+def _verdict(result: Result, paint: Colour, width: int) -> str:
     """The first and the last thing to be seen of what may not be quoted."""
     if result.valid:
-        return paint.paint(_YELLOW if result.cut_short else _GREEN, f"VALID: {printable(valid_text(result))}") + "\n"
+        text = f"VALID: {printable(valid_text(result))}"
+        return wrap_lines([paint.paint(_YELLOW if result.cut_short else _GREEN, text)], width)
     why = result.reasons or ["no reason is given"]
     lines = [paint.paint(_RED, "INVALID: do not quote these figures")]
-    return "".join(f"{line}\n" for line in (*lines, *(f"  {printable(reason)}" for reason in why)))
+    return wrap_lines((*lines, *(f"  {printable(reason)}" for reason in why)), width)
 
 
 def _throughput(result: Result, paint: Colour, width: int) -> str:
@@ -82,7 +84,7 @@ def _times(result: Result, paint: Colour, width: int) -> str:
     heads = (Head("operation"), Head("time"), *(Head(name, True) for name in QUANTILES.values()))
     table = table_text("Time of an exchange", heads, rows, colour=paint.is_on, width=width)
     hidden = [hidden_text(name, operation) for name, operation in result.operations.items()]
-    return table + "".join(f"{paint.paint(_YELLOW, line)}\n" for line in map(printable, hidden) if line)
+    return table + wrap_lines((paint.paint(_YELLOW, line) for line in map(printable, hidden) if line), width)
 
 
 def _time_rows(name: str, operation: Operation) -> Iterator[tuple[str, ...]]:
@@ -130,7 +132,7 @@ def _errors(result: Result, paint: Colour, width: int) -> str:
     return table_text(title, heads, kinds[:KINDS_SHOWN], colour=paint.is_on, width=width)
 
 
-def _around(result: Result, paint: Colour) -> str:
+def _around(result: Result, paint: Colour, width: int) -> str:
     """What stands beside the figures: a line each."""
     named = (
         ("backlog", backlog_text(result)),
@@ -140,10 +142,10 @@ def _around(result: Result, paint: Colour) -> str:
     )
     lines = [f"{paint.dim(f'{name}:')} {text}" for name, text in named if text]
     notes = [*unfinished_texts(result), *result.remarks]
-    return "".join(f"{line}\n" for line in (*lines, *(paint.paint(_YELLOW, printable(note)) for note in notes)))
+    return wrap_lines((*lines, *(paint.paint(_YELLOW, printable(note)) for note in notes)), width)
 
 
-def _findings(result: Result, paint: Colour) -> str:
+def _findings(result: Result, paint: Colour, width: int) -> str:
     found = result.verification.found
     if not found:
         return ""
@@ -151,13 +153,14 @@ def _findings(result: Result, paint: Colour) -> str:
     lines = [paint.paint(_RED, counted(found, "finding")), *(f"  {printable(line)}" for line in shown)]
     if found > len(shown):
         lines.append(f"  and {found - len(shown):,} more")
-    return "".join(f"{line}\n" for line in lines)
+    return wrap_lines(lines, width)
 
 
-def _kept(outcomes: Sequence[Outcome], paint: Colour) -> str:
+def _kept(outcomes: Sequence[Outcome], paint: Colour, width: int) -> str:
     """A line for each threshold."""
     words = {True: paint.paint(_GREEN, "kept  "), False: paint.paint(_RED, "broken")}
-    return "".join(
-        f"{words[outcome.is_kept]}  {printable(outcome.threshold.text)}: {printable(outcome.told)}\n"
+    lines = (
+        f"{words[outcome.is_kept]}  {printable(outcome.threshold.text)}: {printable(outcome.told)}"
         for outcome in outcomes
     )
+    return wrap_lines(lines, width)

@@ -56,7 +56,7 @@ def report_on(root: Path, times: Times, top: int) -> Report:
         try:
             return _report(tables, times, top)
         except duckdb.Error as err:
-            check_files(tables)
+            check_files(tables.root, tables.manifest)
             raise CaptureError(str(root), f"tables that cannot be read; {ANEW}") from err
 
 

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from wiretool.errors import UsageError
-from wiretool.pipeline.layout import File, read_manifest
+from wiretool.pipeline.damaged_tables import check_tables
+from wiretool.pipeline.layout import File, Manifest, read_manifest
 from wiretool.pipeline.spark.session import session
-from wiretool.pipeline.views import EMPTY, check_text, endings, folder_columns, named_in, names_of, told_apart
+from wiretool.pipeline.views import (
+    EMPTY,
+    check_files,
+    check_text,
+    endings,
+    folder_columns,
+    named_in,
+    names_of,
+    told_apart,
+)
 from wiretool.sinks.arrow.frames import readers
 
 if TYPE_CHECKING:
@@ -38,28 +48,42 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
 
     Names that differ only in capitals, which Spark does not tell apart, get a number each. Tables of a stream have one
     more column, the batch that a row came in. The views are gone afterwards.
-    UsageError where it is none, or one that writes, where Spark does not understand it, and where there are no tables,
-    or a file of those that are asked is gone or damaged.
+    UsageError where it is none, or one that writes, where Spark does not understand it, and where there are no tables;
+    CaptureError where a file of theirs is missing or damaged.
     """
     if not _ASKS.match(question) or _WRITES.search(_QUOTED.sub("''", question)):
         raise UsageError("only a single read-only statement is allowed (SELECT, DESCRIBE, SHOW)")
     check_text("the question", question)
     check_text("the name of the folder", str(root.absolute()))
+    manifest = read_manifest(root)
+    check_tables(root, manifest.tables)
     with session(master) as spark:
-        with _views(spark, root, question) as names:
+        with _damage_named(root, manifest), _views(spark, root, manifest, question) as names:
             found = _answer(spark, question, names)
         yield found
 
 
 @contextmanager
-def _views(spark: "SparkSession", root: Path, question: str) -> Iterator[Collection[str]]:
+def _damage_named(root: Path, manifest: Manifest) -> Iterator[None]:
+    """Raise CaptureError with the damaged file for an error of Spark that is not about the words of the question."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except UsageError as err:
+        if not isinstance(err.__cause__, AnalysisException):
+            check_files(root, manifest)
+        raise
+
+
+@contextmanager
+def _views(spark: "SparkSession", root: Path, manifest: Manifest, question: str) -> Iterator[Collection[str]]:
     """A view for each table that a question may be about, as long as the block runs; and the names of all tables.
 
     A session may outlive the question: what it left there would answer for a table that other tables have none of.
     """
     from py4j.protocol import Py4JError
 
-    manifest = read_manifest(root)
     names = names_of(manifest)
     is_named, made = named_in(question), list[str]()
     try:

@@ -13,6 +13,7 @@ from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.values import pairs_of
+from wiretool.sinks.text.wrapping import wrap_line, wrap_lines
 
 #: Findings, differences of one, connections and reasons that a person is shown; JSON has all.
 FINDINGS_SHOWN = 50
@@ -39,12 +40,12 @@ def report_text(report: Report, *, colour: bool = False, width: int = 0) -> str:
 
 
 def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
-    yield _summary(report, paint)
+    yield _summary(report, paint, width)
     if len(report.by_dialogue) > 1 and report.findings:
         yield _connections(report, paint, width)
     found = report.findings
     for outcome in found[:FINDINGS_SHOWN]:
-        yield "".join(f"{line}\n" for line in _finding(report, outcome, paint))
+        yield wrap_lines(_finding(report, outcome, paint), width)
     if len(found) > FINDINGS_SHOWN:
         yield f"and {counted(len(found) - FINDINGS_SHOWN, 'finding')} more; --format ndjson has all\n"
     if report.reasons:
@@ -53,17 +54,17 @@ def _parts(report: Report, paint: Colour, width: int) -> Iterator[str]:
         yield _groups("Skipped", ("part", "reason"), report.left_out, paint, width)
 
 
-def _summary(report: Report, paint: Colour) -> str:
-    lines = [f"{report.headline}: {paint.paint(_GREEN if report.is_success else _RED, report.result)}"]
+def _summary(report: Report, paint: Colour, width: int) -> str:
+    lines = wrap_line(f"{report.headline}: {paint.paint(_GREEN if report.is_success else _RED, report.result)}", width)
     numbers = {verdict: f"{count:,}" for verdict, count in sorted(report.counts.items())}
     widest = max(map(len, numbers.values()), default=0)
     longest = max((len(verdict.name) for verdict in numbers), default=0)
     for verdict, number in numbers.items():
         meaning = _meaning(report, verdict)
         name = _painted(verdict, f"{verdict.name.lower():<{longest}}", paint)
-        lines.append(f"  {name}  {number:>{widest}}  {paint.dim(meaning)}")
-    lines += [printable(remark) for remark in report.remarks]
-    return "".join(f"{line}\n" for line in lines)
+        line = f"  {name}  {number:>{widest}}  {paint.dim(meaning)}"
+        lines += wrap_line(line, width, indent=2 + longest + 2 + widest + 2)
+    return "".join(f"{line}\n" for line in lines) + wrap_lines(map(printable, report.remarks), width)
 
 
 def _meaning(report: Report, verdict: Verdict) -> str:

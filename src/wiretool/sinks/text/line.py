@@ -6,7 +6,7 @@ from wiretool.sinks.printable import cut_to, printable, width_of, wrap_text
 from wiretool.sinks.text.colour import Colour, cycle
 from wiretool.sinks.text.values import Pairs, pairs_of, short
 
-#: Columns below which the protocol, which the connection's own line names, is left out.
+#: Columns below which there is no column of the protocol, which the connection's own line names.
 PROTOCOL_COLUMN_FROM = 110
 #: Width of the message's name: as wide as those seen, within these.
 MESSAGE_MIN = 14
@@ -37,6 +37,15 @@ class Lines:
         self._protocol_width = 7
         self._n_width = 4
         self._time_width = 9
+
+    @property
+    def left_out(self) -> str:
+        """A notice of what the terminal has no room for; empty if it has."""
+        if self._has_protocol:
+            return ""
+        columns = f"{self._columns} column{'s' * (self._columns != 1)}"
+        why = f"no room for the protocol in {columns} (expected {PROTOCOL_COLUMN_FROM})"
+        return f"{why}; the line of its connection names it"
 
     def of(self, record: Record) -> str:
         """The line of a record, without the newline; the text of a problem wraps."""

@@ -53,6 +53,10 @@ class TextSink(Sink):
         self._lines = Lines(self._colour, width, self._times)
         self._introduced: set[tuple[int, str]] = set()
 
+    @property
+    def notice(self) -> str:
+        return self._lines.left_out if self._introduced else ""
+
     def begin(self) -> None:
         if self._columns is not None:
             self._row([column.fitted(column.name) for column in self._columns], self._colour.bold)
