@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import grpc  # type: ignore[import-untyped]
 import pytest
 import trustme
 from tests.helpers.servers import started, wiretool
@@ -53,16 +54,29 @@ def test_only_named_endpoints_are_open_where_the_first_is_named(tmp_path: Path) 
 
 
 def test_a_grpc_client_is_told_where_the_controller_is(tmp_path: Path) -> None:
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000")
+    with started(tmp_path, "serve", "pravega", *PORTS) as server:
+        host, port = server.doors["store"]
+        with grpc.insecure_channel(f"{host}:{port}") as channel, pytest.raises(grpc.RpcError) as failed:
+            channel.unary_unary("/io.pravega.controller.stream.api.grpc.v1.ControllerService/getURI")(b"", timeout=10)
+        assert server.stop() == 0
+        host, port = server.doors["controller"]
+        assert failed.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert f"the controller listens at {host}:{port}" in failed.value.details()
+        assert "this is HTTP/2 (gRPC), expected the wire protocol of the segment store" in server.stderr
+        assert f"the controller listens at {host}:{port}" in server.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "name"), [(b"GET / HTTP/1.1\r\n\r\n", "HTTP"), (b"\x16\x03\x01\x00\x05hello", "TLS")]
+)
+def test_clients_of_other_protocols_are_named(tmp_path: Path, first: bytes, name: str) -> None:
     with started(tmp_path, "serve", "pravega", *PORTS) as server:
         with socket.create_connection(server.doors["store"], timeout=10) as client:
-            client.sendall(preface)
+            client.sendall(first)
             with suppress(ConnectionResetError):
                 assert client.recv(4096) == b""
         assert server.stop() == 0
-        host, port = server.doors["controller"]
-        assert "this is HTTP/2 (gRPC), expected the wire protocol of the segment store" in server.stderr
-        assert f"the controller listens at {host}:{port}" in server.stderr
+        assert f"this is {name}, expected the wire protocol of the segment store" in server.stderr
 
 
 def test_what_was_said_is_recorded(tmp_path: Path) -> None:

@@ -24,9 +24,11 @@ from wiretool.protocols.pravega.messages import (
     SetupAppend,
 )
 from wiretool.protocols.pravega.session import ADMIN_REQUESTS, APPEND_COMMANDS, TABLE
+from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.servers.inbox import Inbox
 from wiretool.servers.mock import Outbox
 from wiretool.servers.pravega.appending import Appending
+from wiretool.servers.pravega.misdirected_calls import MisdirectedCalls
 from wiretool.servers.pravega.reading import Reads
 from wiretool.servers.pravega.refusals import failure, violation
 from wiretool.servers.pravega.segments import Refusal
@@ -65,6 +67,8 @@ class StoreLink(PacedLink):
         super().__init__(timers)
         self._controller = controller
         self._is_first = True
+        #: The calls of a client that took this port for the controller's.
+        self._misdirected: MisdirectedCalls | None = None
         self.turn = 0
         self._number = number
         self._store = store
@@ -83,12 +87,29 @@ class StoreLink(PacedLink):
     # -- what happens to the connection ------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> None:
-        if self._is_first and data.startswith(GRPC_BEGINS):
-            self.close(f"this is HTTP/2 (gRPC), expected the wire protocol of the segment store; {self._controller}")
+        if self._misdirected is not None or (self._is_first and data[:4] not in BY_HEAD and self._is_foreign(data)):
+            self._refuse_calls(data)
             return
         self._is_first = False
         self._inbox.feed(data)
         self._serve(now_ns)
+
+    def _is_foreign(self, data: bytes) -> bool:
+        """Return whether the first bytes are of another protocol; the connection is closed, or its calls refused."""
+        if data.startswith(GRPC_BEGINS):
+            self._misdirected = MisdirectedCalls(f"{_foreign('gRPC')}; {self._controller}")
+        elif name := describe_foreign([Chunk("client", data)]):
+            self.close(_foreign(name))
+        return self._is_closed or self._misdirected is not None
+
+    def _refuse_calls(self, data: bytes) -> None:
+        """Answer the calls of a gRPC client; the connection ends after the first."""
+        if self._misdirected is None or self._is_closed:
+            return
+        if answer := self._misdirected.feed(data):
+            self._outbox.send(self._number, answer)
+        if self._misdirected.is_done:
+            self.close(f"{_foreign('HTTP/2 (gRPC)')}; {self._controller}")
 
     @property
     def held_bytes(self) -> int:
@@ -280,6 +301,10 @@ def _routes(wire_version: int, port: Port) -> Mapping[bytes, Mapping[Phase, _Rou
         for head, (cls, name, decode) in BY_HEAD.items()
         if ("idle", "client", cls) in TABLE and cls not in _ELSEWHERE[port] and cls.declaration.since <= wire_version
     }
+
+
+def _foreign(name: str) -> str:
+    return f"this is {name}, expected the wire protocol of the segment store"
 
 
 @cache
