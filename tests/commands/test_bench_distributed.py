@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
+from tests.helpers.bench_lines import without_waiting
 from tests.helpers.servers import started, wiretool
 
 from wiretool.commands import benching
@@ -71,7 +72,7 @@ def test_a_master_has_the_totals_of_its_workers_own_logs(tmp_path: Path) -> None
         files = ["--json", str(path), "--hdr-log", str(whole)]
         master = begun(stack, "--master", "--expect-workers", "2", "--master-address", ANY, *wishes, *files)
         assert master.stderr is not None
-        told = re.search(r"waiting for 2 workers .* at (\S+)\n", master.stderr.readline())
+        told = re.search(r"waiting for 2 workers .* at (\S+)\n", next(without_waiting(master.stderr)))
         assert told is not None
         workers = [begun(stack, "--worker", "--master-address", told[1], "--hdr-log", str(log)) for log in logs]
         _, stderr = master.communicate(timeout=END_S)

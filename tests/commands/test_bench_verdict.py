@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.helpers.bench_lines import without_waiting
 from tests.helpers.benches import is_busy, reasons_in, report
 from tests.helpers.servers import wiretool
 from tests.load.bench_results import closed, nothing
@@ -87,7 +88,7 @@ def test_a_run_without_evidence_is_invalid(words: list[str], reason: str) -> Non
 
 def test_a_pipe_is_given_a_line_a_second() -> None:
     ended = wiretool("bench", *LITTLE)
-    lines = ended.stderr.splitlines()
+    lines = list(without_waiting(ended.stderr.splitlines()))
     assert [line.split(":")[1] for line in lines] == [" warming up", " 1 s of 2 s", " 2 s of 2 s"]
     assert all(re.fullmatch(r"wiretool: .*: append [0-9.]+/s, p99 [0-9.]+ [mµ]?s, 0 errors", line) for line in lines)
 

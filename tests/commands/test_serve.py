@@ -219,7 +219,7 @@ def test_the_help_of_a_control_command_requires_no_address() -> None:
     with_address, without = wiretool("control", "127.0.0.1:1", "add", "--help"), wiretool("control", "add", "-h")
     assert without.returncode == 0, without.stderr
     assert without.stdout == with_address.stdout
-    assert "RULE <str>" in without.stdout
+    assert "RULE  fault rule" in without.stdout
 
 
 def test_it_is_controlled_from_the_shell(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from tests.helpers.servers import wiretool
 
 from wiretool.commands import step_progress
-from wiretool.commands.step_progress import LONG_S, STRIDE, StepProgress, with_progress
+from wiretool.commands.progress import LONG_S
+from wiretool.commands.step_progress import STRIDE, StepProgress, with_progress
 
 PLAIN = Path(__file__).parents[2] / "captures" / "offramp" / "plain.pcap"
 

@@ -100,7 +100,7 @@ def test_a_server_that_owes_many_replies_between_others_is_waited_for_in_bounded
 def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
     """The replay goes on without them: all replies are judged."""
     known = {"pravega": manners()["pravega"]}
-    recording = recording_of(read_packets([WRITE]))
+    recording = recording_of(read_packets([WRITE.with_name("reconnect.pcap")]))
     script = script_of(recording, known)
     at = next(at for at, step in enumerate(script.steps) if isinstance(step, Leave))
     left = script.steps[at]

@@ -19,6 +19,8 @@ T = TypeVar("T")
 QUICK_S = 0.5
 #: How often it is reported that something is under way of which nobody knows how far it is.
 WAITING_S = 1.0
+#: Seconds after which work is long where nobody watches.
+LONG_S = 3.0
 
 
 @contextmanager
@@ -66,12 +68,15 @@ def is_watched() -> bool:
 def report_waiting(name: str) -> Iterator[Callable[[], None]]:
     """Report every second on stderr that something is under way, until the block ends or what is given is called.
 
-    On a terminal that is one line that is written anew and goes in the end.
+    On a terminal that is one line that is written anew and goes in the end; elsewhere lines, once the work is long.
     """
     done, begun = threading.Event(), time.monotonic()
+    pause_s = WAITING_S if is_watched() else LONG_S
 
     def report() -> None:
-        while not done.wait(WAITING_S):
+        nonlocal pause_s
+        while not done.wait(pause_s):
+            pause_s = WAITING_S
             text = f"{name} ({time.monotonic() - begun:.0f} s)"
             if is_watched():
                 print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -6,14 +6,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from wiretool.commands.options import tell
-from wiretool.commands.progress import QUICK_S, is_watched
+from wiretool.commands.progress import LONG_S, QUICK_S, is_watched
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
-#: Seconds after which work is long where nobody watches a bar, and those between two lines then.
-LONG_S = 3.0
+#: Seconds between two lines where nobody watches a bar.
 LINE_S = 1.0
 #: Steps between two looks at the clock.
 STRIDE = 256

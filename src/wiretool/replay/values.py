@@ -19,18 +19,18 @@ class Values:
 
     def __init__(self) -> None:
         self._live: dict[Space, dict[Hashable, Any]] = {}
-        self._recorded: dict[Space, dict[Any, Hashable]] = {}
+        self._recorded: dict[Space, dict[Hashable, Hashable]] = {}
         self._shifts: dict[Space, int] = {}
 
-    def bind(self, kind: str, within: Hashable, recorded: Hashable, live: Any) -> None:
+    def bind(self, kind: str, within: Hashable, recorded: Any, live: Any) -> None:
         """The server says `live` where it was recorded to say `recorded`."""
-        space = kind, within
+        space, key = (kind, within), _key(recorded)
         known, back = self._live.setdefault(space, {}), self._recorded.setdefault(space, {})
-        before = known.get(recorded)
-        if recorded in known and before != live and back.get(before) == recorded:
+        before = _key(known.get(key))
+        if key in known and before != _key(live) and back.get(before) == key:
             del back[before]
-        known[recorded] = live
-        back.setdefault(live, recorded)
+        known[key] = live
+        back.setdefault(_key(live), key)
 
     def shift(self, kind: str, within: Hashable, by: int) -> None:
         """Places in this begin `by` later than they did."""
@@ -44,13 +44,13 @@ class Values:
         """Return whether it is known how much later places in this begin now."""
         return (kind, within) in self._shifts
 
-    def knows(self, role: Issued | Position, within: Hashable, recorded: Hashable) -> bool:
+    def knows(self, role: Issued | Position, within: Hashable, recorded: Any) -> bool:
         """Whether it is known what a recorded value is now."""
         if recorded in role.besides:
             return True
         if isinstance(role, Position):
             return self.has_shift(role.kind, within)
-        return recorded in self._live.get((role.kind, within), ())
+        return _key(recorded) in self._live.get((role.kind, within), ())
 
     def known(self, kind: str, within: Hashable) -> Mapping[Hashable, Any]:
         """All recorded values of a kind that are known, and what they are now."""
@@ -58,12 +58,13 @@ class Values:
 
     def is_taken(self, role: Issued, within: Hashable, live: Any) -> bool:
         """Return whether a value stands for a recorded one by now."""
-        return live in self._recorded.get((role.kind, within), ())
+        return _key(live) in self._recorded.get((role.kind, within), ())
 
-    def reuse_conflict(self, role: Issued, within: Hashable, recorded: Hashable, live: Any) -> str:
+    def reuse_conflict(self, role: Issued, within: Hashable, recorded: Any, live: Any) -> str:
         """Return why a value cannot stand for a recorded one as well as for another; empty if it can."""
-        other = self._recorded.get((role.kind, within), {}).get(live, recorded)
-        if not role.is_unique or other == recorded:
+        key = _key(recorded)
+        other = self._recorded.get((role.kind, within), {}).get(_key(live), key)
+        if not role.is_unique or other == key:
             return ""
         return f"{role.kind} {live!r} already stands for the recorded {other!r}: the recording has two"
 
@@ -73,7 +74,7 @@ class Values:
             return recorded
         if isinstance(role, Position):
             return recorded + self._shifts.get((role.kind, within), 0) if type(recorded) is int else recorded
-        return self._live.get((role.kind, within), {}).get(recorded, recorded)
+        return self._live.get((role.kind, within), {}).get(_key(recorded), recorded)
 
     def learn(self, role: Issued | Position, within: Hashable, recorded: Any, live: Any) -> None:
         """Take over what the server says of a value that was not known."""
@@ -81,6 +82,11 @@ class Values:
             self.bind(role.kind, within, recorded, live)
         elif type(recorded) is int and type(live) is int and live not in role.besides:
             self.shift(role.kind, within, live - recorded)
+
+
+def _key(value: Any) -> Hashable:
+    """Return what a value is known by: a client may send a list or an object where an id belongs."""
+    return value if isinstance(value, str | int | float | bytes | tuple | None) else repr(value)
 
 
 def form_conflict(role: Issued, recorded: Any, live: Any, *, is_name: bool = False) -> str:

@@ -150,7 +150,12 @@ class DraftManner(Manner):
 
 def _named(past: Past, cls: type[Any]) -> Iterable[str]:
     """The segments that messages of the server of this class name."""
-    return (record.fields.segment for record in past.dialogue.records if isinstance(record.fields, cls))
+    return (reply.fields.segment for reply in _from_server(past, cls))
+
+
+def _from_server(past: Past, cls: type[Any]) -> Iterable[Any]:
+    """Return the records of messages of this class that the server sent; a client may have sent some by mistake."""
+    return (each for each in past.dialogue.records if each.side == "server" and isinstance(each.fields, cls))
 
 
 def _bound_in(pasts: Sequence[Past]) -> set[str]:
@@ -172,13 +177,12 @@ def _starts(pasts: Sequence[Past]) -> Mapping[str, SegmentStart]:
     ended: set[str] = set()
     for past in pasts:
         ended.update(_named(past, SegmentIsSealed))
-        for record in past.dialogue.records:
-            if isinstance(record.fields, SegmentRead):
-                read = record.fields
-                ended |= {read.segment} if read.end_of_segment else set()
-                known = reads[read.segment].get(read.offset, b"")
-                reads[read.segment][read.offset] = max(known, read.data, key=len)
-    acked = {past.segments[r.n] for past in pasts for r in past.dialogue.records if isinstance(r.fields, DataAppended)}
+        for reply in _from_server(past, SegmentRead):
+            read = reply.fields
+            ended |= {read.segment} if read.end_of_segment else set()
+            known = reads[read.segment].get(read.offset, b"")
+            reads[read.segment][read.offset] = max(known, read.data, key=len)
+    acked = {past.segments[reply.n] for past in pasts for reply in _from_server(past, DataAppended)}
     levels: dict[str, dict[str, int]] = defaultdict(dict)
     for past in pasts:
         for (segment, connection_id), level in past.levels.items():
