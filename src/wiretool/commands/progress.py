@@ -19,7 +19,7 @@ T = TypeVar("T")
 QUICK_S = 0.5
 #: How often it is reported that something is under way of which nobody knows how far it is.
 WAITING_S = 1.0
-#: Seconds after which work is long where nobody watches.
+#: Seconds after which work is long where stderr is not a terminal.
 LONG_S = 3.0
 
 
