@@ -281,6 +281,13 @@ def test_what_is_flat_stays_flat() -> None:
     assert sum(any(char >= "⠀" and char <= "⣿" for char in line) for line in lines[1 : ROWS + 1]) <= 2
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 110])
+def test_a_chart_fits_the_terminal(width: int) -> None:
+    text = chart_text("append", [curve("service = response", [n / 1e4 for n in range(1, 10_001)])], width=width)
+    assert max(map(len, text.splitlines())) <= min(width, COLUMNS + 18)
+    assert len(text.splitlines()) == ROWS + 3
+
+
 def test_nothing_is_no_chart() -> None:
     assert chart_text("append", []) == ""
     assert chart_text("append", [Curve("x", [], 0)]) == ""
@@ -354,7 +361,7 @@ def test_names_are_shown_as_they_are() -> None:
 
 @pytest.mark.parametrize("columns", [60, 80])
 def test_lines_wrap_at_the_width_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wiretool.load.report.text.chart_text", lambda *curves, colour: "")  # has a width of its own
+    monkeypatch.setattr("wiretool.load.report.text.chart_text", lambda *curves, colour, width: "")
     found = closed(2, valid=False, reasons=["the schedule was late " * 10], remarks=["a remark of some length " * 10])
     text = result_text(found, width=columns)
     assert max(map(len, text.splitlines())) <= columns

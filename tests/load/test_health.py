@@ -106,6 +106,8 @@ def test_one_bad_second_spoils_nothing_but_several_do() -> None:
 
 def test_a_run_of_one_bad_second_is_invalid() -> None:
     assert len(reasons_from([second_of(0, 0.3, 0.6)], PLAN)) == 1
+    assert reasons_from([], PLAN, "no answer in 10 s") == ["nothing was measured: no answer in 10 s"]
+    assert "use a shorter --warmup" in reasons_from([], PLAN)[0]
 
 
 def test_a_tenth_of_a_long_run_may_be_bad() -> None:

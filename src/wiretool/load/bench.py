@@ -142,7 +142,7 @@ class Bench:
         operations = self._operations(measured_s, 0.0 if drained is None else drained.lasted_s)
         expected = [] if self.is_part else expected_operations(plan, is_drained=drained is not None)
         measured = phases_of(seconds, plan)[0]
-        reasons = [*doubts(operations, expected, measured, plan), *reasons_from(seconds, plan)]
+        reasons = [*doubts(operations, expected, measured, plan), *reasons_from(seconds, plan, self.failure)]
         return Result(
             valid=not reasons,
             reasons=reasons,

@@ -105,12 +105,16 @@ class Health:
         )
 
 
-def reasons_from(seconds: Iterable[Second], plan: Plan) -> list[str]:
+def reasons_from(seconds: Iterable[Second], plan: Plan, failure: str = "") -> list[str]:
     """Why what was measured is not to be trusted, a sentence each with what to do; none if it is.
+
+    `failure` is why the run ended early, if it did.
 
     A drain is judged by its whole seconds, from two on: a shorter one is over before it is known how it was measured.
     """
     measured, drained = phases_of(seconds, plan)
+    if not measured and failure:
+        return [f"nothing was measured: {failure}"]
     if not measured:
         return ["nothing was measured: the run ended within its warm-up; use a shorter --warmup, or remove the cause"]
     reasons = [*missing(measured), *starved(measured), *lagging(measured)]

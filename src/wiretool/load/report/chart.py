@@ -8,14 +8,16 @@ from typing import NamedTuple
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import time_text
 
-#: Characters of the plot itself; each has two columns and four rows of dots.
-COLUMNS = 60
+#: Characters of the plot itself; each has two columns and four rows of dots. Fewer columns where the terminal is narrow:
+#: the times beside the plot and the last percentile need room as well.
+COLUMNS, COLUMNS_MIN = 60, 20
 ROWS = 12
+BESIDE = 18
 #: The percentiles that are marked, as the share that takes longer.
 MARKS = {0.5: "50%", 0.1: "90%", 0.01: "99%", 1e-3: "99.9%", 1e-4: "99.99%", 1e-5: "99.999%", 1e-6: "99.9999%"}
 #: The share at which the window begins below: the fastest of all would take half its height.
 LEAST_SHARE = 0.05
-_ACROSS, _DOWN = 2 * COLUMNS, 4 * ROWS
+_DOWN = 4 * ROWS
 #: The bits of a Braille character, by column and row of its dots (Unicode 15, 2800 to 28FF).
 _BITS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BLANK = 0x2800
@@ -35,13 +37,13 @@ class Curve(NamedTuple):
     colour: str = "36"
 
 
-def chart_text(title: str, curves: Sequence[Curve], *, colour: bool = False) -> str:
-    """The chart with its axes; empty where nothing was counted."""
+def chart_text(title: str, curves: Sequence[Curve], *, colour: bool = False, width: int = 0) -> str:
+    """Return the chart with its axes, in `width` columns if that is not 0; empty where nothing was counted."""
     paint = Colour(colour)
     curves = [curve for curve in curves if curve.points and curve.exchanges]
     if not curves:
         return ""
-    plot = Plot.of(curves)
+    plot = Plot.of(curves, min(COLUMNS, max(COLUMNS_MIN, width - BESIDE)) if width else COLUMNS)
     legend = "   ".join(
         paint.paint(each.colour, f"{'⠒ ⠒ ' if each.is_dashed else '⠒⠒⠒⠒'} {each.name}") for each in curves
     )
@@ -50,25 +52,31 @@ def chart_text(title: str, curves: Sequence[Curve], *, colour: bool = False) -> 
 
 
 class Plot(NamedTuple):
-    """The window: how many nines it is wide, and its lowest and highest time as powers of ten."""
+    """The window: how many characters and nines it is wide, and its lowest and highest time as powers of ten."""
 
+    columns: int
     nines: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, curves: Sequence[Curve]) -> "Plot":
+    def of(cls, curves: Sequence[Curve], columns: int) -> "Plot":
         """A window that holds all curves, but for the few fastest exchanges, which nobody waits for."""
         nines = max(math.log10(max(curve.exchanges, 10)) for curve in curves)
         times = [max(time_us, 1.0) for curve in curves for share, time_us in curve.points if share >= LEAST_SHARE]
         low, high = math.log10(min(times)), math.log10(max(times))
         room = max(0.15 - (high - low), 0.0) / 2  # else what is flat would fill the height with its noise
-        return cls(min(max(nines, 1.0), 6.5), low - room, high + room)
+        return cls(columns, min(max(nines, 1.0), 6.5), low - room, high + room)
+
+    @property
+    def across(self) -> int:
+        """Return how many columns of dots there are."""
+        return 2 * self.columns
 
     def column(self, share: float) -> int:
         """The column of dots of a percentile."""
         beyond = max(1.0 - share, 10.0**-self.nines)
-        return min(round(-math.log10(beyond) / self.nines * (_ACROSS - 1)), _ACROSS - 1)
+        return min(round(-math.log10(beyond) / self.nines * (self.across - 1)), self.across - 1)
 
     def row(self, time_us: float) -> int:
         """The row of dots of a time, counted from above."""
@@ -89,7 +97,7 @@ def _body(plot: Plot, curves: Sequence[Curve], paint: Colour) -> Iterator[str]:
     for row in range(ROWS):
         drawn = "".join(
             paint.paint(owners[row, column], chr(_BLANK + cells[row, column])) if (row, column) in cells else " "
-            for column in range(COLUMNS)
+            for column in range(plot.columns)
         )
         label = f"{labels.get(row, ''):>{widest}} {'┤' if row in labels else '│'}"
         yield paint.dim(label) + drawn
@@ -111,7 +119,7 @@ def _dots(plot: Plot, curve: Curve) -> Iterator[tuple[int, int]]:
 def _rows(plot: Plot, points: Points) -> list[int]:
     """The row of each column: the time within which that share of all was done."""
     shares = [share for share, _ in points]
-    wanted = (1.0 - 10.0 ** (-plot.nines * x / (_ACROSS - 1)) for x in range(_ACROSS - 1))
+    wanted = (1.0 - 10.0 ** (-plot.nines * x / (plot.across - 1)) for x in range(plot.across - 1))
     found = [min(bisect_left(shares, share), len(points) - 1) for share in wanted]
     return [plot.row(points[at][1]) for at in (*found, len(points) - 1)]
 
@@ -127,8 +135,8 @@ def _labels(plot: Plot) -> dict[int, str]:
 def _foot(plot: Plot, paint: Colour) -> Iterator[str]:
     marks = {plot.column(1.0 - beyond) // 2: text for beyond, text in MARKS.items() if beyond >= 10.0**-plot.nines}
     pad = " " * (max(map(len, _labels(plot).values())) + 1)
-    line = "".join("┴" if column in marks else "─" for column in range(COLUMNS))
-    words = [" "] * (COLUMNS + 8)
+    line = "".join("┴" if column in marks else "─" for column in range(plot.columns))
+    words = [" "] * (plot.columns + 8)
     for column, text in marks.items():
         at = max(column - len(text) // 2, 0)
         if not "".join(words[max(at - 1, 0) : at + len(text) + 1]).strip():

@@ -41,7 +41,7 @@ def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: in
         yield _verdict(result, paint, width)
     yield _throughput(result, paint, width)
     yield _times(result, paint, width)
-    yield from _charts(result, paint)
+    yield from _charts(result, paint, width)
     yield _errors(result, paint, width)
     yield _around(result, paint, width)
     yield _findings(result, paint, width)
@@ -97,9 +97,9 @@ def _time_rows(name: str, operation: Operation) -> Iterator[tuple[str, ...]]:
     yield "", "response", *times_text(operation.response_us)
 
 
-def _charts(result: Result, paint: Colour) -> Iterator[str]:
+def _charts(result: Result, paint: Colour, width: int) -> Iterator[str]:
     for name, operation in result.operations.items():
-        yield chart_text(printable(name), curves_of(operation), colour=paint.is_on)
+        yield chart_text(printable(name), curves_of(operation), colour=paint.is_on, width=width)
 
 
 def curves_of(operation: Operation) -> list[Curve]:
