@@ -8,7 +8,7 @@ from typing import NamedTuple
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import time_text
 
-#: Characters of the plot itself; each has two columns and four rows of dots. Fewer columns where the terminal is narrow:
+#: Characters of the plot itself; each has two columns and four rows of dots. There are fewer in a narrow terminal, where
 #: the times beside the plot and the last percentile need room as well.
 COLUMNS, COLUMNS_MIN = 60, 20
 ROWS = 12
