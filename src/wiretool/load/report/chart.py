@@ -8,8 +8,8 @@ from typing import NamedTuple
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import time_text
 
-#: Characters of the plot itself; each has two columns and four rows of dots. There are fewer in a narrow terminal, where
-#: the times beside the plot and the last percentile need room as well.
+#: Characters of the plot itself, each with two columns and four rows of dots. A narrow terminal has fewer, as the times
+#: beside the plot and the last percentile need room as well.
 COLUMNS, COLUMNS_MIN = 60, 20
 ROWS = 12
 BESIDE = 18
