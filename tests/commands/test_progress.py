@@ -19,6 +19,7 @@ def test_a_line_is_written_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(progress, "tell", tell)
     monkeypatch.setattr(progress, "WAITING_S", 0.01)
+    monkeypatch.setattr(progress, "LONG_S", 0.01)
     with report_waiting("starting Spark") as end:
         assert some.wait(20)
         end()
