@@ -10,7 +10,7 @@ import typer
 
 from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options, words_again
 from wiretool.commands.conform.reports import write_comparison, write_list, write_mutants, write_reports
-from wiretool.commands.options import lines_of, ports_from, report_unread, sources_from, tell
+from wiretool.commands.options import lines_of, ports_from, report_unread, sources_from, stdin, tell
 from wiretool.commands.step_progress import StepProgress, with_progress
 from wiretool.errors import CaptureError, Stopped
 
@@ -209,31 +209,48 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     book, captures = Ledger(), [Path(name) for name in options.arguments]
     origins = Origins(len(captures))
     recording = recorded(captures, options, book, origins)
+    if recording.damage is not None:
+        tell(str(recording.damage))
     report_unread(book, captures)
     connections = observe(recording, part.protocol)
     if not connections:
         found = sorted({each.protocol or "an unknown protocol" for each in recording.dialogues})
         there = f"; its connections are of {', '.join(found)}" if found else "; it has no TCP connection"
         raise CaptureError(names, f"no connection of {part.protocol} in it{there}")
-    run = RunResult(part.protocol, names, judge_recording(part, connections, cases, options.setup))
-    lacking = captures_without(connections, captures, origins, is_damaged=recording.damage is not None)
-    for path in lacking:
-        tell(f"{path}: no connection of {part.protocol} in it; expected captures of {part.protocol}")
-    code = CaptureError.exit_code if lacking else 0
-    finish(run, options, expected, code=code)
+    results = judge_recording(part, connections, cases, options.setup)
+    remarks = [
+        f"{path}: no connection of {part.protocol} in it; expected captures of {part.protocol}"
+        for path in captures_without(connections, captures, origins, recording.damage)
+    ]
+    for remark in remarks:
+        tell(remark)
+    code = CaptureError.exit_code if remarks else 0
     if recording.damage is not None:
-        raise recording.damage
+        remarks, code = [str(recording.damage), *remarks], recording.damage.exit_code
+    finish(RunResult(part.protocol, names, results, remarks=remarks), options, expected, code=code)
     if code:
         raise typer.Exit(code)
 
 
 def captures_without(
-    connections: "Sequence[ObservedConnection]", captures: "Sequence[Path]", origins: "Origins", *, is_damaged: bool
+    connections: "Sequence[ObservedConnection]",
+    captures: "Sequence[Path]",
+    origins: "Origins",
+    damage: CaptureError | None,
 ) -> "Sequence[Path]":
-    """Return the captures of several that have no part of these connections; damaged ones are reported elsewhere."""
+    """Return the captures of several that have no part of these connections.
+
+    The one that `damage` names is reported with its damage where it has no TCP connection at all.
+    """
     judged = {frozenset((each.client, each.server)) for each in connections}
     found = [(path, origins.hosts_of(at)) for at, path in enumerate(captures)] if len(captures) > 1 else []
-    return [path for path, hosts in found if not hosts & judged and (hosts or not is_damaged)]
+    damaged = "" if damage is None else damage.name
+    return [path for path, hosts in found if not hosts & judged and (hosts or source_name(path) != damaged)]
+
+
+def source_name(path: Path) -> str:
+    """Return the name of a capture in errors about its bytes."""
+    return str(stdin().name) if str(path) == "-" else str(path)
 
 
 def recorded(

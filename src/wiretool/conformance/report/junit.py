@@ -10,7 +10,10 @@ from wiretool.sinks.printable import printable
 
 
 def junit_report(judged: JudgedRun) -> str:
-    """Return the document: findings are failures or errors; what proves nothing is skipped with its reason."""
+    """Return the document: findings are failures or errors; what proves nothing is skipped with its reason.
+
+    The remarks on the run are its output.
+    """
     run = judged.run
     suite = ElementTree.Element("testsuite", name=printable(f"conform {run.protocol}"))
     suite.set("time", f"{run.seconds:.3f}")
@@ -21,6 +24,8 @@ def junit_report(judged: JudgedRun) -> str:
     for change in judged.changes:
         case = ElementTree.SubElement(suite, "testcase", classname="expected failures", name=printable(change))
         ElementTree.SubElement(case, "failure", message=printable(change), type="expected")
+    if run.remarks:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(map(printable, run.remarks))
     suite.set("tests", str(len(suite.findall("testcase"))))
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))

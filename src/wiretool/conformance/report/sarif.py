@@ -57,7 +57,14 @@ def sarif_report(judged: JudgedRun, files: ReportFiles) -> str:
             {
                 "tool": {"driver": {"name": "wiretool conform", "version": __version__, "rules": rules}},
                 "results": [{**result, "ruleIndex": indexes[result["ruleId"]]} for result in results],
-                "invocations": [{"executionSuccessful": run.stopped_by is None}],
+                "invocations": [
+                    {
+                        "executionSuccessful": run.stopped_by is None,
+                        "toolExecutionNotifications": [
+                            {"level": "warning", "message": {"text": remark}} for remark in run.remarks
+                        ],
+                    }
+                ],
             }
         ],
     }
