@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wiretool.commands.conform.options import file_parser, text_parser
 from wiretool.commands.options import PortNames, RecordFile, Seed, duration_parser
 
 _FILE = {"metavar": "FILE", "show_default": False}
@@ -31,26 +32,59 @@ def conform(
     ] = None,
     controller: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", show_default=False, help="Pravega: the controller of the server"),
+        typer.Option(
+            parser=text_parser("--controller", "HOST:PORT"),
+            metavar="ADDRESS",
+            show_default=False,
+            help="Pravega: the controller of the server",
+        ),
     ] = None,
     command: Annotated[
         str | None,
-        typer.Option(metavar="COMMAND", show_default=False, help="start this server at --target, restart and stop it"),
+        typer.Option(
+            parser=text_parser("--command", "a program and its arguments"),
+            metavar="COMMAND",
+            show_default=False,
+            help="start this server at --target, restart and stop it",
+        ),
     ] = None,
-    setup: Annotated[str, typer.Option(metavar="NAME", help="setup that the server is in, as --list shows them")] = "",
+    setup: Annotated[
+        str | None,
+        typer.Option(
+            parser=text_parser("--setup", "the name of a setup"),
+            metavar="NAME",
+            show_default=False,
+            help="setup that the server is in, as --list shows them",
+        ),
+    ] = None,
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
     capture: Annotated[bool, typer.Option("--capture", help="judge both sides of captures")] = False,
     allow_remote: Annotated[
-        list[str] | None, typer.Option(metavar="HOST", show_default=False, help="allow this other machine as a target")
+        list[str] | None,
+        typer.Option(
+            parser=text_parser("--allow-remote", "a host"),
+            metavar="HOST",
+            show_default=False,
+            help="allow this other machine as a target",
+        ),
     ] = None,
     case: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="GLOB", show_default=False, help="only these cases, such as pravega/append/*; !GLOB excludes"
+            parser=text_parser("--case", "the id of a case or a glob"),
+            metavar="GLOB",
+            show_default=False,
+            help="only these cases, such as pravega/append/*; !GLOB excludes",
         ),
     ] = None,
     level: Annotated[
-        list[str] | None, typer.Option(metavar="LEVEL", show_default=False, help="must, should or observed; repeatable")
+        list[str] | None,
+        typer.Option(
+            parser=text_parser("--level", "must, should or observed"),
+            metavar="LEVEL",
+            show_default=False,
+            help="must, should or observed; repeatable",
+        ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="list the cases and run none")] = False,
     jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="cases that run at the same time")] = 1,
@@ -72,24 +106,44 @@ def conform(
             help="end the run after this time",
         ),
     ] = None,
-    expect: Annotated[Path | None, typer.Option(**_FILE, help="known failures, TOML")] = None,
-    write_expect: Annotated[Path | None, typer.Option(**_FILE, help="write the failures as such a file")] = None,
+    expect: Annotated[
+        Path | None, typer.Option(parser=file_parser("--expect"), **_FILE, help="known failures, TOML")
+    ] = None,
+    write_expect: Annotated[
+        Path | None,
+        typer.Option(parser=file_parser("--write-expect"), **_FILE, help="write the failures as such a file"),
+    ] = None,
     allow_lenient: Annotated[
         bool, typer.Option("--allow-lenient", help="lenient verdicts do not fail the run")
     ] = False,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json, on stdout")] = "text",
-    junit: Annotated[Path | None, typer.Option(**_FILE, help="write a JUnit report")] = None,
-    json: Annotated[Path | None, typer.Option(**_FILE, help="write a JSON report")] = None,
-    sarif: Annotated[Path | None, typer.Option(**_FILE, help="write a SARIF report")] = None,
-    html: Annotated[Path | None, typer.Option(**_FILE, help="write a page for the browser")] = None,
-    badge: Annotated[Path | None, typer.Option(**_FILE, help="write a badge, SVG")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(parser=file_parser("--junit"), **_FILE, help="write a JUnit report")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(parser=file_parser("--json"), **_FILE, help="write a JSON report")
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(parser=file_parser("--sarif"), **_FILE, help="write a SARIF report")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(parser=file_parser("--html"), **_FILE, help="write a page for the browser")
+    ] = None,
+    badge: Annotated[
+        Path | None, typer.Option(parser=file_parser("--badge"), **_FILE, help="write a badge, SVG")
+    ] = None,
     record: RecordFile = None,
     mutants: Annotated[
         bool, typer.Option("--mutants", help="run the cases against each mutant of the mock; show which ones they find")
     ] = False,
     mutant: Annotated[
         str | None,
-        typer.Option(metavar="NAME", show_default=False, help="run against this mutant of the built-in mock"),
+        typer.Option(
+            parser=text_parser("--mutant", "the name of a mutant"),
+            metavar="NAME",
+            show_default=False,
+            help="run against this mutant of the built-in mock",
+        ),
     ] = None,
     port: PortNames = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the conversation of every case")] = False,
@@ -110,7 +164,7 @@ def conform(
         targets=target or (),
         controller=controller,
         command=command,
-        setup=setup,
+        setup=setup or "",
         is_client=client,
         is_capture=capture,
         allowed_hosts=allow_remote or (),

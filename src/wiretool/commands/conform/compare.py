@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.conform.options import COMPARE, ConformOptions, Reports
+from wiretool.commands.conform.options import file_parser
 
 
 def compare(
@@ -15,7 +15,10 @@ def compare(
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", show_default=False, help="write a matrix of all reports; then more than two are allowed"
+            parser=file_parser("--html"),
+            metavar="FILE",
+            show_default=False,
+            help="write a matrix of all reports; then more than two are allowed",
         ),
     ] = None,
 ) -> None:
@@ -25,5 +28,4 @@ def compare(
     """
     from wiretool.commands.conform.reports import write_comparison
 
-    names = tuple(map(str, reports))
-    write_comparison(ConformOptions(protocol=COMPARE, arguments=names, reports=Reports(html=html)))
+    write_comparison(list(map(str, reports)), html)

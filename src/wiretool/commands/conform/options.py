@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,6 +69,23 @@ class ConformOptions:
     seed: int = 0
 
 
+def text_parser(option: str, expected: str) -> Callable[[str], str]:
+    """Return what refuses an empty text of an option, as from a variable of the shell that is not set."""
+
+    def parse(text: str) -> str:
+        if not text.strip():
+            raise UsageError(f"{option}: expected {expected}, got an empty text")
+        return text
+
+    return parse
+
+
+def file_parser(option: str) -> Callable[[str], Path]:
+    """Return what parses the name of a file for an option; an empty one would be the folder it is run in."""
+    parse = text_parser(option, "the name of a file")
+    return lambda text: Path(parse(text))
+
+
 def check_options(options: ConformOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
     modes = {
@@ -85,10 +102,11 @@ def check_options(options: ConformOptions) -> None:
     if options.is_client and not options.arguments and not options.only_lists:
         raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
     if options.is_client:
+        if options.arguments and not options.arguments[0].strip():
+            raise UsageError("--client: expected a program after --, got an empty text")
         check_placeholders(options.arguments)
     if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
-    check_texts(options)
     needs_target = {"--command": options.command, "--controller": options.controller, "--deadline": options.deadline_s}
     for name, value in needs_target.items():
         if value and not options.targets:
@@ -106,17 +124,6 @@ def check_options(options: ConformOptions) -> None:
     if options.reports.form not in FORMS:
         raise UsageError(f"--format {options.reports.form}: expected text or json")
     check_files(options)
-
-
-def check_texts(options: ConformOptions) -> None:
-    """UsageError where the text of an option is empty, as from a variable of the shell that is not set."""
-    for name, value, expected in (
-        ("--command", options.command, "a program and its arguments"),
-        ("--controller", options.controller, "HOST:PORT"),
-        ("--mutant", options.mutant, "the name of a mutant"),
-    ):
-        if value is not None and not value.strip():
-            raise UsageError(f"{name}: expected {expected}, got an empty text")
 
 
 def words_again(options: ConformOptions) -> tuple[str, str]:
@@ -153,7 +160,7 @@ def check_placeholders(words: Sequence[str]) -> None:
 
 
 def check_files(options: ConformOptions) -> None:
-    """UsageError where two outputs, or an input and an output, are the same file."""
+    """UsageError where an output cannot be a file, or is the same file as an input or another output."""
     from wiretool.sinks.output import check_not_read
 
     read = [path for path in (options.expect,) if path is not None]
@@ -162,6 +169,8 @@ def check_files(options: ConformOptions) -> None:
     seen: dict[Path, str] = {}
     for option, path in written.items():
         check_not_read(path, read)
+        if path.is_dir():
+            raise UsageError(f"{option} {path}: a folder; expected a file")
         if not path.parent.is_dir():
             raise UsageError(f"{option} {path}: no such folder: {path.parent}")
         other = seen.setdefault(path.absolute(), option)

@@ -74,8 +74,8 @@ def write_reports(judged: "JudgedRun", options: ConformOptions) -> None:
         write_text(makers[option](), path)
 
 
-def write_comparison(options: ConformOptions) -> None:
-    """Compare reports: what changed from the first to each other one, and all of them as a matrix with --html.
+def write_comparison(names: Sequence[str], html: Path | None) -> None:
+    """Compare reports: what changed from the first to each other one, and all of them as a matrix in `html`.
 
     `typer.Exit` of 1 where a case that passed does not pass any more.
     """
@@ -83,17 +83,17 @@ def write_comparison(options: ConformOptions) -> None:
     from wiretool.conformance.report.html import html_report
     from wiretool.sinks.printable import printable
 
-    if len(options.arguments) < 2 or (len(options.arguments) > 2 and options.reports.html is None):
+    if len(names) < 2 or (len(names) > 2 and html is None):
         raise UsageError("compare: expected two JSON reports; with --html any number of them")
-    reports = [read_report(Path(name)) for name in options.arguments]
+    reports = [read_report(Path(name)) for name in names]
     if len({report["protocol"] for report in reports}) > 1:
         raise UsageError("compare: the reports are of different protocols")
-    if options.reports.html is not None:
-        write_text(html_report(reports, options.arguments), options.reports.html)
+    if html is not None:
+        write_text(html_report(reports, names), html)
     is_worse = False
-    for name, report in zip(options.arguments[1:], reports[1:], strict=True):
+    for name, report in zip(names[1:], reports[1:], strict=True):
         changes = list(changes_between(reports[0], report))
-        head = f"{options.arguments[0]} -> {name}:\n" if len(reports) > 2 else ""
+        head = f"{names[0]} -> {name}:\n" if len(reports) > 2 else ""
         lines = "".join(f"{change}\n" for change in changes)
         counts = f"{len(changes)} of {len(report['cases'])} cases changed"
         write_text("".join(f"{printable(line)}\n" for line in f"{head}{lines}{counts}".splitlines()))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from wiretool.commands.conform.options import COMPARE, ConformOptions, addresses_from, check_options, words_again
-from wiretool.commands.conform.reports import write_comparison, write_list, write_mutants, write_reports
+from wiretool.commands.conform.reports import write_list, write_mutants, write_reports
 from wiretool.commands.options import lines_of, ports_from, report_unread, sources_from, stdin, tell
 from wiretool.commands.step_progress import StepProgress, with_progress
-from wiretool.errors import CaptureError, Stopped
+from wiretool.errors import CaptureError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,8 +40,7 @@ def run_conform(options: ConformOptions) -> None:
     from wiretool.conformance.selection import check_setup, setup_named
 
     if options.protocol == COMPARE:
-        write_comparison(options)
-        return
+        raise UsageError(f"{COMPARE}: expected right after conform; put options after {COMPARE}")
     check_options(options)
     options = replace(options, setup=setup_named(options.setup))
     part = conformance_of(options.protocol)
