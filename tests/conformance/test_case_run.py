@@ -198,3 +198,15 @@ def test_a_wait_ends_with_the_connections_of_all_later_steps() -> None:
     assert result.seconds < 1
     other = run_case(made(CREATE, Wait(100.0), send("KeepAlive", on="b")), answering("close"))
     assert other.seconds >= 100
+
+
+def test_a_wait_goes_on_while_another_connection_is_open() -> None:
+    def script(name: str, fields: Mapping[str, Any]) -> Sequence[Act]:
+        return ["close"] if name == "CreateSegment" else [(1.0, ("KeepAlive", {}))]
+
+    other = send("KeepAlive", on="b")
+    result = run_case(made(other, CREATE, Wait(2.0), expect_close()), script)
+    assert (result.verdict, result.why) == (Verdict.FAIL, "unexpected KeepAlive")
+    reset = run_case(made(other, Reset(on="b"), CREATE, Wait(100.0), expect_close()), answering("close"))
+    assert reset.verdict is Verdict.PASS
+    assert reset.seconds < 1

@@ -176,10 +176,11 @@ class CaseRun:
         return _DONE
 
     def _is_decided(self) -> bool:
-        """Return whether waiting changes nothing: all later steps are on connections that have ended."""
+        """Return whether waiting changes nothing: later steps open no connection, and all that are open have ended."""
         labels = {step.on for step in self.case.steps[self._at :] if not isinstance(step, Wait)}
+        reset = {step.on for step in self.case.steps[: self._at] if isinstance(step, Reset)}
         ended = {label for label, connection in self._connections.items() if connection.ended}
-        return bool(labels) and labels <= ended
+        return bool(labels) and labels <= ended and self._connections.keys() <= ended | reset
 
     def _ready(self, step: Connect | Send | SendBytes | Expect | ExpectAll | Finish | Reset) -> CaseConnection | None:
         """Return the connection of a step, None while it is being opened."""

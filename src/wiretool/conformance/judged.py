@@ -65,4 +65,5 @@ class JudgedRun:
         also = f" ({known} expected)" if known else ""
         target = shorten(run.target, TARGET_MAX, placeholder=" …")
         cases = f"{len(run.results)} case{'s' * (len(run.results) != 1)}"
-        return f"{run.protocol} on {target}: {cases} in {run.seconds:.1f} s: {counts or 'none'}{also}"
+        cut = f"; {run.why_cut}" if run.why_cut else ""
+        return f"{run.protocol} on {target}: {cases} in {run.seconds:.1f} s: {counts or 'none'}{also}{cut}"

@@ -112,6 +112,8 @@ class RunResult:
     remarks: Sequence[str] = ()
     #: The signal that stopped it.
     stopped_by: int | None = None
+    #: Why it ended before its last case, as by its deadline; also one of the remarks.
+    why_cut: str = ""
     #: The words of the command line that name the target: before and after the options.
     again: tuple[str, str] = ("", "")
     #: The setup of the server, as `--setup` gives it.

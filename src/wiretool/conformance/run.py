@@ -61,6 +61,8 @@ class ConformanceCaller(Caller):
         self._cut_cases = 0
         #: Why the target could no longer be reached, and the run ended; empty where it could.
         self.why_lost = ""
+        #: Whether the deadline ended the run.
+        self.is_late = False
         self.results: dict[int, CaseResult] = {}
 
     @property
@@ -98,7 +100,8 @@ class ConformanceCaller(Caller):
 
     def woken(self, now_ns: int) -> list[Act]:
         if self._deadline_ns is not None and now_ns >= self._deadline_ns:
-            return self._expire(f"the run reached its deadline of {self._deadline_s:g} s", now_ns)
+            self.is_late = True
+            return self._expire(deadline_reason(self._deadline_s or 0.0), now_ns)
         acts: list[Act] = []
         if self._probe is not None and self._probe.wake_ns is not None and self._probe.wake_ns <= now_ns:
             acts += self._probe.woken(now_ns)
@@ -191,6 +194,11 @@ class ConformanceCaller(Caller):
         if self._deadline_ns is not None:
             wakes.append(self._deadline_ns)
         self.wake_ns = min(wakes, default=None)
+
+
+def deadline_reason(deadline_s: float) -> str:
+    """Return why a case that its deadline cut off has no verdict."""
+    return f"the run reached its deadline of {deadline_s:g} s"
 
 
 def base_36(number: int) -> str:

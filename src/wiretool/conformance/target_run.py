@@ -11,7 +11,7 @@ from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.reach_probe import ReachProbe
 from wiretool.conformance.results import CaseResult, RunResult
-from wiretool.conformance.run import STOPPED, ConformanceCaller
+from wiretool.conformance.run import STOPPED, ConformanceCaller, deadline_reason
 from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
@@ -60,6 +60,11 @@ class _RunClock:
         """Return the seconds since the target was reached."""
         return time.monotonic() - self._started
 
+    @property
+    def reason(self) -> str:
+        """Why what the deadline cuts off has no verdict."""
+        return deadline_reason(self.deadline_s or 0.0)
+
     def within(self, seconds: float) -> float:
         """Return a time to wait, no longer than the rest of the run."""
         return seconds if self.deadline_s is None else max(0.0, min(seconds, self.deadline_s - self.spent_s()))
@@ -97,20 +102,21 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     if options.recording is not None and called.unrecorded is None:
         options.recording.begin()
     found = list(caller.results.values())
-    unproved, stopped_by = find_unproved(found), called.stopped_by
-    answers = False
-    if unproved and stopped_by is None:
-        answers, stopped_by = _answers(part, options, clock)
-    if unproved and not answers:
-        why = NO_ANSWER if stopped_by is None else STOPPED
+    unproved, stopped_by, why = find_unproved(found), called.stopped_by, ""
+    if unproved:
+        why, stopped_by = _why_unproved(part, options, clock, stopped_by)
+    if why:
         found = [replace(each, verdict=Verdict.ERROR, why=why) if each in unproved else each for each in found]
+    is_late = caller.is_late or why == clock.reason
+    why_cut = _stop_remark(stopped_by) if stopped_by is not None else clock.reason if is_late else ""
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
         _in_order(cases, found, missing),
         time.perf_counter() - started,
-        remarks=_remarks(options, called, caller.why_lost, stopped_by),
+        remarks=_remarks(options, called, caller.why_lost, why_cut),
         stopped_by=stopped_by,
+        why_cut=why_cut,
     )
 
 
@@ -120,7 +126,8 @@ def _stopped(
     """Return the results of a run that a signal stopped before its first case."""
     results = [CaseResult(case, Verdict.ERROR, STOPPED) for case in cases]
     target, seconds = str(options.addresses[""]), time.perf_counter() - started
-    return RunResult(part.protocol, target, results, seconds, [_stop_remark(stopped_by)], stopped_by)
+    why_cut = _stop_remark(stopped_by)
+    return RunResult(part.protocol, target, results, seconds, [why_cut], stopped_by, why_cut=why_cut)
 
 
 def _stage(part: Conformance, options: TargetOptions, recording: Recording | None) -> Stage:
@@ -190,10 +197,10 @@ def _stop_remark(stopped_by: int) -> str:
     return f"{Signals(stopped_by).name} stopped the run before its end"
 
 
-def _remarks(options: TargetOptions, called: Called, why_lost: str, stopped_by: int | None) -> list[str]:
+def _remarks(options: TargetOptions, called: Called, why_lost: str, why_cut: str) -> list[str]:
     remarks = [f"the target became unreachable and the run ended: {why_lost}"] if why_lost else []
-    if stopped_by is not None:
-        remarks.append(_stop_remark(stopped_by))
+    if why_cut:
+        remarks.append(why_cut)
     if options.process is not None and options.process.restarts:
         many = "once" if options.process.restarts == 1 else f"{options.process.restarts} times"
         remarks.append(f"the server ended and was started again {many}")
@@ -246,14 +253,27 @@ def _reach_probe(
     return ReachProbe(part.server, part.endpoint, str(options.addresses[""]), numbers, patience_s)
 
 
-def _answers(part: Conformance, options: TargetOptions, clock: _RunClock) -> tuple[bool, int | None]:
-    """Return whether the target answers a greeting with a valid message, after the cases; and a stop signal."""
+def _why_unproved(
+    part: Conformance, options: TargetOptions, clock: _RunClock, stopped_by: int | None
+) -> tuple[str, int | None]:
+    """Return why cases without a message of the target prove nothing, and a stop signal.
+
+    The target is greeted after the cases; the reason is empty where it answers with a valid message.
+    """
+    if stopped_by is not None:
+        return STOPPED, stopped_by
     if not part.greeting:
-        return False, None
-    caller = _greeting(part, f"{options.token}h", clock.within(options.patience_s), options.setup)
+        return NO_ANSWER, None
+    patience_s = clock.within(options.patience_s)
+    if not patience_s:
+        return clock.reason, None
+    caller = _greeting(part, f"{options.token}h", patience_s, options.setup)
     called = call(caller, _stage(part, options, None))
-    is_answered = any(is_answer(event) for result in caller.results.values() for event in result.events)
-    return is_answered, called.stopped_by
+    if any(is_answer(event) for result in caller.results.values() for event in result.events):
+        return "", called.stopped_by
+    if called.stopped_by is not None:
+        return STOPPED, called.stopped_by
+    return NO_ANSWER if clock.within(1.0) else clock.reason, None
 
 
 def _greeting(part: Conformance, token: str, patience_s: float, setup: str = "") -> "_FirstBytes":
