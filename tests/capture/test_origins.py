@@ -1,5 +1,6 @@
 """Which of several captures a flow is from."""
 
+import re
 import socket
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from wiretool.capture.files import read_packets, read_with_origins
 from wiretool.capture.layers import Segment, read_segments
 from wiretool.capture.origins import Origins
+from wiretool.capture.packets import Packet
+from wiretool.errors import CaptureError
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 PATHS = [CAPTURES / "pravega" / "write.pcap", CAPTURES / "offramp" / "plain.pcap"]
@@ -15,6 +18,19 @@ PATHS = [CAPTURES / "pravega" / "write.pcap", CAPTURES / "offramp" / "plain.pcap
 
 def test_packets_are_those_of_a_merged_reading() -> None:
     assert list(read_with_origins(PATHS, Origins(2))) == list(read_packets(PATHS))
+
+
+def test_damage_comes_after_the_packets_of_all_sources(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(PATHS[0].read_bytes()[:3000])
+    seen: list[list[Packet]] = []
+    for read in (read_packets, lambda sources: read_with_origins(sources, Origins(2))):
+        packets: list[Packet] = []
+        with pytest.raises(CaptureError, match=re.escape(f"{cut}: byte ")):
+            packets.extend(read([cut, PATHS[1]]))
+        seen.append(packets)
+    assert seen[0] == seen[1]
+    assert len(seen[0]) > len(list(read_packets([PATHS[1]])))
 
 
 def test_each_capture_has_the_flows_that_it_has_alone() -> None:

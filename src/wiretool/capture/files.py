@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from heapq import merge
 from itertools import repeat
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
@@ -27,18 +27,14 @@ def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
     A source that is damaged gives what is good of it; CaptureError comes after the last packet (with several sources,
     the first such error).
     """
-    return _packets_of(sources[0]) if len(sources) == 1 else _merged(sources)
+    return _packets_of(sources[0]) if len(sources) == 1 else map(itemgetter(1), _merged(sources))
 
 
 def read_with_origins(sources: Sequence[Path | BinaryIO], origins: Origins) -> Iterator[Packet]:
     """Packets of several sources as `read_packets` gives them; `origins` notes the source of each."""
-    errors: list[CaptureError] = []
-    guarded = [zip(repeat(at), _until_error(_packets_of(source), errors)) for at, source in enumerate(sources)]
-    for number, (at, packet) in enumerate(merge(*guarded, key=lambda pair: pair[1].time_ns), 1):
+    for at, packet in _merged(sources):
         origins.note_packet(at)
-        yield _packet((number, *packet[1:]))
-    if errors:
-        raise errors[0]
+        yield packet
 
 
 def _packets_of(source: Path | BinaryIO) -> Iterator[Packet]:
@@ -93,11 +89,12 @@ def recognised(source: Source) -> Iterator[Packet]:
     return iter(())
 
 
-def _merged(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
+def _merged(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[int, Packet]]:
+    """Yield the packets of all sources by time, each with the index of its source."""
     errors: list[CaptureError] = []
-    guarded = [_until_error(_packets_of(source), errors) for source in sources]
-    for number, packet in enumerate(merge(*guarded, key=attrgetter("time_ns")), 1):
-        yield _packet((number, *packet[1:]))
+    guarded = [zip(repeat(at), _until_error(_packets_of(source), errors)) for at, source in enumerate(sources)]
+    for number, (at, packet) in enumerate(merge(*guarded, key=lambda pair: pair[1].time_ns), 1):
+        yield at, _packet((number, *packet[1:]))
     if errors:
         raise errors[0]
 
