@@ -61,7 +61,7 @@ class ConformanceCaller(Caller):
         self._cut_cases = 0
         #: Why the target could no longer be reached, and the run ended; empty where it could.
         self.why_lost = ""
-        #: Whether the deadline ended the run.
+        #: True once the deadline has ended the run.
         self.is_late = False
         self.results: dict[int, CaseResult] = {}
 
