@@ -62,7 +62,7 @@ class _RunClock:
 
     @property
     def reason(self) -> str:
-        """Why what the deadline cuts off has no verdict."""
+        """The reason of a case that the deadline cuts off."""
         return deadline_reason(self.deadline_s or 0.0)
 
     def within(self, seconds: float) -> float:
