@@ -39,7 +39,7 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
         if _is_absent([outcome, counterpart]):
             continue
         if counterpart is None:
-            if _tells_alone(outcome):
+            if _differs_alone(outcome):
                 lacking = _lacking(outcome)
                 yield Row(outcome, None, _answer_of(outcome, plain).text_beside(lacking), lacking.messages)
             continue
@@ -47,12 +47,12 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
         if not _is_alike(outcome, first, counterpart, second) and not _is_explained(outcome, counterpart):
             yield Row(outcome, counterpart, first.text_beside(second), second.text_beside(first))
     for outcome in theirs.values():
-        if _tells_alone(outcome):
+        if _differs_alone(outcome):
             lacking = _lacking(outcome)
             yield Row(None, outcome, lacking.messages, _answer_of(outcome, plain).text_beside(lacking))
 
 
-def _tells_alone(outcome: Outcome) -> bool:
+def _differs_alone(outcome: Outcome) -> bool:
     """Return whether an outcome of one server is a difference where the other one has none."""
     return bool(outcome.live) or outcome.verdict.is_finding
 
