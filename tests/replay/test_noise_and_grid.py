@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.replay.liars import Liar
 from tests.replay.stage import replay
@@ -12,7 +13,7 @@ from wiretool.replay.coverage import Coverage
 from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.noise import LEARNT, without_noise
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import End, Outcome
 
 WRITE = Path(__file__).parents[2] / "captures" / "pravega" / "write.pcap"
 
@@ -80,6 +81,41 @@ def test_the_end_of_a_connection_is_not_an_exchange() -> None:
     assert (coverage.further, without.further) == (1, 0)
     first, *_ = grid_lines([], "one", "other", Coverage(6, 5, further=1))
     assert first == "5 of 5 exchanges and 1 further difference judged, 1 could not be: one and other answer alike"
+
+
+CLOSED = (End("open", "closed"), "connection closed")
+OPEN = (End("closed", "open"), "connection open")
+
+
+@pytest.mark.parametrize(("end", "says"), [CLOSED, OPEN])
+def test_an_end_that_only_one_of_two_servers_has_is_a_row_in_either_order(end: End, says: str) -> None:
+    found = outcomes()
+    ended = Outcome(found[0].dialogue, None, verdict=Verdict.DIFFERENT, end=end)
+    (row,) = grid([*found, ended], found)
+    (swapped,) = grid(found, [*found, ended])
+    assert (row.says_one, row.says_other) == (says, "as recorded")
+    assert (swapped.says_one, swapped.says_other) == ("as recorded", says)
+    for each in (row, swapped):
+        named, *_ = grid_lines([each], "one", "other", Coverage(3, 3))
+        assert named == f"{ended.dialogue.name}: end of the connection"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.EXPLAINED, Verdict.UNKNOWN])
+def test_an_end_that_is_no_finding_is_no_row_in_either_order(verdict: Verdict) -> None:
+    found = outcomes()
+    ended = Outcome(found[0].dialogue, None, verdict=verdict, end=End("open", "closed"))
+    assert list(grid([*found, ended], found)) == list(grid(found, [*found, ended])) == []
+
+
+def test_ends_of_two_servers_are_compared() -> None:
+    """What is alike is no row where one of the two could not be judged."""
+    here = outcomes()[0].dialogue
+    closed = Outcome(here, None, verdict=Verdict.DIFFERENT, end=End("open", "closed"))
+    unknown = Outcome(here, None, verdict=Verdict.UNKNOWN, end=End("open", "closed"))
+    kept = Outcome(here, None, verdict=Verdict.DIFFERENT, end=End("closed", "open"))
+    assert list(grid([closed], [closed])) == list(grid([closed], [unknown])) == list(grid([unknown], [closed])) == []
+    (row,) = grid([closed], [kept])
+    assert (row.says_one, row.says_other) == (CLOSED[1], OPEN[1])
 
 
 def test_a_server_is_mute_that_answers_nothing_it_is_asked() -> None:

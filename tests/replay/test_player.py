@@ -1,6 +1,7 @@
 """How long a player waits, for what does not come and for its time."""
 
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,21 @@ from tests.replay.stage import START_NS, Stage
 from wiretool.capture.files import read_packets
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.replay.manners import manners
-from wiretool.replay.manners.manner import Talk, Verdict
+from wiretool.replay.manners.manner import Excuse, Talk, Verdict
 from wiretool.replay.manners.pravega import PravegaManner
 from wiretool.replay.manners.pravega_prepare import HELLO
-from wiretool.replay.patience import LEAST_WAIT_NS, TIMEOUTS_MAX
+from wiretool.replay.mocks import mocks_for
+from wiretool.replay.outcomes import End
+from wiretool.replay.patience import LEAST_WAIT_NS, SHORTENED, TIMEOUTS_MAX
 from wiretool.replay.player import LINGER_NS, STOPPED_EARLY, Player
 from wiretool.replay.recording import recording_of
 from wiretool.replay.script import NOT_ASKED, Hear, Leave, Part, Say, Script, script_of, span_ns
 from wiretool.replay.values import Values
-from wiretool.servers.mock import Action, Close, Send
+from wiretool.servers.choose import mock_for
+from wiretool.servers.mock import Action, Close, Mock, Send
+from wiretool.servers.options import MockOptions
 from wiretool.servers.pravega.mock import PravegaMock
-from wiretool.sessions.dialogues import Recording
+from wiretool.sessions.dialogues import Dialogue, Recording
 
 WRITE = Path(__file__).parent.parent.parent / "captures" / "pravega" / "write.pcap"
 PATIENCE_NS = 1_000_000_000
@@ -98,8 +103,13 @@ def test_a_server_that_owes_many_replies_between_others_is_waited_for_in_bounded
 
 
 def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
-    """The replay goes on without them: all replies are judged."""
-    known = {"pravega": manners()["pravega"]}
+    """The replay goes on without them: all replies are judged, but not the ends that had less than the patience."""
+
+    class Strict(PravegaManner):
+        def excuse_end(self, dialogue: Dialogue, *, was_ended: bool) -> Excuse | None:
+            return None
+
+    known = {"pravega": Strict(PROTOCOLS["pravega"])}
     recording = recording_of(read_packets([WRITE.with_name("reconnect.pcap")]))
     script = script_of(recording, known)
     at = next(at for at, step in enumerate(script.steps) if isinstance(step, Leave))
@@ -109,8 +119,78 @@ def test_ends_that_do_not_come_are_waited_for_in_bounded_time() -> None:
     stage = Stage(player, {"pravega": PravegaMock(wire_version=17)})
     stage.play()
     assert stage.now_ns - START_NS < (TIMEOUTS_MAX + 1) * PATIENCE_NS + 100 * LEAST_WAIT_NS + span_ns(script.steps)
-    assert STOPPED_EARLY not in {reason for outcome in player.outcomes() for reason in outcome.reasons}
-    assert player.remarks == []
+    outcomes = player.outcomes()
+    assert STOPPED_EARLY not in {reason for outcome in outcomes for reason in outcome.reasons}
+    ends = [outcome for outcome in outcomes if outcome.end is not None]
+    assert len(ends) >= 100
+    assert {end.verdict for end in ends[:TIMEOUTS_MAX]} == {Verdict.DIFFERENT}
+    assert {end.verdict for end in ends[TIMEOUTS_MAX:]} == {Verdict.UNKNOWN}
+    assert {reason for end in ends[TIMEOUTS_MAX:] for reason in end.reasons} == {SHORTENED}
+    assert not [outcome for outcome in outcomes if outcome.end is None and SHORTENED in outcome.reasons]
+    (remark,) = player.remarks
+    assert remark.startswith(SHORTENED)
+
+
+class Slow(Stage):
+    """Carries out ends that mocks wish for a time later, and the first ones not at all."""
+
+    def __init__(self, player: Player, mocks: Mapping[str, Mock], swallowed: int, delay_ns: int) -> None:
+        super().__init__(player, mocks)
+        self._swallowed = swallowed
+        self._delay_ns = delay_ns
+        self._delayed: set[int] = set()
+
+    def _answer(self, mock: Mock, actions: Iterable[Action]) -> None:
+        super()._answer(mock, [action for action in actions if self._is_due(mock, action)])
+
+    def _is_due(self, mock: Mock, action: Action) -> bool:
+        if not isinstance(action, Close) or action.connection in self._delayed:
+            return True
+        if self._swallowed:
+            self._swallowed -= 1
+            return False
+        self._delayed.add(action.connection)
+        mock.timers.at(self.now_ns + self._delay_ns, lambda _: mock.outbox.close(action.connection))
+        return False
+
+
+@pytest.mark.parametrize(("swallowed", "is_short"), [(6, False), (7, True)])
+def test_late_ends_are_no_findings_after_those_that_never_came(swallowed: int, is_short: bool) -> None:
+    """One of the ends that never come is awaited by no step; the sixth wait in vain is the last long one."""
+    path = Path(__file__).parents[2] / "captures" / "sbp" / "pd_malformed.pcap"
+    known = manners()
+    recording = recording_of(read_packets([path]))
+    script = script_of(recording, known)
+    names = {dialogue.protocol for dialogue in script.dialogues}
+    mocks = mocks_for(recording, {name: known[name] for name in names}, MockOptions())
+    player = Player(script, known, patience_ns=5 * PATIENCE_NS, prepare=recording)
+    Slow(player, mocks, swallowed, PATIENCE_NS).play()
+    outcomes = player.outcomes()
+    found = [outcome for outcome in outcomes if outcome.verdict.is_finding]
+    assert [outcome.end for outcome in found] == [End("closed", "open")] * (swallowed - 1)
+    unknown = [outcome for outcome in outcomes if SHORTENED in outcome.reasons]
+    assert bool(unknown) == is_short
+    assert all(outcome.verdict is Verdict.UNKNOWN and outcome.end == End("closed", "open") for outcome in unknown)
+    assert [remark.startswith(f"{SHORTENED} (from step ") for remark in player.remarks] == [True] * is_short
+
+
+@pytest.mark.parametrize(("ends", "verdict"), [(0, Verdict.MISSING), (TIMEOUTS_MAX, Verdict.UNKNOWN)])
+def test_messages_are_missing_only_if_they_were_waited_for(ends: int, verdict: Verdict) -> None:
+    """The server is not prepared, and has none of them."""
+    known = {"offramp": manners()["offramp"]}
+    recording = recording_of(read_packets([Path(__file__).parents[2] / "captures" / "offramp" / "plain.pcap"]))
+    script = script_of(recording, known)
+    at, first = next(
+        (at, step) for at, step in enumerate(script.steps) if isinstance(step, Hear) and step.record.reply_to is None
+    )
+    script.steps[at:at] = [Part(first.time_ns, first.dialogue)] * ends
+    player = Player(script, known, patience_ns=PATIENCE_NS)
+    Stage(player, {"offramp": mock_for("offramp", MockOptions())}).play()
+    pushed = [each for each in player.outcomes() if each.request is None and each.recorded and not each.live]
+    assert pushed
+    assert {each.verdict for each in pushed} == {verdict}
+    assert {SHORTENED in each.reasons for each in pushed} == {bool(ends)}
+    assert len(player.remarks) == bool(ends)
 
 
 def test_what_is_not_replayed_after_too_many_waits_is_judged_on_no_connection() -> None:

@@ -10,7 +10,7 @@ from wiretool.records import Record
 from wiretool.replay.coverage import Coverage
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Verdict
-from wiretool.replay.outcomes import Outcome
+from wiretool.replay.outcomes import END_NAME, Outcome
 from wiretool.where.names import spelt
 
 #: Fields that are shown of one answer at most.
@@ -38,23 +38,34 @@ def grid(one: Iterable[Outcome], other: Iterable[Outcome]) -> Iterator[Row]:
         counterpart = theirs.pop(key, None)
         if _is_absent([outcome, counterpart]):
             continue
+        if counterpart is None:
+            if _differs_alone(outcome):
+                lacking = _lacking(outcome)
+                yield Row(outcome, None, _answer_of(outcome, plain).text_beside(lacking), lacking.messages)
+            continue
         first, second = _answer_of(outcome, plain), _answer_of(counterpart, plain)
-        is_alike = first == second and _is_finding(outcome) == _is_finding(counterpart)
-        if not is_alike and not _is_explained(outcome, counterpart):
+        if not _is_alike(outcome, first, counterpart, second) and not _is_explained(outcome, counterpart):
             yield Row(outcome, counterpart, first.text_beside(second), second.text_beside(first))
     for outcome in theirs.values():
-        if outcome.live:
-            nothing, answer = _answer_of(None, plain), _answer_of(outcome, plain)
-            yield Row(None, outcome, nothing.messages, answer.text_beside(nothing))
+        if _differs_alone(outcome):
+            lacking = _lacking(outcome)
+            yield Row(None, outcome, lacking.messages, _answer_of(outcome, plain).text_beside(lacking))
 
 
-def _is_finding(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.verdict.is_finding
+def _differs_alone(outcome: Outcome) -> bool:
+    """Return whether an outcome of one server is a difference where the other one has none."""
+    return bool(outcome.live) or outcome.verdict.is_finding
 
 
-def _is_explained(one: Outcome, other: Outcome | None) -> bool:
+def _is_alike(one: Outcome, first: "_Answer", other: Outcome, second: "_Answer") -> bool:
+    """Return whether two servers answer the same: of ends, an unknown one may be a finding of the other server."""
+    is_unknown_end = one.end is not None and not (one.is_judged and other.is_judged)
+    return first == second and (is_unknown_end or one.verdict.is_finding == other.verdict.is_finding)
+
+
+def _is_explained(one: Outcome, other: Outcome) -> bool:
     """Return whether two answers differ in no more than what the protocol allows each of them."""
-    if other is None or max(one.verdict, other.verdict) > Verdict.EXPLAINED:
+    if max(one.verdict, other.verdict) > Verdict.EXPLAINED:
         return False
     return [record.message for record in one.live] == [record.message for record in other.live]
 
@@ -114,9 +125,14 @@ class _Answer(NamedTuple):
         return f"{self.messages}: {', '.join(texts)}{more}" if texts else self.messages
 
 
-def _answer_of(outcome: Outcome | None, plain: "_PlainFields") -> _Answer:
-    if outcome is None:
-        return _Answer("not there")
+def _lacking(outcome: Outcome) -> _Answer:
+    """Return what the server did that has no such outcome: only an end that is not as recorded has one."""
+    return _Answer("as recorded" if outcome.end else "not there")
+
+
+def _answer_of(outcome: Outcome, plain: "_PlainFields") -> _Answer:
+    if outcome.end is not None:
+        return _Answer(f"connection {outcome.end.live}")
     if outcome.verdict in (Verdict.SAME, Verdict.MAPPED, Verdict.NOISE):
         return _Answer("as recorded")
     messages = ", ".join(record.message or record.error for record in outcome.live) or "nothing"
@@ -168,7 +184,12 @@ def _row_lines(rows: Sequence[Row], one: str, other: str) -> Iterator[str]:
     for row in rows:
         outcome = row.one or row.other
         assert outcome is not None
-        asked = "unasked" if outcome.request is None else f"{outcome.request.message} (record {outcome.request.n})"
-        yield f"{outcome.dialogue.name}: {asked}"
+        yield f"{outcome.dialogue.name}: {_subject(outcome)}"
         yield f"  {one:<{width}}  {row.says_one}"
         yield f"  {other:<{width}}  {row.says_other}"
+
+
+def _subject(outcome: Outcome) -> str:
+    if outcome.end is not None:
+        return f"{END_NAME} of the connection"
+    return "unasked" if outcome.request is None else f"{outcome.request.message} (record {outcome.request.n})"

@@ -66,6 +66,8 @@ class Line:
         self._open: dict[int, Record] = {}
         #: Recorded replies that have come, or were given up.
         self._settled: set[int] = set()
+        #: Why the absence of some of those proves nothing.
+        self._unproven: dict[int, str] = {}
         #: Live requests of a talk that wait for their replies, and the replies so far.
         self._talking: set[int] = set()
         self.heard: list[Record] = []
@@ -125,10 +127,12 @@ class Line:
             return False
         return self.manner.excuse_missing(recorded, outcome.request, self.dialogue) is None
 
-    def give_up(self, recorded: Record) -> None:
-        """Wait for it no longer."""
+    def give_up(self, recorded: Record, why_unknown: str = "") -> None:
+        """Wait for it no longer; `why_unknown` says why its absence proves nothing, if it does not."""
         self._settled.add(recorded.n)
         self.vain_waits += 1
+        if why_unknown:
+            self._unproven[recorded.n] = why_unknown
 
     # -- what is sent --------------------------------------------------------------------------------------------------
 
@@ -335,8 +339,11 @@ class Line:
         if not self.is_left:
             self._why_missing = self.why_over
 
-    def judge_end(self, *, was_ended: bool) -> None:
-        """The server was recorded to end the connection and has not, or has and was not."""
+    def judge_end(self, *, was_ended: bool, why_unknown: str = "") -> None:
+        """The server was recorded to end the connection and has not, or has and was not.
+
+        `why_unknown` says why that is not judged unless a rule explains it.
+        """
         if self.is_cut:
             return
         self._later.catch_up()  # an explanation depends on what both sides have sent
@@ -345,7 +352,8 @@ class Line:
         excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, f"{why}; {_UNHEARD}")
         excuse = excuse if self.unsaid_from == inf else Excuse(Verdict.UNKNOWN, f"{why}; {_UNSAID}")
-        outcome.note(excuse.verdict if excuse else Verdict.DIFFERENT, excuse.why if excuse else why)
+        unexplained = (Verdict.UNKNOWN, why_unknown) if why_unknown else (Verdict.DIFFERENT, why)
+        outcome.note(*(excuse or unexplained))
         self._ends.append(outcome)
 
     def outcomes(self) -> list[Outcome]:
@@ -386,8 +394,11 @@ class Line:
             return _STOPPED
         if outcome.recorded[len(outcome.live)].n in self._skipped:
             return self._why_skipped
-        is_pushed = outcome.request is None and outcome.recorded[0].n > self.unsaid_from
-        return _UNSAID if is_pushed else ""
+        if outcome.request is None and outcome.recorded[0].n > self.unsaid_from:
+            return _UNSAID
+        recorded = outcome.recorded[len(outcome.live)]
+        why = self._unproven.get(recorded.n, "")
+        return why if why and self.manner.excuse_missing(recorded, outcome.request, self.dialogue) is None else ""
 
 
 def _is_blemish(record: Record) -> bool:

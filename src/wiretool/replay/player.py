@@ -19,7 +19,7 @@ from wiretool.replay.later import Later
 from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.patience import LEAST_WAIT_NS, TIMEOUTS_MAX, Patience
+from wiretool.replay.patience import LEAST_WAIT_NS, SHORTENED, TIMEOUTS_MAX, Patience
 from wiretool.replay.script import NOT_ASKED, Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue, Recording
@@ -58,6 +58,8 @@ class Player(Caller):
         self._patience = Patience(patience_ns)
         #: For unsolicited messages and ends of connections, without which the replay goes on.
         self._unsolicited = Patience(patience_ns)
+        #: Why the wait that was just given up was shorter; empty if it was not.
+        self._why_short = ""
         self._prepare = prepare
         self.values = Values()
         self._later = Later()
@@ -241,7 +243,8 @@ class Player(Caller):
         """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
 
         Each wait in vain takes half of the patience with a server that sends nothing any more. Those for replies that
-        a server owes are bounded all together, and so are those for unsolicited messages and ends of connections.
+        a server owes are bounded all together, and so are those for unsolicited messages and ends of connections,
+        which are not judged after a shorter wait.
         """
         assert self._since_ns is not None
         step = self._steps[self._at]
@@ -249,14 +252,23 @@ class Player(Caller):
         is_owed = isinstance(step, Hear) and line.is_owed(step.record)
         is_optional = isinstance(step, Hear | Part) and not is_owed
         patience = self._unsolicited if is_optional else self._patience
-        wait_ns = patience.wait_ns(line.vain_waits)
+        wait_ns, is_short = patience.wait_ns(line.vain_waits), is_optional and patience.is_short(line.vain_waits)
         if is_optional and patience.is_spent:
             recorded_ns, wait_ns = 0, LEAST_WAIT_NS
         if not self._has_waited(recorded_ns + wait_ns, now_ns):
             return False
         if is_owed or is_optional:
-            patience.spend(wait_ns if is_owed else recorded_ns + wait_ns)
+            patience.spend(wait_ns)
+        if is_short:
+            self._remark_short()
+        self._why_short = SHORTENED if is_short else ""
         return True
+
+    def _remark_short(self) -> None:
+        """Remark, once, from where on waits were shorter."""
+        if not any(remark.startswith(SHORTENED) for remark in self.remarks):
+            at = f"step {self._at:,} of {len(self._steps):,}"
+            self.remarks.append(f"{SHORTENED} (from {at} on; a shorter --timeout shortens fewer waits)")
 
     def _has_waited(self, span_ns: int, now_ns: int) -> bool:
         assert self._since_ns is not None
@@ -290,13 +302,13 @@ class Player(Caller):
                 return False
             self._parted.add(step.dialogue)
             if not line.is_parted:
-                line.judge_end(was_ended=True)
+                line.judge_end(was_ended=True, why_unknown=self._why_short)
             return True
         if line.is_settled(step.record):
             return True
         if not self._is_given_up(line, now_ns):
             return False
-        line.give_up(step.record)
+        line.give_up(step.record, self._why_short)
         return True
 
     def _open(self, step: Open, now_ns: int) -> bool:
