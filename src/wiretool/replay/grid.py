@@ -126,7 +126,7 @@ class _Answer(NamedTuple):
 
 
 def _lacking(outcome: Outcome) -> _Answer:
-    """Return what the server did that has no such outcome: only an end that is not as recorded has one."""
+    """Return the answer of a server without such an outcome: only an end that is not as recorded has one."""
     return _Answer("as recorded" if outcome.end else "not there")
 
 

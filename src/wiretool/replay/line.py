@@ -128,7 +128,7 @@ class Line:
         return self.manner.excuse_missing(recorded, outcome.request, self.dialogue) is None
 
     def give_up(self, recorded: Record, why_unknown: str = "") -> None:
-        """Wait for it no longer; `why_unknown` says why its absence proves nothing, if it does not."""
+        """Wait for it no longer; `why_unknown` is the reason why its absence proves nothing, if it does not."""
         self._settled.add(recorded.n)
         self.vain_waits += 1
         if why_unknown:
@@ -342,7 +342,7 @@ class Line:
     def judge_end(self, *, was_ended: bool, why_unknown: str = "") -> None:
         """The server was recorded to end the connection and has not, or has and was not.
 
-        `why_unknown` says why that is not judged unless a rule explains it.
+        `why_unknown` is the reason why that is not judged unless a rule explains it.
         """
         if self.is_cut:
             return
