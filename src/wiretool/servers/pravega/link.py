@@ -24,7 +24,7 @@ from wiretool.protocols.pravega.messages import (
     SetupAppend,
 )
 from wiretool.protocols.pravega.session import ADMIN_REQUESTS, APPEND_COMMANDS, TABLE
-from wiretool.protocols.recognise import Chunk, describe_foreign
+from wiretool.protocols.recognise import HTTP, Chunk, describe_foreign
 from wiretool.servers.inbox import Inbox
 from wiretool.servers.mock import Outbox
 from wiretool.servers.pravega.appending import Appending
@@ -69,6 +69,8 @@ class StoreLink(PacedLink):
         self._is_first = True
         #: The calls of a client that took this port for the controller's.
         self._misdirected: MisdirectedCalls | None = None
+        #: Which other protocol a client seems to use, in words; empty for none.
+        self._seems = ""
         self.turn = 0
         self._number = number
         self._store = store
@@ -98,7 +100,9 @@ class StoreLink(PacedLink):
         """Return whether the first bytes are of another protocol; the connection is closed, or its calls refused."""
         if data.startswith(GRPC_BEGINS):
             self._misdirected = MisdirectedCalls(f"{_foreign('gRPC')}; {self._controller}")
-        elif name := describe_foreign([Chunk("client", data)]):
+        elif (name := describe_foreign([Chunk("client", data)])) == HTTP:
+            self._seems = _foreign(name)  # its first bytes are the header of a frame that is too long
+        elif name:
             self.close(_foreign(name))
         return self._is_closed or self._misdirected is not None
 
@@ -171,7 +175,7 @@ class StoreLink(PacedLink):
             self._serve_frames(now_ns)
         except (DecodeError, ProtocolViolation) as err:
             self._replies.clear()
-            self._why_closed = str(err)
+            self._why_closed = f"{self._seems}: {err}" if self._seems else str(err)
         self._is_serving = False
         if self._replies:
             self._outbox.send(self._number, self._replies[0] if len(self._replies) == 1 else b"".join(self._replies))
