@@ -35,5 +35,5 @@ def test_a_reader_that_holds_the_file_is_found(held: float, is_fine: bool) -> No
 
 
 def test_the_quick_mark_of_serve_is_lower_as_its_ratio_depends_on_the_machine() -> None:
-    """Between 0.24 and 0.36 for the same code: each reply wakes a client that sleeps, which the bare server's do not."""
+    """Between 0.24 and 0.36 for the same code: each reply wakes a client that sleeps."""
     assert serve.MARK_QUICK >= 0.4 * serve.MARK
