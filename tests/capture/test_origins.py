@@ -1,4 +1,4 @@
-"""Which of several captures a flow is from."""
+"""The capture of each flow, of several captures."""
 
 import re
 import socket

@@ -48,7 +48,7 @@ def test_a_healthy_run_is_valid() -> None:
 
 
 def test_a_target_that_accepts_and_stays_silent_is_reported_every_second_and_ends_with_4() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:  # its backlog accepts connections that nobody serves
+    with socket.create_server(("127.0.0.1", 0)) as server:  # its backlog accepts connections
         ended = wiretool("bench", "--target", f"127.0.0.1:{server.getsockname()[1]}", *LITTLE)
     assert ended.returncode == 4, ended.stderr
     lines = re.findall(r"^wiretool: setting up the load \((\d+) s\)$", ended.stderr, re.MULTILINE)

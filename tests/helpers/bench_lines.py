@@ -1,4 +1,4 @@
-"""What bench writes on stderr, without the lines that depend on how long its setup takes on this machine."""
+"""The lines of bench on stderr, without those that depend on how long its setup takes on this machine."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -108,7 +108,7 @@ def test_an_end_that_is_no_finding_is_no_row_in_either_order(verdict: Verdict) -
 
 
 def test_ends_of_two_servers_are_compared() -> None:
-    """What is alike is no row where one of the two could not be judged."""
+    """An exchange that is alike is not a row, even if one of the two could not be judged."""
     here = outcomes()[0].dialogue
     closed = Outcome(here, None, verdict=Verdict.DIFFERENT, end=End("open", "closed"))
     unknown = Outcome(here, None, verdict=Verdict.UNKNOWN, end=End("open", "closed"))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
-#: Seconds between two lines where nobody watches a bar.
+#: Seconds between two lines where stderr is not a terminal.
 LINE_S = 1.0
 #: Steps between two looks at the clock.
 STRIDE = 256

@@ -264,7 +264,7 @@ def _check_paths(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]
 
 
 def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
-    """What is sealed of a manifest, in its order. CaptureError where a file is missing or damaged."""
+    """Return the sealed parts of a manifest, in its order. CaptureError where a file is missing or damaged."""
     inputs = 0
     for number in range(head.sealed):
         path = sealed_path(root, number)

@@ -6,7 +6,7 @@ from wiretool.sinks.printable import cut_to, printable, width_of, wrap_text
 from wiretool.sinks.text.colour import Colour, cycle
 from wiretool.sinks.text.values import Pairs, pairs_of, short
 
-#: Columns below which there is no column of the protocol, which the connection's own line names.
+#: Width below which the protocol has no column; the line of its connection names it.
 PROTOCOL_COLUMN_FROM = 110
 #: Width of the message's name: as wide as those seen, within these.
 MESSAGE_MIN = 14
