@@ -89,15 +89,15 @@ class StoreLink(PacedLink):
     # -- what happens to the connection ------------------------------------------------------------------------------
 
     def feed(self, data: bytes, now_ns: int) -> None:
-        if self._misdirected is not None or (self._is_first and data[:4] not in BY_HEAD and self._is_foreign(data)):
+        if self._misdirected is not None or (self._is_first and data[:4] not in BY_HEAD and self._turns_away(data)):
             self._refuse_calls(data)
             return
         self._is_first = False
         self._inbox.feed(data)
         self._serve(now_ns)
 
-    def _is_foreign(self, data: bytes) -> bool:
-        """Return whether the first bytes are of another protocol; the connection is closed, or its calls refused."""
+    def _turns_away(self, data: bytes) -> bool:
+        """Close the connection, or refuse its calls, if its first bytes are of another protocol; return whether so."""
         if data.startswith(GRPC_BEGINS):
             self._misdirected = MisdirectedCalls(f"{_foreign('gRPC')}; {self._controller}")
         elif (name := describe_foreign([Chunk("client", data)])) == HTTP:
