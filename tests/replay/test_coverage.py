@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wiretool.records import Record
 from wiretool.replay.coverage import Coverage, coverage_of
+from wiretool.replay.grid import coverage_of_both
 from wiretool.replay.manners.manner import Verdict
 from wiretool.replay.outcomes import End, Outcome
 from wiretool.sessions.dialogues import Dialogue
@@ -42,3 +44,17 @@ def test_an_end_of_a_connection_is_no_exchange() -> None:
     end = Outcome(HERE, None, end=End("closed", "open"))
     coverage = coverage_of([end])
     assert (coverage.exchanges, coverage.further, coverage.total) == (0, 1, 1)
+
+
+def test_of_exchanges_and_of_further_differences_no_more_are_judged_than_there_are() -> None:
+    asked = Record(1, "frame", 0, 0, "a", "b", "client", (1, 1), 0, 1)
+    found = [Outcome(HERE, asked), Outcome(HERE, asked, verdict=Verdict.UNKNOWN)]
+    found += [Outcome(HERE, None, verdict=Verdict.DIFFERENT, end=End("closed", "open"))] * 3
+    coverage = coverage_of(found)
+    assert (coverage.exchanges_judged, coverage.exchanges) == (1, 2)
+    assert (coverage.further_judged, coverage.further) == (3, 3)
+    assert coverage.subject("1 connection") == (
+        "1 of 2 exchanges and 3 of 3 further differences on 1 connection judged, 1 could not be"
+    )
+    assert coverage_of_both(found, found, 0.5)[:2] == (5, 4)
+    assert coverage_of_both(found, found, 0.5).further_judged == 3

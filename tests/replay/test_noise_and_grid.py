@@ -80,7 +80,7 @@ def test_the_end_of_a_connection_is_not_an_exchange() -> None:
     assert coverage.exchanges == without.exchanges == len(found)
     assert (coverage.further, without.further) == (1, 0)
     first, *_ = grid_lines([], "one", "other", Coverage(6, 5, further=1))
-    assert first == "5 of 5 exchanges and 1 further difference judged, 1 could not be: one and other answer alike"
+    assert first == "5 of 5 exchanges and 0 of 1 further difference judged, 1 could not be: one and other answer alike"
 
 
 CLOSED = (End("open", "closed"), "connection closed")

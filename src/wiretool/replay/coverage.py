@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wiretool.replay.outcomes import Outcome
+from wiretool.sinks.text.stats import counted
 
 #: A run in which less than this could be judged is no success, unless the user asks for another share.
 MIN_JUDGED = 0.5
@@ -19,6 +20,23 @@ class Coverage(NamedTuple):
     is_prepared: bool = True
     #: Of the total, those that are no exchange of the recording: additional messages, ends of connections.
     further: int = 0
+    #: Of those judged, the ones that are no exchange of the recording.
+    further_judged: int = 0
+
+    @property
+    def exchanges_judged(self) -> int:
+        """The number of exchanges of the recording that were judged."""
+        return self.judged - self.further_judged
+
+    def subject(self, where: str = "") -> str:
+        """Return the number of exchanges and further differences, and how many of each were judged if not all."""
+        place = f" on {where}" if where else ""
+        is_whole = self.judged == self.total
+        parts = [_share(self.exchanges_judged, self.exchanges, "exchange", is_whole=is_whole)]
+        if self.further:
+            parts.append(_share(self.further_judged, self.further, "further difference", is_whole=is_whole))
+        text = f"{' and '.join(parts)}{place}"
+        return text if is_whole else f"{text} judged, {self.total - self.judged:,} could not be"
 
     @property
     def exchanges(self) -> int:
@@ -47,9 +65,14 @@ class Coverage(NamedTuple):
         return "too few judged" if self.share < self.required else "the server could not be prepared"
 
 
+def _share(judged: int, total: int, name: str, *, is_whole: bool) -> str:
+    return counted(total, name) if is_whole else f"{judged:,} of {counted(total, name)}"
+
+
 def coverage_of(outcomes: Iterable[Outcome], required: float = MIN_JUDGED, *, is_prepared: bool = True) -> Coverage:
     """Return how many of the exchanges were judged."""
     found = list(outcomes)
     judged = sum(outcome.many for outcome in found if outcome.is_judged)
     further = sum(outcome.many for outcome in found if not outcome.is_exchange)
-    return Coverage(sum(outcome.many for outcome in found), judged, required, is_prepared, further)
+    further_judged = sum(outcome.many for outcome in found if outcome.is_judged and not outcome.is_exchange)
+    return Coverage(sum(outcome.many for outcome in found), judged, required, is_prepared, further, further_judged)

@@ -76,9 +76,14 @@ def coverage_of_both(
     """Return how many exchanges were judged with both servers, at least one of which sent a reply."""
     first, second = dict(keyed(one)), dict(keyed(other))
     pairs = [(first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second))]
-    judged = sum(not _is_absent(pair) and all(each is None or each.is_judged for each in pair) for pair in pairs)
-    further = sum(not any(each is not None and each.is_exchange for each in pair) for pair in pairs)
-    return Coverage(len(pairs), judged, required, is_prepared, further)
+    judged = [pair for pair in pairs if not _is_absent(pair) and all(each is None or each.is_judged for each in pair)]
+    further, further_judged = _further_of(pairs), _further_of(judged)
+    return Coverage(len(pairs), len(judged), required, is_prepared, further, further_judged)
+
+
+def _further_of(pairs: Iterable[Iterable[Outcome | None]]) -> int:
+    """Return how many pairs are no exchange of the recording."""
+    return sum(not any(each is not None and each.is_exchange for each in pair) for pair in pairs)
 
 
 def _is_absent(outcomes: Iterable[Outcome | None]) -> bool:
@@ -163,14 +168,9 @@ class _PlainFields:
 
 def grid_lines(rows: Sequence[Row], one: str, other: str, coverage: Coverage) -> Iterator[str]:
     """Yield the grid for people: a line for each exchange, and below it what each of the two servers says."""
-    total, judged, further = coverage.total, coverage.judged, coverage.further
-    exchanges = f"{coverage.exchanges:,} exchange{'s' * (coverage.exchanges != 1)}"
-    if further:
-        exchanges += f" and {further:,} further difference{'s' * (further != 1)}"
-    if judged != total:
-        exchanges = f"{judged:,} of {exchanges} judged, {total - judged:,} could not be"
+    exchanges = coverage.subject()
     if not rows:
-        yield f"{exchanges}: {one} and {other} answer alike" if judged and coverage.is_prepared else exchanges
+        yield f"{exchanges}: {one} and {other} answer alike" if coverage.judged and coverage.is_prepared else exchanges
     yield from _row_lines(rows, one, other)
     if rows:
         yield f"{exchanges}; {len(rows):,} answered differently"

@@ -112,14 +112,7 @@ class Report:
     @property
     def headline(self) -> str:
         """How many exchanges there were, and how many of them could not be judged."""
-        total, judged = self.coverage.total, self.coverage.judged
-        connections = counted(len(self.by_dialogue), "connection")
-        subject = counted(self.coverage.exchanges, "exchange")
-        if self.coverage.further:
-            subject += f" and {counted(self.coverage.further, 'further difference')}"
-        if judged == total:
-            return f"{subject} on {connections}"
-        return f"{judged:,} of {subject} on {connections} judged, {total - judged:,} could not be"
+        return self.coverage.subject(counted(len(self.by_dialogue), "connection"))
 
     @property
     def result(self) -> str:

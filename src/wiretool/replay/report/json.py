@@ -18,7 +18,8 @@ def _summary(report: Report) -> dict[str, Any]:
     return {
         "exchanges": coverage.exchanges,
         "further": coverage.further,
-        "judged": coverage.judged,
+        "judged": coverage.exchanges_judged,
+        "further_judged": coverage.further_judged,
         "min_judged": coverage.required,
         "findings": len(report.findings),
         "is_success": report.is_success,

@@ -23,7 +23,7 @@ def junit_text(report: Report) -> str:
     """The document: findings are failures, what is explained or unknown is skipped, with its reason."""
     suite = ElementTree.Element("testsuite", name=report.wording.title)
     properties = ElementTree.SubElement(suite, "properties")
-    for name, number in (("exchanges", report.coverage.exchanges), ("judged", report.coverage.judged)):
+    for name, number in (("exchanges", report.coverage.exchanges), ("judged", report.coverage.exchanges_judged)):
         ElementTree.SubElement(properties, "property", name=name, value=str(number))
     if len(report.outcomes) <= CASES_MAX:
         for outcome in report.outcomes:
