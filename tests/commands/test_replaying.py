@@ -29,7 +29,7 @@ def nobody() -> str:
 def stopped(number: int, recorded: Path, option: str, *options: str, skip: int = 0) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a replay that gets a signal once it talks to a server that never says a word.
 
-    Of connections before that, which it ends at once, the server has `skip`.
+    Of connections before that, which it ends at once, the server has `skip`, such as the one that looks for it.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         host = f"127.0.0.1:{server.getsockname()[1]}"
@@ -56,7 +56,7 @@ def test_a_signal_leaves_a_report(number: signal.Signals) -> None:
 @STOPPING
 def test_a_signal_while_the_second_server_is_asked_is_no_difference_of_servers(number: signal.Signals) -> None:
     """The first is a mock, which is done."""
-    code, out, _ = stopped(number, WRITE, "--against", "--timeout", "60", "--speed", "max")
+    code, out, _ = stopped(number, WRITE, "--against", "--timeout", "60", "--speed", "max", skip=1)
     assert code == 128 + number
     assert "stopped before its end" in out.splitlines()[-1]
 
@@ -93,6 +93,17 @@ def test_a_server_that_is_not_there_leaves_the_last_recording_as_it_was(tmp_path
     own.write_bytes(b"of the last run")
     assert replay(WRITE, "--target", nobody(), "--record", own).returncode == 4
     assert own.read_bytes() == b"of the last run"
+
+
+def test_the_second_server_is_missed_before_the_first_is_played_to() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as first:
+        here, absent = f"127.0.0.1:{first.getsockname()[1]}", nobody()
+        ended = replay(WRITE, "--target", here, "--against", absent)
+        first.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            first.accept()
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert ended.stderr == f"wiretool: cannot reach {absent}: Connection refused\n"
 
 
 def test_a_recording_that_the_disk_does_not_take_costs_nobody_the_report() -> None:

@@ -48,7 +48,7 @@ class RewritingStage(Stage):
 
     def line(self, connection: int) -> Line:
         """Return the player's side of a connection."""
-        return self.player._lines[connection]
+        return self.player._lines.by_number[connection]
 
     def _rewritten(self, action: Action) -> Action:
         if not isinstance(action, MockSend):

@@ -53,6 +53,25 @@ def test_each_is_told_what_happens_on_its_own_connections() -> None:
     assert (one.rests, other.rests) == (1, 1)
 
 
+def test_it_is_over_when_none_of_the_first_connections_could_be_made() -> None:
+    one, other = Singer(1), Singer(2)
+    chorus = Chorus([[one, other], [Singer(3)]])
+    chorus.start(0)
+    assert chorus.lost(2, "refused", 1) == []
+    assert not chorus.is_over  # the other connection may be made
+    assert chorus.lost(1, "refused", 2) == []
+    assert chorus.is_over
+
+
+def test_it_goes_on_without_a_connection_when_another_was_made() -> None:
+    chorus = Chorus([[Singer(1), Singer(2)]])
+    chorus.start(0)
+    chorus.opened(1, 1)
+    chorus.lost(1, "gone", 2)
+    chorus.lost(2, "refused", 3)
+    assert not chorus.is_over
+
+
 def test_rounds_follow_each_other() -> None:
     first, second = Singer(1), Singer(2)
     chorus = Chorus([[first], [second]])

@@ -276,7 +276,7 @@ def test_why_nothing_came_is_not_that_we_left() -> None:
     player, _ = player_of()
     stage = Stage(player, {"pravega": Mute(8)})
     stage.play()
-    for number in list(player._lines):
+    for number in list(player._lines.by_number):
         player.lost(number, "", stage.now_ns)
     reasons = {reason for each in player.outcomes() if each.verdict is Verdict.MISSING for reason in each.reasons}
     assert reasons == {"no answer in time"}
@@ -288,7 +288,7 @@ def test_what_has_not_come_when_it_is_stopped_is_not_missed() -> None:
     stage.play_until(START_NS + PATIENCE_NS // 2)
     assert not player.is_over
     player.stop()
-    for number in list(player._lines):
+    for number in list(player._lines.by_number):
         assert player.lost(number, "", stage.now_ns) == []
     found = player.outcomes()
     assert not [each for each in found if each.verdict.is_finding]

@@ -180,7 +180,7 @@ def _with(table: Any, steps: tuple[str | int, ...], value: Any) -> Any:
 
 def prepared_on(replayed: Replayed) -> int:
     """How many connections were made to prepare the servers."""
-    return sum(line.dialogue.number < 0 for line in replayed.player._lines.values())
+    return sum(line.dialogue.number < 0 for line in replayed.player._lines.by_number.values())
 
 
 CHANGES = [

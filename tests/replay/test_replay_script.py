@@ -1,5 +1,6 @@
 """Recordings as scripts: all that the client said is said again, or is left out for a reason; never half a frame."""
 
+import itertools
 from collections.abc import Collection
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from wiretool.records import Record
 from wiretool.replay.manners import manners
 from wiretool.replay.manners.manner import Manner
 from wiretool.replay.recording import recording_of
-from wiretool.replay.script import Hear, Leave, Open, Part, Say, Script, script_of, span_ns
+from wiretool.replay.script import PAUSE_MAX_NS, Hear, Leave, Open, Part, Say, Script, script_of, span_ns
 
 SAYS = talk(setting_up(), appending(event=b"x" * 500), appending(2, event=b"y" * 90, request_id=5), reading())
 FRAMES = [data for side, data in SAYS if side == "client"]
@@ -204,3 +205,40 @@ def test_who_ended_first_parts_or_leaves(ends: list[tuple[str, int]], told: list
     script = of_packets(packets_of(way.frames))
     found = [step for step in script.steps if isinstance(step, Leave | Part)]
     assert [(type(step), step.how if isinstance(step, Leave) else "") for step in found] == told
+
+
+# -- pauses ------------------------------------------------------------------------------------------------------------
+
+PAUSE_S = 100
+PAUSE_NS = PAUSE_S * 10**9
+
+
+def with_pause(talks: Collection[Packet], behind: int) -> Script:
+    """The script of packets of which those behind that number come so much later."""
+    return of_packets([each._replace(time_ns=each.time_ns + PAUSE_NS * (each.number > behind)) for each in talks])
+
+
+def test_a_pause_that_no_connection_lasts_through_is_shortened() -> None:
+    talks = packets(SAYS, SAYS)
+    usual = of_packets(talks)
+    paused = with_pause(talks, len(talks) // 2)
+    assert paused.skipped_ns == pytest.approx(PAUSE_NS - PAUSE_MAX_NS, abs=1e8)
+    assert span_ns(paused.steps) == pytest.approx(span_ns(usual.steps) + PAUSE_MAX_NS, abs=1e8)
+    assert len(paused.steps) == len(usual.steps)
+
+
+def test_a_pause_of_a_connection_stays() -> None:
+    talks = packets(SAYS, SAYS)
+    paused = with_pause(talks, talks[len(talks) // 4].number)
+    assert paused.skipped_ns == 0
+    assert span_ns(paused.steps) > PAUSE_NS
+
+
+def test_several_captures_leave_no_pause_longer_than_the_longest() -> None:
+    captures = Path(__file__).parents[2] / "captures" / "sbp"
+    script = script_of(
+        recording_of(read_packets([captures / "rs_append.pcap", captures / "sdk_main.pcap"])), {"sbp": manners()["sbp"]}
+    )
+    pauses = [later.time_ns - earlier.time_ns for earlier, later in itertools.pairwise(script.steps)]
+    assert max(pauses) == PAUSE_MAX_NS
+    assert script.skipped_ns > 0

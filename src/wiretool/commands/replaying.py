@@ -36,6 +36,7 @@ NS_PER_S = 1_000_000_000
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
     """Read, play, judge, report; ends as `replay_result` says."""
+    from wiretool.net.reach import check_reachable
     from wiretool.replay.copies import copy_of
     from wiretool.replay.manners import manners
 
@@ -53,6 +54,8 @@ def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bo
     if is_dry:
         told_plan(recording, script, known, playing, judging)
         return
+    if playing.against:  # it is the second one: report a server that is absent before the first one is changed
+        check_reachable(targets_for(recording, known, playing.against).values())
     played = play_on(recording, script, known, reading, playing)
     is_whole = played.is_whole
     if playing.learns and is_whole:

@@ -6,12 +6,18 @@ from wiretool.net.caller import Act, Caller, Dial
 
 
 class Chorus(Caller):
-    """Players that share a server. Rounds follow each other; those of one round play at the same time."""
+    """Players that share a server. Rounds follow each other; those of one round play at the same time.
+
+    It is over when the first connections could not be made, all of them: nobody is there to play to.
+    """
 
     def __init__(self, rounds: Iterable[Sequence[Caller]]) -> None:
         self._rounds = list(rounds)
         self._at = 0
         self._player_of: dict[int, Caller] = {}
+        #: Connections that are being made, and whether one was made.
+        self._dialled: set[int] = set()
+        self._is_reached = False
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -23,6 +29,7 @@ class Chorus(Caller):
         return self._begin(now_ns)
 
     def opened(self, connection: int, now_ns: int) -> list[Act]:
+        self._is_reached = True
         return self._tell(connection, lambda player: player.opened(connection, now_ns), now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
@@ -32,6 +39,11 @@ class Chorus(Caller):
         return self._tell(connection, lambda player: player.ended(connection, now_ns), now_ns)
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
+        self._dialled.discard(connection)
+        if not self._is_reached and not self._dialled:
+            self.stop()
+            self.is_over = True
+            return []
         return self._tell(connection, lambda player: player.lost(connection, why, now_ns), now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:
@@ -61,6 +73,8 @@ class Chorus(Caller):
         for act in acts:
             if isinstance(act, Dial):
                 self._player_of[act.connection] = player
+                if not self._is_reached:
+                    self._dialled.add(act.connection)
         return acts
 
     def _go_on(self, now_ns: int) -> list[Act]:

@@ -5,23 +5,20 @@ gives back, in their order.
 """
 
 import itertools
-import random
 from collections.abc import Iterator, Mapping
 from math import inf
 
-from wiretool import limits
 from wiretool.errors import EncodeError
-from wiretool.faults.live import LiveWatch
-from wiretool.memory_budget import MemoryBudget
 from wiretool.net.caller import Abort, Act, Caller, Dial, Finish, Send
-from wiretool.protocols.conversation import Protocol
 from wiretool.replay.later import Later
 from wiretool.replay.line import Line
+from wiretool.replay.lines import Lines
 from wiretool.replay.manners.manner import Manner, Talk
 from wiretool.replay.outcomes import Outcome
-from wiretool.replay.patience import LEAST_WAIT_NS, SHORTENED, TIMEOUTS_MAX, Patience
-from wiretool.replay.script import NOT_ASKED, Await, Hear, Leave, Open, Part, Say, Script, Step
+from wiretool.replay.patience import SHORTENED, TIMEOUTS_MAX
+from wiretool.replay.script import NOT_ASKED, PAUSE_MAX_NS, Await, Hear, Leave, Open, Part, Say, Script, Step
 from wiretool.replay.values import Values
+from wiretool.replay.waits import Waits
 from wiretool.sessions.dialogues import Dialogue, Recording
 
 #: How much longer than recorded a reply may take.
@@ -54,22 +51,13 @@ class Player(Caller):
         self._manners = manners
         is_timed = any(manners[dialogue.protocol].is_timed() for dialogue in script.dialogues)
         self._speed = min(speed, 1.0) if is_timed else speed
-        self._seed = seed
-        self._patience = Patience(patience_ns)
-        #: For unsolicited messages and ends of connections, without which the replay goes on.
-        self._unsolicited = Patience(patience_ns)
-        #: Why the wait that was just given up was shorter; empty if it was not.
-        self._why_short = ""
+        self._waits = Waits(patience_ns)
         self._prepare = prepare
         self.values = Values()
         self._later = Later()
         self._acts: list[Act] = []
-        self._lines: dict[int, Line] = {}
-        #: What these hold of unfinished frames of servers, in bytes.
-        self._held: MemoryBudget[int] = MemoryBudget(limits.UNFINISHED_BYTES_MAX)
-        self._number_of: dict[Dialogue, int] = {}
-        self._numbers = numbers or itertools.count(1)
-        self._record_numbers = itertools.count(1)
+        numbers = numbers or itertools.count(1)
+        self._lines = Lines(manners, self.values, self._later, seed=seed, numbers=numbers, out=self._send)
         #: Connections with messages of our own, and these.
         self._talks: list[tuple[int, Talk]] = []
         self._is_asked = False
@@ -80,24 +68,22 @@ class Player(Caller):
         self._parted: set[Dialogue] = set()
         #: Until which step others have done what they did meanwhile.
         self._met = -1
-        #: Since when the step at hand is waited for, and when it is given up.
-        self._since_ns: int | None = None
         #: When the first step could be done: the server was prepared by then.
         self._start_ns = 0
         self._is_stopped = False
         #: Remarks on the run as a whole, and whether the server could be prepared.
         self.remarks: list[str] = []
         self.is_prepared = True
-        #: From which record on a connection is not replayed as it was, since not all was asked for.
-        self._unsaid_from: dict[Dialogue, int] = {}
-        for dialogue, record, why in script.left_out:
+        if script.skipped_ns and self._speed < inf:
+            self.remarks.append(_why_faster(script.skipped_ns))
+        for connection, record, why in script.left_out:
             if record is not None and why == NOT_ASKED:
-                self._unsaid_from.setdefault(dialogue, record.n)
+                self._lines.unsaid_from.setdefault(connection, record.n)
 
     @property
     def has_begun(self) -> bool:
         """Return whether anything was sent, or at least a connection attempted."""
-        return bool(self._lines)
+        return bool(self._lines.by_number)
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -118,42 +104,34 @@ class Player(Caller):
 
     def opened(self, connection: int, now_ns: int) -> list[Act]:
         """The server has accepted."""
-        self._lines[connection].is_open = True
+        self._lines.by_number[connection].is_open = True
         return self._go_on(now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Act]:
         """The server has sent bytes."""
         if self.is_over or self._is_stopped:  # bytes that a server sends after our own end answer nothing
             return []
-        line = self._lines[connection]
+        line = self._lines.by_number[connection]
         if not line.is_cut:
             line.feed(data, now_ns)
             if line.is_cut:
                 self._cut(connection, line)
-            self._bound_unfinished(connection, line)
+            for number in self._lines.cut_excess(connection):
+                self._cut(number, self._lines.by_number[number])
         return self._go_on(now_ns)
-
-    def _bound_unfinished(self, connection: int, line: Line) -> None:
-        """Close the connections whose servers send the largest unfinished frames where all take too much memory."""
-        self._held.note(connection, line.unfinished_cost)
-        for number in self._held.excess():
-            most = f"unfinished frames of more than {limits.UNFINISHED_BYTES_MAX:,} bytes on all connections"
-            self._lines[number].cut(f"the server sends {most}: the connection was closed")
-            self._cut(number, self._lines[number])
-            self._held.note(number, 0)
 
     def ended(self, connection: int, now_ns: int) -> list[Act]:
         """The server has sent its last byte."""
         if self.is_over or self._is_stopped:
             return []
-        self._lines[connection].part("the server closed the connection")
+        self._lines.by_number[connection].part("the server closed the connection")
         return self._go_on(now_ns)
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
         """The connection is gone, or never came to be."""
         if self.is_over or self._is_stopped:
             return []
-        self._lines[connection].part(why or "the server closed the connection")
+        self._lines.by_number[connection].part(why or "the server closed the connection")
         return self._go_on(now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:
@@ -163,7 +141,7 @@ class Player(Caller):
     def stop(self) -> None:
         """What has not come by now is not missed."""
         self._is_stopped = True
-        for line in self._lines.values():
+        for line in self._lines.by_number.values():
             line.is_stopped = True
 
     def rest(self) -> None:
@@ -172,23 +150,21 @@ class Player(Caller):
     # -- one step after the other --------------------------------------------------------------------------------------
 
     def _go_on(self, now_ns: int) -> list[Act]:
-        self.wake_ns = None
+        self._waits.wake_ns = None
         while self._talks or self._at < len(self._steps):
             is_done = self._talk(now_ns) if self._talks else self._step(now_ns)
             if not is_done:
                 return self._take()
-            self._since_ns = None
+            self._waits.since_ns = None
         if not self.is_over:
             self._linger(now_ns)
         return self._take()
 
     def _step(self, now_ns: int) -> bool:
         """Return whether the current step is done, or has to wait until others have sent an earlier one."""
-        if self._since_ns is None:
-            self._since_ns = now_ns
-            if not self._at:
-                self._start_ns = now_ns
-        if self._patience.is_spent:
+        if self._waits.begin(now_ns) and not self._at:
+            self._start_ns = now_ns
+        if self._waits.patience.is_spent:
             self._abandon(now_ns)
             return True
         step = self._steps[self._at]
@@ -208,12 +184,12 @@ class Player(Caller):
 
     def _finish(self, step: Hear, now_ns: int) -> None:
         """Let the server come to the end of what it has answered by now; who asks for that is none of the clients."""
-        if self._patience.is_spent:
+        if self._waits.patience.is_spent:
             return
         self._later.catch_up()
         name = step.dialogue.protocol
         talk = self._manners[name].finish(self._unfinished[step.record.n], step.record, self.values)
-        if name not in self._aside or self._lines[self._aside[name]].is_over:
+        if name not in self._aside or self._lines.by_number[self._aside[name]].is_over:
             self._aside[name] = self._dial(Dialogue(-1, "", step.dialogue.server, name), now_ns)
         self._talks.append((self._aside[name], talk))
 
@@ -227,6 +203,7 @@ class Player(Caller):
                 self._talks.append((number, talk))
 
     def _take(self) -> list[Act]:
+        self.wake_ns = self._waits.wake_ns
         acts, self._acts = self._acts, []
         return acts
 
@@ -235,34 +212,18 @@ class Player(Caller):
         if self._speed == inf or isinstance(step, Hear | Await | Part):
             return True
         due_ns = self._start_ns + round((step.time_ns - self._steps[0].time_ns) / self._speed)
-        if now_ns < due_ns:
-            self.wake_ns = due_ns
-        return now_ns >= due_ns
+        return self._waits.until(due_ns, now_ns)
 
     def _is_given_up(self, line: Line, now_ns: int) -> bool:
-        """Whether the step at hand has been waited for long enough: as long as recorded, and what patience there is.
-
-        Each wait in vain takes half of the patience with a server that sends nothing any more. Those for replies that
-        a server owes are bounded all together, and so are those for unsolicited messages and ends of connections,
-        which are not judged after a shorter wait.
-        """
-        assert self._since_ns is not None
+        """Return whether the step at hand has been waited for long enough."""
         step = self._steps[self._at]
         recorded_ns = max(step.time_ns - self._steps[self._at - 1].time_ns, 0) if self._at else 0
         is_owed = isinstance(step, Hear) and line.is_owed(step.record)
         is_optional = isinstance(step, Hear | Part) and not is_owed
-        patience = self._unsolicited if is_optional else self._patience
-        wait_ns, is_short = patience.wait_ns(line.vain_waits), is_optional and patience.is_short(line.vain_waits)
-        if is_optional and patience.is_spent:
-            recorded_ns, wait_ns = 0, LEAST_WAIT_NS
-        if not self._has_waited(recorded_ns + wait_ns, now_ns):
-            return False
-        if is_owed or is_optional:
-            patience.spend(wait_ns)
-        if is_short:
+        found = self._waits.is_given_up(line.vain_waits, recorded_ns, now_ns, is_owed=is_owed, is_optional=is_optional)
+        if found and self._waits.why_short:
             self._remark_short()
-        self._why_short = SHORTENED if is_short else ""
-        return True
+        return found
 
     def _remark_short(self) -> None:
         """Remark, once, from where on waits were shorter."""
@@ -270,18 +231,11 @@ class Player(Caller):
             at = f"step {self._at:,} of {len(self._steps):,}"
             self.remarks.append(f"{SHORTENED} (from {at} on; a shorter --timeout shortens fewer waits)")
 
-    def _has_waited(self, span_ns: int, now_ns: int) -> bool:
-        assert self._since_ns is not None
-        deadline_ns = self._since_ns + span_ns
-        if now_ns < deadline_ns:
-            self.wake_ns = deadline_ns
-        return now_ns >= deadline_ns
-
     def _do(self, step: Step, now_ns: int) -> bool:
         """Whether the step is done, or need not be waited for any longer."""
         if isinstance(step, Open):
             return self._open(step, now_ns)
-        line = self._lines[self._number_of[step.dialogue]]
+        line = self._lines.of(step.dialogue)
         if isinstance(step, Say):
             if line.is_over:
                 line.cannot_say(step.record)
@@ -296,26 +250,26 @@ class Player(Caller):
             self._leave(step, line)
             return True
         if isinstance(step, Await):
-            return line.is_settled(step.record) or self._has_waited(step.span_ns, now_ns)
+            return line.is_settled(step.record) or self._waits.has_waited(step.span_ns, now_ns)
         if isinstance(step, Part):
             if not line.is_parted and not self._is_given_up(line, now_ns):
                 return False
             self._parted.add(step.dialogue)
             if not line.is_parted:
-                line.judge_end(was_ended=True, why_unknown=self._why_short)
+                line.judge_end(was_ended=True, why_unknown=self._waits.why_short)
             return True
         if line.is_settled(step.record):
             return True
         if not self._is_given_up(line, now_ns):
             return False
-        line.give_up(step.record, self._why_short)
+        line.give_up(step.record, self._waits.why_short)
         return True
 
     def _open(self, step: Open, now_ns: int) -> bool:
-        number = self._number_of.get(step.dialogue)
+        number = self._lines.number_of.get(step.dialogue)
         if number is None:
             number = self._dial(step.dialogue, now_ns)
-        line = self._lines[number]
+        line = self._lines.by_number[number]
         if not line.is_open and not line.is_over:
             if not self._is_given_up(line, now_ns):
                 return False
@@ -325,46 +279,33 @@ class Player(Caller):
         return True
 
     def _leave(self, step: Leave, line: Line) -> None:
-        number = self._number_of[step.dialogue]
+        number = self._lines.number_of[step.dialogue]
         if line.is_parted and step.dialogue not in self._parted:
             line.judge_end(was_ended=False)
         line.is_left = True
         self._acts.append(Abort(number) if step.how == "rst" else Finish(number))
 
-    def _dial(self, dialogue: Dialogue, now_ns: int) -> int:
-        number = self._add_line(dialogue, now_ns)
-        adapter = self._lines[number].manner
-        self._acts.append(Dial(number, adapter.protocol.name, adapter.door(dialogue), is_aside=dialogue.number < 0))
+    def _dial(self, recorded: Dialogue, now_ns: int) -> int:
+        number = self._lines.add(recorded, now_ns)
+        adapter = self._lines.by_number[number].manner
+        self._acts.append(Dial(number, adapter.protocol.name, adapter.door(recorded), is_aside=recorded.number < 0))
         return number
 
-    def _add_line(self, dialogue: Dialogue, now_ns: int) -> int:
-        number = next(self._numbers)
-        adapter = self._manners[dialogue.protocol]
-        protocol: Protocol = adapter.protocol
-        watch = LiveWatch(number, protocol, dialogue.client, dialogue.server, now_ns, self._record_numbers.__next__)
-        rng = random.Random(f"{self._seed}/replay/{number}")
-
-        def out(data: bytes) -> None:
-            self._acts.append(Send(number, data))
-
-        line = self._lines[number] = Line(dialogue, adapter, self.values, watch, out, rng, self._later)
-        line.unsaid_from = self._unsaid_from.get(dialogue, inf)
-        self._number_of[dialogue] = number
-        return number
+    def _send(self, connection: int, data: bytes) -> None:
+        self._acts.append(Send(connection, data))
 
     # -- in words of our own -------------------------------------------------------------------------------------------
 
     def _talk(self, now_ns: int) -> bool:
         """Whether the talk at hand has gone on, or come to its end; it waits for a reply where it has not."""
         number, talk = self._talks[0]
-        line = self._lines[number]
-        if self._since_ns is None:
-            self._since_ns = now_ns
+        line = self._lines.by_number[number]
+        self._waits.begin(now_ns)
         if not line.is_over and (not line.is_open or line.is_talking):
-            wait_ns = self._patience.wait_ns(line.vain_waits)
-            if not self._has_waited(wait_ns, now_ns):
+            wait_ns = self._waits.patience.wait_ns(line.vain_waits)
+            if not self._waits.has_waited(wait_ns, now_ns):
                 return False
-            self._patience.spend(wait_ns)
+            self._waits.patience.spend(wait_ns)
             self._remark_unprepared(
                 line, f"the server sends no reply to {'some of' if line.heard else 'any of'} the preparing requests"
             )
@@ -415,10 +356,10 @@ class Player(Caller):
         at = f"step {self._at:,} of {len(self._steps):,}"
         self.remarks.append(f"{STOPPED_EARLY} (at {at}; a shorter --timeout replays more)")
         for step in rest:
-            if isinstance(step, Open) and step.dialogue not in self._number_of:  # never connected
-                number = self._add_line(step.dialogue, now_ns)
-                self._lines[number].is_left = True
-            line = self._lines[self._number_of[step.dialogue]]
+            if isinstance(step, Open) and step.dialogue not in self._lines.number_of:  # never connected
+                number = self._lines.add(step.dialogue, now_ns)
+                self._lines.by_number[number].is_left = True
+            line = self._lines.of(step.dialogue)
             line.abandon(STOPPED_EARLY, skipped)
             if isinstance(step, Say):
                 line.skip(step.record)
@@ -433,15 +374,13 @@ class Player(Caller):
 
         Without recorded replies no step waits for the live ones: their requests have all of the patience here.
         """
-        if self._since_ns is None:
-            self._since_ns = now_ns
-        has_unanswered = any(line.has_unheard_requests for line in self._lines.values())
-        deadline_ns = self._since_ns + (max(self._patience.timeout_ns, LINGER_NS) if has_unanswered else LINGER_NS)
-        if now_ns < deadline_ns:
-            self.wake_ns = deadline_ns
+        self._waits.begin(now_ns)
+        has_unanswered = any(line.has_unheard_requests for line in self._lines.by_number.values())
+        span_ns = max(self._waits.patience.timeout_ns, LINGER_NS) if has_unanswered else LINGER_NS
+        if not self._waits.has_waited(span_ns, now_ns):
             return
         self.is_over = True
-        for number, line in self._lines.items():
+        for number, line in self._lines.by_number.items():
             if line.is_parted and not line.is_left and line.dialogue not in self._parted and line.dialogue.number >= 0:
                 line.judge_end(was_ended=False)
             if not line.is_parted and not line.is_left:
@@ -450,4 +389,16 @@ class Player(Caller):
     def outcomes(self) -> list[Outcome]:
         """What became of everything. Asked once, when it is over."""
         self._later.catch_up()
-        return [outcome for line in self._lines.values() if line.dialogue.number >= 0 for outcome in line.outcomes()]
+        return [
+            outcome
+            for line in self._lines.by_number.values()
+            if line.dialogue.number >= 0
+            for outcome in line.outcomes()
+        ]
+
+
+def _why_faster(skipped_ns: int) -> str:
+    return (
+        f"pauses that no connection lasts through were replayed as {PAUSE_MAX_NS / 1e9:g} s:"
+        f" {skipped_ns / 1e9:,.1f} s less than recorded"
+    )

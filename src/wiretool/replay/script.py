@@ -63,6 +63,9 @@ Step = Open | Say | Hear | Await | Leave | Part
 #: need to take it.
 ALONE_NS = 1_000_000
 TAKEN_NS = 50_000_000
+#: How long a pause is waited for at most that no connection lasts through, such as the one between two captures. It is
+#: longer than servers keep what clients left behind (the lease of a transaction is 10 s by default).
+PAUSE_MAX_NS = 15_000_000_000
 #: Why something is left out that could be said.
 NOT_ASKED = "not asked for"
 
@@ -83,6 +86,8 @@ class Script:
     left_out: list[LeftOut] = field(default_factory=list)
     #: Number of an answer -> the request, which the server may be doing still; what is said next comes behind that.
     unfinished: dict[int, Record] = field(default_factory=dict)
+    #: How much less is waited than was recorded, where no connection lasted through a long pause.
+    skipped_ns: int = 0
 
     @property
     def dialogues(self) -> list[Dialogue]:
@@ -120,6 +125,7 @@ def script_of(
         script.unfinished |= manners[name].unfinished(recording)
         _put_off(script.steps, manners[name].delays(recording))
     script.steps = list(_in_recorded_order(script.steps))
+    script.skipped_ns = _shorten_pauses(script.steps)
     return script
 
 
@@ -174,6 +180,23 @@ def _put_off(steps: list[Step], delays: Mapping[int, int]) -> None:
         moved += [step._replace(time_ns=span[-1].time_ns) for step in span if step.dialogue is dialogue]
         steps[first : last + 1] = moved
         places |= _places(moved, first)
+
+
+def _shorten_pauses(steps: list[Step]) -> int:
+    """Let the later steps come earlier where no connection lasts through a long pause; return by how much in all."""
+    connections = [step.dialogue for step in steps]
+    last = {connection: at for at, connection in enumerate(connections)}
+    skipped_ns = busy_until = 0
+    before_ns = steps[0].time_ns if steps else 0
+    for at, step in enumerate(steps):
+        pause_ns = step.time_ns - before_ns
+        if at > busy_until:
+            skipped_ns += max(pause_ns - PAUSE_MAX_NS, 0)
+        before_ns = max(before_ns, step.time_ns)
+        busy_until = max(busy_until, last[connections[at]])
+        if skipped_ns:
+            steps[at] = step._replace(time_ns=step.time_ns - skipped_ns)
+    return skipped_ns
 
 
 def _places(steps: Sequence[Step], first: int = 0) -> dict[int, int]:
