@@ -1,6 +1,8 @@
 """`wiretool replay` and `diff` without evidence: a capture of one direction, a cut one, or nothing to compare."""
 
 import json
+import socketserver
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -266,3 +268,19 @@ def test_a_connection_that_ends_otherwise_is_a_difference_of_its_end() -> None:
     assert why.startswith("the recorded server ended the connection by itself")
     told = {"message": "end", "path": "", "recorded": "closed", "live": "open", "verdict": "explained", "why": why}
     assert end["differences"] == [told]
+
+
+def test_a_server_of_another_protocol_is_named() -> None:
+    class BadRequest(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(16)
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), BadRequest) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host = f"127.0.0.1:{server.server_address[1]}"
+        options = ("--target", host, "--speed", "max", "--timeout", "1")
+        code, lines, _ = run("replay", CAPTURES / "sbp" / "rs_fetch.pcap", *options)
+        server.shutdown()
+    assert code == 1
+    assert any(line.endswith("; this is HTTP") for line in lines)

@@ -9,6 +9,7 @@ from math import inf
 from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
+from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.records import Record
 from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach, note_unfound_breach
 from wiretool.replay.later import Later
@@ -78,6 +79,8 @@ class Line:
         self.is_parted = self.is_left = False
         #: Why nothing more can be sent or received; empty as long as something can.
         self.why_over = ""
+        #: The first bytes of the server.
+        self._begun = b""
         #: Why an answer does not come.
         self._why_missing = _NO_ANSWER
         #: From which number on the client had sent more than is sent now.
@@ -223,6 +226,7 @@ class Line:
         """The server has sent bytes; the records that they complete."""
         self._later.go_on()
         self.vain_waits = 0
+        self._begun = self._begun or data
         records = self._watch.feed("server", data, now_ns)
         self._weigh(len(data), records)
         for record in records:
@@ -308,7 +312,8 @@ class Line:
             self._blemishes[live.error] -= 1
             return
         outcome = Outcome(self.dialogue, None, [], [live])
-        outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}")
+        other = "" if live.offset else describe_foreign([Chunk("server", self._begun)])
+        outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}{f'; this is {other}' if other else ''}")
         self._extra.append(outcome)
 
     # -- the end -------------------------------------------------------------------------------------------------------
