@@ -13,7 +13,7 @@ from tests.net.echo import EchoMock
 from wiretool.dissect import read
 from wiretool.errors import PeerError
 from wiretool.faults import parse_rule
-from wiretool.net import calling
+from wiretool.net import hosted_mocks
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.caller import Act, Caller, Dial, Finish, Send
 from wiretool.net.calling import Called, Stage, call
@@ -136,7 +136,7 @@ def test_a_mock_that_finds_no_port_is_told_and_others_are_stopped(monkeypatch: p
     real = Host.listen
 
     async def listen(self: Host, door: str, *rest: object) -> Address:
-        monkeypatch.setattr(calling, "LOOPBACK", "192.0.2.1" if mock.bound_at else LOOPBACK)
+        monkeypatch.setattr(hosted_mocks, "LOOPBACK", "192.0.2.1" if mock.bound_at else LOOPBACK)
         return await real(self, door, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Host, "listen", listen)

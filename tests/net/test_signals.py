@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from wiretool.net.serving import loop_factory
+from wiretool.net.loops import loop_factory
 from wiretool.net.signals import on_stop
 from wiretool.processes import STOP_SIGNALS
 

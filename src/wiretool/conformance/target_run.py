@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from signal import Signals
+from typing import TYPE_CHECKING
 
 from wiretool.conformance.case import MUST, Case, Conformance, Connect
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
@@ -17,10 +18,12 @@ from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
 from wiretool.net.calling import Called, Stage, call
-from wiretool.net.server_process import ServerProcess
 from wiretool.protocols.recognise import Chunk, weigh
 from wiretool.protocols.registry import PROTOCOLS
-from wiretool.sinks.pcapng import Recording
+
+if TYPE_CHECKING:
+    from wiretool.net.server_process import ServerProcess
+    from wiretool.sinks.pcapng import Recording
 
 #: The id of the case that greets a target first, and how long the target has for its reply.
 GREETING, GREETING_S = "greeting", 1.0
@@ -44,8 +47,8 @@ class TargetOptions:
     #: Returns the time that the run may take, asked once the target has been reached.
     deadline_s: Callable[[], float | None] = field(default=lambda: None)
     jobs: int = 1
-    recording: Recording | None = None
-    process: ServerProcess | None = None
+    recording: "Recording | None" = None
+    process: "ServerProcess | None" = None
     on_result: Callable[[CaseResult], None] = field(default=lambda result: None)
 
 
@@ -130,7 +133,7 @@ def _stopped(
     return RunResult(part.protocol, target, results, seconds, [why_cut], stopped_by, why_cut=why_cut)
 
 
-def _stage(part: Conformance, options: TargetOptions, recording: Recording | None) -> Stage:
+def _stage(part: Conformance, options: TargetOptions, recording: "Recording | None") -> Stage:
     target = options.addresses[""]
     endpoints = {(part.server, name): address for name, address in options.addresses.items() if name}
     return Stage(
@@ -182,7 +185,7 @@ def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], missing: Mappi
     return results
 
 
-def _review(result: CaseResult, process: ServerProcess | None) -> CaseResult:
+def _review(result: CaseResult, process: "ServerProcess | None") -> CaseResult:
     """A case during which the server ended has failed; the server is started again for the next one."""
     death = process.death() if process is not None else ""
     if not death or process is None:

@@ -14,7 +14,7 @@ from wiretool.faults import Interceptor, Rule
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
 from wiretool.net.host import Host
-from wiretool.net.serving import fill_standard_streams, loop_factory
+from wiretool.net.loops import fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
 from wiretool.processes import parent_death_hook
 from wiretool.servers.mock import Mock

@@ -1,7 +1,6 @@
 """A whole run of `wiretool serve` or `tap`: from options that were checked to the last goodbye."""
 
 import asyncio
-import gc
 import json
 import os
 import ssl
@@ -13,14 +12,12 @@ from pathlib import Path
 
 from wiretool.errors import write_error
 from wiretool.net.addresses import Address
+from wiretool.net.loops import calm_collector, fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
 from wiretool.net.station import Station
 
 #: How often the counters on a terminal are drawn anew.
 LOOK_S = 0.5
-LAST_STANDARD_STREAM = 2
-#: New objects that are there at once before the collector looks at them; 700 is Python's own pace.
-COLLECTED_OBJECTS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +45,6 @@ def run(running: Station, plan: Plan) -> None:
     calm_collector()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(running, plan))
-
-
-def fill_standard_streams() -> None:
-    """Where a standard stream is closed, put nothing in its place: a socket there would be taken for it."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
-        pass
-    os.close(number)
-
-
-def calm_collector() -> None:
-    """Look for garbage in cycles less often, and never in what is there from the start.
-
-    A request makes hardly any cycles, yet at Python's own pace looking for them takes a quarter of a server's time.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECTED_OBJECTS, *gc.get_threshold()[1:])
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """uvloop's loop where there is one."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
 
 
 async def serve(running: Station, plan: Plan) -> None:

@@ -178,8 +178,11 @@ def check_files(options: ConformOptions) -> None:
             raise UsageError(f"{other} and {option} would both be written to {path}; give each its own file")
 
 
-def addresses_from(options: ConformOptions, endpoints: Sequence[str]) -> "dict[str, Address]":
-    """Return the addresses by endpoint, the target itself under the empty name. UsageError for a remote one."""
+def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[str]]) -> "dict[str, Address]":
+    """Return the addresses by endpoint, the target itself under the empty name. UsageError for a remote one.
+
+    `endpoints_of` is called only where an endpoint is named: it takes a while.
+    """
     from wiretool.codec.jsonform import nearest
     from wiretool.net.addresses import address_from, is_loopback
 
@@ -189,7 +192,7 @@ def addresses_from(options: ConformOptions, endpoints: Sequence[str]) -> "dict[s
     for text, option in pairs:
         name, equals, place = text.partition("=")
         name, place = (name, place) if equals else ("", text)
-        if name and name not in endpoints:
+        if name and name not in (endpoints := endpoints_of()):
             raise UsageError(
                 f"{option} {text}: unknown endpoint {name!r}{nearest(name, endpoints)}; "
                 f"expected {' or '.join(endpoints)}"

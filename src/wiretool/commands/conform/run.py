@@ -111,10 +111,10 @@ def run_on(
     stack: ExitStack,
 ) -> "RunResult":
     """Run cases against the mock, or against the target."""
-    from wiretool.conformance.mock_run import run_on_mock
-    from wiretool.conformance.mutants import applied, mutant_named
-
     if not options.targets:
+        from wiretool.conformance.mock_run import run_on_mock
+        from wiretool.conformance.mutants import applied, mutant_named
+
         recording = recording_for(options, stack)
         stack.enter_context(applied(mutant_named(part, options.mutant) if options.mutant else None))
         run = run_on_mock(part, cases, seed=options.seed, jobs=options.jobs, recording=recording, on_result=note)
@@ -132,14 +132,14 @@ def run_on_server(
     stack: ExitStack,
 ) -> "RunResult":
     """Run cases against a target, which is started first where a command is given."""
-    from wiretool.conformance.mock_run import mock_of
     from wiretool.conformance.target_run import TargetOptions, run_on_target
-    from wiretool.net.server_process import READY_S, ServerProcess
 
-    addresses = addresses_from(options, [each.name for each in mock_of(part, options.setup, 0).doors])
+    addresses = addresses_from(options, lambda: endpoints_of(part, options.setup))
     process = None
     if options.command:
-        ready_s = min(READY_S, options.deadline_s or READY_S)
+        from wiretool.net.server_process import READY_S, ServerProcess
+
+        ready_s = options.deadline_s or READY_S
         process = stack.enter_context(
             ServerProcess(options.command, list(addresses.values()), ready_s=ready_s, on_left=tell)
         )
@@ -158,6 +158,13 @@ def run_on_server(
             on_result=note,
         ),
     )
+
+
+def endpoints_of(part: "Conformance", setup: str) -> "Sequence[str]":
+    """Return the names of the endpoints of a server in a setup, as the mock has them."""
+    from wiretool.conformance.mock_run import mock_of
+
+    return [door.name for door in mock_of(part, setup, 0).doors]
 
 
 def usual_deadline(part: "Conformance", cases: "Sequence[Case]") -> float:
