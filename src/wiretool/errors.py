@@ -89,6 +89,8 @@ class CaptureError(WiretoolError):
         self.name = name
         self.why = why
         self.offset = offset
+        #: What is wrong with further captures that are read together with this one.
+        self.others: list[CaptureError] = []
 
     @classmethod
     def from_reason(cls, name: str, reason: str) -> "CaptureError":

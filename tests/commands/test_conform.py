@@ -412,7 +412,32 @@ def test_a_server_that_never_listens_ends_the_run_by_its_deadline() -> None:
     command = ("--command", "sleep 100", "--deadline", "0.3s")
     ended = wiretool("conform", "pravega", *SOME, "--target", target, *command)
     assert ended.returncode == 4
-    assert ended.stderr.strip() == f"wiretool: the server did not accept connections at {target} within 0.3 s"
+    why = f"the server did not accept connections at {target} within 0.3 s; --deadline TIME gives it up to 60 s"
+    assert ended.stderr == f"wiretool: {why}\n"
+
+
+def test_a_server_has_ten_seconds_to_listen_where_no_deadline_is_given() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        target = f"127.0.0.1:{taken.getsockname()[1]}"
+    ended = wiretool("conform", "pravega", *SOME, "--target", target, "--command", "sleep 100")
+    why = f"the server did not accept connections at {target} within 10 s; --deadline TIME gives it up to 60 s"
+    assert (ended.returncode, ended.stderr) == (4, f"wiretool: {why}\n")
+
+
+def test_an_interrupted_run_of_a_client_has_a_remark(tmp_path: Path) -> None:
+    report, begun = tmp_path / "report.json", tmp_path / "begun"
+    client = ("--client", "--", "sh", "-c", f"touch {shlex.quote(str(begun))}; exec sleep 60")
+    words = ("conform", "sbp", "--json", str(report), *client)
+    running = subprocess.Popen([sys.executable, "-m", "wiretool", *words], stdout=subprocess.PIPE)
+    while not begun.exists() and running.poll() is None:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert output.decode().splitlines()[-1].endswith("; SIGINT stopped the run before its end")
+    written = json.loads(report.read_text())
+    assert written["is_success"] is False
+    assert "SIGINT stopped the run before its end" in written["remarks"]
 
 
 def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:

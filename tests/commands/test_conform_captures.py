@@ -39,6 +39,7 @@ def test_damage_is_named_whatever_the_verdicts_are(case: str, verdict: str, dama
     report = json.loads(files["--json"].read_text())
     assert [each["verdict"] for each in report["cases"]] == [verdict]
     assert report["remarks"] == [damage]
+    assert report["is_success"] is False
     assert ElementTree.parse(files["--junit"]).findtext("testsuite/system-out") == damage
     (run,) = json.loads(files["--sarif"].read_text())["runs"]
     (note,) = run["invocations"][0]["toolExecutionNotifications"]
@@ -69,3 +70,16 @@ def test_a_capture_with_nothing_before_its_damage_is_named_once(tmp_path: Path) 
     ended = wiretool("conform", "sbp", "--capture", str(WHOLE), str(short))
     assert ended.returncode == 3
     assert ended.stderr.count(str(short)) == 1, ended.stderr
+
+
+def test_each_of_several_damaged_captures_is_named(damaged: Path, tmp_path: Path) -> None:
+    second, short = tmp_path / "second.pcap", tmp_path / "short.pcap"
+    second.write_bytes(WHOLE.read_bytes()[: CUT - 100])
+    short.write_bytes(WHOLE.read_bytes()[:30])
+    ended = wiretool("conform", "sbp", "--capture", str(damaged), str(second), str(short), "--format", "json")
+    assert ended.returncode == 3
+    report = json.loads(ended.stdout)
+    assert report["is_success"] is False
+    named = [remark.split(": ")[0] for remark in report["remarks"]]
+    assert sorted(named) == sorted(map(str, (damaged, second, short)))
+    assert [line.removeprefix("wiretool: ") for line in ended.stderr.splitlines()] == report["remarks"]

@@ -25,7 +25,7 @@ def read_packets(sources: Sequence[Path | BinaryIO]) -> Iterator[Packet]:
     """Packets of all sources, numbered from 1.
 
     A source that is damaged gives what is good of it; CaptureError comes after the last packet (with several sources,
-    the first such error).
+    the first such error, which has the others in `others`).
     """
     return _packets_of(sources[0]) if len(sources) == 1 else map(itemgetter(1), _merged(sources))
 
@@ -96,6 +96,7 @@ def _merged(sources: Sequence[Path | BinaryIO]) -> Iterator[tuple[int, Packet]]:
     for number, (at, packet) in enumerate(merge(*guarded, key=lambda pair: pair[1].time_ns), 1):
         yield at, _packet((number, *packet[1:]))
     if errors:
+        errors[0].others = errors[1:]
         raise errors[0]
 
 

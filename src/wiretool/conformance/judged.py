@@ -52,9 +52,10 @@ class JudgedRun:
 
     @property
     def is_success(self) -> bool:
-        """Return whether every selected case that was exercised is fine, and any was."""
+        """Return whether every selected case that was exercised is fine, any was, and the run is whole."""
         has_evidence = any(result.verdict in _EVIDENCE for result in self.run.results)
-        return has_evidence and not self.findings and not self.changes and self.run.stopped_by is None
+        is_whole = self.run.stopped_by is None and not self.run.is_bad_input
+        return has_evidence and is_whole and not self.findings and not self.changes
 
     @property
     def headline(self) -> str:

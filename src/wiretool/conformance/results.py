@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import Any, NamedTuple
 
 from wiretool.codec.message import Side
@@ -110,6 +111,8 @@ class RunResult:
     seconds: float = 0.0
     #: Remarks on the run as a whole.
     remarks: Sequence[str] = ()
+    #: The input was damaged, or lacked the protocol in part: the remarks name it.
+    is_bad_input: bool = False
     #: The signal that stopped it.
     stopped_by: int | None = None
     #: Why it ended before its last case, as by its deadline; also one of the remarks.
@@ -130,3 +133,8 @@ class RunResult:
         """The number of cases by verdict; every verdict is there."""
         counts = Counter(result.verdict for result in self.results)
         return {verdict.value: counts[verdict] for verdict in Verdict}
+
+
+def stop_remark(stopped_by: int) -> str:
+    """Return the remark on a run that a signal stopped."""
+    return f"{Signals(stopped_by).name} stopped the run before its end"

@@ -4,14 +4,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from signal import Signals
 from typing import TYPE_CHECKING
 
 from wiretool.conformance.case import MUST, Case, Conformance, Connect
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.reach_probe import ReachProbe
-from wiretool.conformance.results import CaseResult, RunResult
+from wiretool.conformance.results import CaseResult, RunResult, stop_remark
 from wiretool.conformance.run import STOPPED, ConformanceCaller, deadline_reason
 from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
@@ -111,7 +110,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
     if why:
         found = [replace(each, verdict=Verdict.ERROR, why=why) if each in unproved else each for each in found]
     is_late = caller.is_late or why == clock.reason
-    why_cut = _stop_remark(stopped_by) if stopped_by is not None else clock.reason if is_late else ""
+    why_cut = stop_remark(stopped_by) if stopped_by is not None else clock.reason if is_late else ""
     return RunResult(
         part.protocol,
         str(options.addresses[""]),
@@ -129,8 +128,8 @@ def _stopped(
     """Return the results of a run that a signal stopped before its first case."""
     results = [CaseResult(case, Verdict.ERROR, STOPPED) for case in cases]
     target, seconds = str(options.addresses[""]), time.perf_counter() - started
-    why_cut = _stop_remark(stopped_by)
-    return RunResult(part.protocol, target, results, seconds, [why_cut], stopped_by, why_cut=why_cut)
+    why_cut = stop_remark(stopped_by)
+    return RunResult(part.protocol, target, results, seconds, [why_cut], stopped_by=stopped_by, why_cut=why_cut)
 
 
 def _stage(part: Conformance, options: TargetOptions, recording: "Recording | None") -> Stage:
@@ -194,10 +193,6 @@ def _review(result: CaseResult, process: "ServerProcess | None") -> CaseResult:
         return replace(result, verdict=Verdict.ERROR, why="the server ended in an earlier case")
     process.restart()
     return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
-
-
-def _stop_remark(stopped_by: int) -> str:
-    return f"{Signals(stopped_by).name} stopped the run before its end"
 
 
 def _remarks(options: TargetOptions, called: Called, why_lost: str, why_cut: str) -> list[str]:

@@ -25,7 +25,7 @@ class Stage:
 
     targets: Mapping[Target, Address] = field(default_factory=dict)
     mocks: "Mapping[str, Mock]" = field(default_factory=dict)
-    #: Of the mocks, and what notes what they did.
+    #: Fault rules of the mocks, and the notes of those that were applied.
     rules: "Sequence[Rule]" = ()
     applied: "AppliedRules | None" = None
     seed: int = 0

@@ -1,4 +1,4 @@
-"""Mocks of our own that are started for a call."""
+"""Built-in mocks that are started for a call."""
 
 from contextlib import AsyncExitStack
 

@@ -1,4 +1,4 @@
-"""What every event loop of ours begins with."""
+"""Preparations for an event loop."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ COLLECTED_OBJECTS = 50_000
 
 
 def fill_standard_streams() -> None:
-    """Where a standard stream is closed, put nothing in its place: a socket there would be taken for it."""
+    """Fill the number of each closed standard stream: a socket with that number would be used as the stream."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
         pass
     os.close(number)

@@ -14,8 +14,10 @@ from wiretool.net.addresses import Address
 from wiretool.net.descendants import Descendants, adopted_descendants
 from wiretool.processes import held_interrupts, parent_death_hook
 
-#: Seconds in which a server must accept connections, between two tries, and from SIGTERM to SIGKILL.
-READY_S, TRY_S, STOP_S = 60.0, 0.05, 10.0
+#: Seconds in which a server must accept connections, and the most that a deadline gives it.
+READY_S, READY_S_MAX = 10.0, 60.0
+#: Seconds between two tries, and from SIGTERM to SIGKILL.
+TRY_S, STOP_S = 0.05, 10.0
 #: Seconds for one connection attempt.
 CONNECT_S = 1.0
 
@@ -29,11 +31,12 @@ class ServerProcess:
         addresses: Sequence[Address],
         *,
         ready_s: float = READY_S,
+        more_time: str = "",
         on_left: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`.
 
-        `on_left` takes the name of each process that could not be stopped.
+        `more_time` ends the message that it did not. `on_left` takes the name of each process that was not stopped.
         """
         try:
             self._words = shlex.split(command)
@@ -44,6 +47,7 @@ class ServerProcess:
             raise UsageError("--command: expected a program and its arguments")
         self._addresses = addresses
         self._ready_s = ready_s
+        self._more_time = more_time
         self._on_left = on_left
         self._adoption = ExitStack()
         self._descendants: Descendants | None = None
@@ -106,7 +110,9 @@ class ServerProcess:
                 raise PeerError(f"{death} before it accepted connections at {waiting[0]}")
             if time.monotonic() > give_up_s:
                 self._stop()
-                raise PeerError(f"the server did not accept connections at {waiting[0]} within {self._ready_s:g} s")
+                raise PeerError(
+                    f"the server did not accept connections at {waiting[0]} within {self._ready_s:g} s{self._more_time}"
+                )
             if _accepts(waiting[0]):
                 waiting.pop(0)
             else:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from wiretool.conformance.results import AnyCase, CaseResult, RunResult
     from wiretool.conformance.rules import Rule
     from wiretool.ledger import Ledger
+    from wiretool.net.addresses import Address
+    from wiretool.net.server_process import ServerProcess
     from wiretool.sessions.dialogues import Recording
     from wiretool.sinks.pcapng import Recording as Pcapng
 
@@ -137,12 +139,7 @@ def run_on_server(
     addresses = addresses_from(options, lambda: endpoints_of(part, options.setup))
     process = None
     if options.command:
-        from wiretool.net.server_process import READY_S, ServerProcess
-
-        ready_s = options.deadline_s or READY_S
-        process = stack.enter_context(
-            ServerProcess(options.command, list(addresses.values()), ready_s=ready_s, on_left=tell)
-        )
+        process = stack.enter_context(server_process(options.command, list(addresses.values()), options.deadline_s))
     return run_on_target(
         part,
         cases,
@@ -158,6 +155,15 @@ def run_on_server(
             on_result=note,
         ),
     )
+
+
+def server_process(command: str, addresses: "Sequence[Address]", deadline_s: float | None) -> "ServerProcess":
+    """Return the server that the run starts; a deadline is also the time that it has to open its port."""
+    from wiretool.net.server_process import READY_S, READY_S_MAX, ServerProcess
+
+    ready_s = min(deadline_s or READY_S, READY_S_MAX)
+    more_time = f"; --deadline TIME gives it up to {READY_S_MAX:g} s" if ready_s < READY_S_MAX else ""
+    return ServerProcess(command, addresses, ready_s=ready_s, more_time=more_time, on_left=tell)
 
 
 def endpoints_of(part: "Conformance", setup: str) -> "Sequence[str]":
@@ -215,8 +221,9 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     book, captures = Ledger(), [Path(name) for name in options.arguments]
     origins = Origins(len(captures))
     recording = recorded(captures, options, book, origins)
-    if recording.damage is not None:
-        tell(str(recording.damage))
+    damages = [] if recording.damage is None else [recording.damage, *recording.damage.others]
+    for damage in damages:
+        tell(str(damage))
     report_unread(book, captures)
     connections = observe(recording, part.protocol)
     if not connections:
@@ -226,14 +233,15 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
     results = judge_recording(part, connections, cases, options.setup)
     remarks = [
         f"{path}: no connection of {part.protocol} in it; expected captures of {part.protocol}"
-        for path in captures_without(connections, captures, origins, recording.damage)
+        for path in captures_without(connections, captures, origins, damages)
     ]
     for remark in remarks:
         tell(remark)
     code = CaptureError.exit_code if remarks else 0
-    if recording.damage is not None:
-        remarks, code = [str(recording.damage), *remarks], recording.damage.exit_code
-    finish(RunResult(part.protocol, names, results, remarks=remarks), options, expected, code=code)
+    if damages:
+        remarks, code = [*map(str, damages), *remarks], damages[0].exit_code
+    run = RunResult(part.protocol, names, results, remarks=remarks, is_bad_input=bool(remarks))
+    finish(run, options, expected, code=code)
     if code:
         raise typer.Exit(code)
 
@@ -242,16 +250,16 @@ def captures_without(
     connections: "Sequence[ObservedConnection]",
     captures: "Sequence[Path]",
     origins: "Origins",
-    damage: CaptureError | None,
+    damages: "Sequence[CaptureError]",
 ) -> "Sequence[Path]":
     """Return the captures of several that have no part of these connections.
 
-    The one that `damage` names is reported with its damage where it has no TCP connection at all.
+    One that `damages` name is reported with its damage where it has no TCP connection at all.
     """
     judged = {frozenset((each.client, each.server)) for each in connections}
     found = [(path, origins.hosts_of(at)) for at, path in enumerate(captures)] if len(captures) > 1 else []
-    damaged = "" if damage is None else damage.name
-    return [path for path, hosts in found if not hosts & judged and (hosts or source_name(path) != damaged)]
+    damaged = {damage.name for damage in damages}
+    return [path for path, hosts in found if not hosts & judged and (hosts or source_name(path) not in damaged)]
 
 
 def source_name(path: Path) -> str:
