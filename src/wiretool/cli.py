@@ -130,16 +130,16 @@ def main() -> None:
 
 
 def _refused(err: WiretoolError) -> int:
-    from wiretool.sinks.printable import printable
+    from wiretool.sinks.stderr import report
 
-    print(f"wiretool: {printable(str(err))}", file=sys.stderr)
+    report(f"wiretool: {err}")
     return err.exit_code
 
 
 def _misused(err: Any, command: str) -> int:
     """What is wrong with the words of a command, in one line; the whole help where there are none."""
     from wiretool.expectations import expectation
-    from wiretool.sinks.printable import printable
+    from wiretool.sinks.stderr import report
 
     if type(err).__name__ == "NoArgsIsHelpError":
         err.show()
@@ -147,7 +147,7 @@ def _misused(err: Any, command: str) -> int:
     command = err.ctx.command_path.translate({ord("{"): "", ord("}"): ""}) if err.ctx is not None else command
     message = _unknown_name(err) or err.format_message().replace("Value error, ", "")
     why = expectation(" ".join(message.split()).removesuffix("."))
-    print(printable(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help"), file=sys.stderr)
+    report(f"{command}: {why[:1].lower()}{why[1:]}; see {command} --help")
     return EXIT_MISUSED
 
 

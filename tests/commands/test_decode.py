@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -25,10 +26,13 @@ from wiretool.commands.options import DecodeFormat, Format, SideName
 from wiretool.dissect import annotate, read_hex
 from wiretool.errors import DecodeError, UsageError
 from wiretool.sinks.choose import sink_for
+from wiretool.sinks.printable import width_of
 from wiretool.sinks.pump import pump
 
 HELLO = "ffffff81000000080000001100000005"
 GOLDEN = Path(__file__).parent.parent / "golden"
+
+CAPTURES = Path(__file__).parents[2] / "captures"
 
 
 def run(*arguments: str | Path, given: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -233,16 +237,17 @@ def test_a_terminal_without_colour_when_asked(golden: Path) -> None:
 def test_a_narrow_terminal_says_what_it_leaves_out(golden: Path, columns: int) -> None:
     shown = on_terminal("decode", str(golden), columns=columns, has_stderr=True)
     notice = f"no room for the protocol in {columns} columns (expected 110); the line of its connection names it"
-    assert shown.splitlines().count(f"wiretool: {notice}") == (columns < 110)
+    assert " ".join(shown.split()).count(f"wiretool: {notice}") == (columns < 110)
 
 
 def stripped(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def on_terminal(*arguments: str, columns: int, has_stderr: bool = False, **environment: str) -> str:
-    """Return what the command shows on a terminal of that width."""
+def on_terminal(*arguments: str, columns: int, has_stderr: bool = False, code: int = 0, **environment: str) -> str:
+    """Return what the command, which ends with that code, shows on a terminal of that width."""
     leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), "NO_COLOR": "", **environment}
     command = [sys.executable, "-m", "wiretool", *arguments]
     chunks: list[bytes] = []
@@ -251,10 +256,35 @@ def on_terminal(*arguments: str, columns: int, has_stderr: bool = False, **envir
     with subprocess.Popen(command, stdin=follower, stdout=follower, stderr=stderr, env=env) as process:
         os.close(follower)
         reader.start()
-        assert process.wait(60) == 0
+        assert process.wait(60) == code
     reader.join(60)
     os.close(leader)
     return b"".join(chunks).decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("decode", "-v", str(CAPTURES / "sbp" / "rs_fetch.pcap"), "--count", "3"), 0),
+        (("conform", "sbp", "--list"), 0),
+        (("stats", str(CAPTURES / "pravega" / "read.pcap")), 0),
+        (("decode", "-", "--port", "12345=a_protocol_of_this_name", "--count", "1", "--where", "message"), 2),
+    ],
+)
+def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], code: int, columns: int) -> None:
+    shown = stripped(on_terminal(*arguments, columns=columns, has_stderr=True, code=code)).splitlines()
+    assert shown
+    assert max(map(width_of, shown)) <= columns
+    assert len(shown) > 1
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_rows_of_statistics_can_be_told_apart_on_a_narrow_terminal(columns: int) -> None:
+    shown = stripped(on_terminal("stats", str(CAPTURES / "pravega" / "read.pcap"), columns=columns))
+    assert "TableEntriesDeltaRead" in shown
+    assert "TableEntriesUpdated" in shown
+    assert "getCurrentSegments" in shown
 
 
 def chunks_of(descriptor: int) -> Iterator[bytes]:

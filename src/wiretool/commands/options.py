@@ -283,11 +283,10 @@ def lines_of(name: str) -> Iterator[str]:
 
 
 def tell(text: str) -> None:
-    """A line for the person in front of the terminal."""
-    from wiretool.sinks.printable import printable
+    """Print a line on stderr that names the program."""
+    from wiretool.sinks.stderr import report
 
-    if sys.stderr is not None:
-        print(f"wiretool: {printable(text)}", file=sys.stderr)
+    report(f"wiretool: {text}")
 
 
 def _refusal(path: Path) -> str:

@@ -27,14 +27,18 @@ def write_text(text: str, path: Path | None = None) -> None:
 def write_list(cases: "Sequence[AnyCase]", form: str) -> None:
     """Write the cases, a line each, or as a JSON list."""
     from wiretool.conformance.results import setup_of
+    from wiretool.sinks.choose import width_of
+    from wiretool.sinks.output import open_output
     from wiretool.sinks.printable import printable
+    from wiretool.sinks.text.wrapping import wrap_lines
 
     names = ("id", "level", "requirement", "source")
     rows = [{name: str(getattr(case, name)) for name in names} | {"setup": setup_of(case)} for case in cases]
     if form == "json":
         write_text(json.dumps(rows, indent=1) + "\n")
         return
-    write_text("".join(f"{printable(_list_line(row))}\n" for row in rows))
+    with open_output(None) as out:
+        out.write(wrap_lines((printable(_list_line(row)) for row in rows), width_of(out)))
 
 
 def _list_line(row: Mapping[str, str]) -> str:

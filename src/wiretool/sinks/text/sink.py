@@ -14,6 +14,7 @@ from wiretool.sinks.text.hexdump import hex_lines
 from wiretool.sinks.text.line import KIND_COLOUR, Lines
 from wiretool.sinks.text.tree import tree_lines
 from wiretool.sinks.text.values import short
+from wiretool.sinks.text.wrapping import wrap_lines
 
 #: Connections whose line was shown are remembered up to here; then they are introduced again.
 INTRODUCED_MAX = 200_000
@@ -89,14 +90,14 @@ class TextSink(Sink):
         if len(self._introduced) >= INTRODUCED_MAX:
             self._introduced.clear()
         self._introduced.add(key)
-        self._put(self._lines.connection(record) + "\n")
+        self._put(wrap_lines([self._lines.connection(record)], self._width))
 
     def _details(self, record: Record) -> Iterable[str]:
         if not record.raw:
             return
         spans = list(self._annotate(record)) if self._annotate and record.kind == "frame" else []
         if self._tree and spans:
-            yield from tree_lines(spans, record.message, record.fields, self._colour)
+            yield from tree_lines(spans, record.message, record.fields, self._colour, self._width)
         if self._dump:
             yield from hex_lines(record.raw, spans, self._colour)
         yield ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from wiretool.sessions.stats import Row, Stats, per_second
 from wiretool.sinks.text.line import duration
 from wiretool.sinks.text.tables import Head, table_text
+from wiretool.sinks.text.wrapping import wrap_lines
 
 #: Rows of connections and of subjects that a person is shown; JSON has all.
 ROWS_SHOWN = 30
@@ -19,14 +20,14 @@ def stats_text(stats: Stats, *, colour: bool = False, width: int = 0) -> str:
 
 
 def _tables(stats: Stats, colour: bool, width: int) -> Iterator[str]:
-    yield _summary(stats)
+    yield wrap_lines(_summary(stats), width)
     if stats.messages:
-        heads = (Head("protocol", is_spare=True, style="dim"), Head(""), Head("message"), *_NUMBERS, *_TIMES)
+        subject = (Head("protocol", is_spare=True, style="dim"), Head(""), Head("message", is_key=True))
         rows = [
             (protocol, _ARROWS[side], message, *_cells(row))
             for (protocol, message, side), row in sorted(stats.messages.items(), key=_by_protocol_and_frames)
         ]
-        yield table_text("Messages", heads, rows, colour=colour, width=width)
+        yield table_text("Messages", (*subject, *_NUMBERS, *_TIMES), rows, colour=colour, width=width)
     if stats.connections:
         yield _connections(stats, colour, width)
     for kind in dict.fromkeys(subject.kind for subject in stats.subjects):
@@ -38,7 +39,7 @@ def _by_protocol_and_frames(item: tuple[tuple[str, str, str], Row]) -> tuple[str
     return protocol, -row.frames, message
 
 
-def _summary(stats: Stats) -> str:
+def _summary(stats: Stats) -> list[str]:
     total = stats.total
     rates = ""
     if total.duration_ns:
@@ -58,7 +59,7 @@ def _summary(stats: Stats) -> str:
     ]
     if any(wrong):
         lines.append(", ".join(filter(None, wrong)))
-    return "".join(f"{line}\n" for line in lines)
+    return lines
 
 
 def counted(number: int, name: str) -> str:
@@ -89,8 +90,8 @@ def _times(row: Row) -> tuple[str, ...]:
 def _connections(stats: Stats, colour: bool, width: int) -> str:
     heads = (
         Head("", True, style="dim"),
-        Head("client"),
-        Head("server"),
+        Head("client", is_key=True),
+        Head("server", is_key=True),
         Head("protocol", is_spare=True, style="dim"),
         Head("frames", True),
         Head("→ bytes", True),
@@ -127,7 +128,7 @@ def _subjects(stats: Stats, kind: str, colour: bool, width: int) -> str:
     found = [(subject.name, row) for subject, row in stats.subjects.items() if subject.kind == kind]
     shown = sorted(found, key=lambda item: -item[1].bytes)[:ROWS_SHOWN]
     rows = [(name, *_cells(row)) for name, row in shown]
-    heads = (Head(kind), *_NUMBERS, *_TIMES)
+    heads = (Head(kind, is_key=True), *_NUMBERS, *_TIMES)
     return table_text(_title(f"{kind.capitalize()}s", len(found)), heads, rows, colour=colour, width=width)
 
 

@@ -16,12 +16,13 @@ FOLDED_MIN = 20
 
 
 class Head(NamedTuple):
-    """A column: its name, whether it holds numbers, whether it may be folded or left out, and its style."""
+    """A column: its name, whether it has numbers, may be folded, is hidden first or tells rows apart, and its style."""
 
     name: str
     is_number: bool = False
     folds: bool = False
     is_spare: bool = False
+    is_key: bool = False
     style: str = ""
 
 
@@ -86,7 +87,7 @@ class _Layout(NamedTuple):
 
 def _lay_out(heads: Sequence[Head], cells: Sequence[Sequence[str]], width: int) -> _Layout:
     natural = {index: _width(heads[index], cells, index) for index in range(len(heads)) if _is_used(cells, index)}
-    least = {index: _width_least(heads[index], columns) for index, columns in natural.items()}
+    least = {index: _width_least(heads[index], columns, width) for index, columns in natural.items()}
     shown = list(natural)
     while len(shown) > 1 and not _fits(least, shown, width):
         # Spare columns first, folded ones last, else those on the right. One without a name could not be told of.
@@ -115,8 +116,13 @@ def _width(head: Head, cells: Sequence[Sequence[str]], index: int) -> int:
     return max([width_of(head.name), *(width_of(row[index]) for row in cells)])
 
 
-def _width_least(head: Head, natural: int) -> int:
-    """Return the width below which a column is not worth its place: that of whole numbers, and a part of texts."""
+def _width_least(head: Head, natural: int, width: int) -> int:
+    """Return the width below which a column is not worth its place: that of whole numbers, and a part of texts.
+
+    Texts that tell rows apart may have most of the width of the table.
+    """
+    if head.is_key:
+        return min(natural, max(width * 3 // 5, TEXT_MIN))
     return natural if head.is_number else min(natural, FOLDED_MIN if head.folds else TEXT_MIN)
 
 

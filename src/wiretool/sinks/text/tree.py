@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Field, Message, fields_of
@@ -12,10 +12,14 @@ from wiretool.codec.types import ListOf, WireType
 from wiretool.sinks.printable import cut_to, printable
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.values import short, short_data
+from wiretool.sinks.text.wrapping import wrap_line
 
 _STEP = re.compile(r"\[\d+\]|[^.\[\]]+|.")
 LABEL_MIN, LABEL_MAX = 20, 44
 TYPE_MAX = 22
+#: Columns of the place of a field and its length, and the least of a terminal that has room for these and the types.
+AT_MAX, BYTES_MAX = 12, 7
+WIDE = 100
 #: Steps of a path that are shown; what is deeper stands side by side.
 DEPTH_MAX = 24
 
@@ -57,17 +61,41 @@ class Branch:
         return Branch(step, self.path if step.startswith("[") else f"{self.path}.{step}".removeprefix("."))
 
 
+class _Widths(NamedTuple):
+    """Widths of the columns in front of the values."""
+
+    at: int
+    size: int
+    label: int
+    kind: int
+
+
 def tree_lines(
-    spans: Sequence[Span], message: str, fields: Message | Mapping[str, Any] | None, colour: Colour
+    spans: Sequence[Span],
+    message: str,
+    fields: Message | Mapping[str, Any] | None,
+    colour: Colour,
+    columns: int = 0,
 ) -> Iterator[str]:
-    """The lines of a frame's tree."""
+    """Yield the lines of a frame's tree, wrapped at so many columns if it is not 0."""
     root = tree_of(spans, {message, type(fields).__name__})
     rows = list(_rows(root, ""))
-    width = min(max([LABEL_MIN, *(len(prefix) + len(branch.name) for prefix, branch in rows)]), LABEL_MAX)
+    widths = _widths_of(rows, columns)
     meanings = meanings_of(type(fields)) if isinstance(fields, Message) else {}
-    yield colour.dim(f"{'at':>12} {'bytes':>7}  {'field':{width}}  {'type':{TYPE_MAX}}  value")
-    for prefix, branch in rows:
-        yield _row(prefix, branch, width, meanings, colour)
+    at, size, label, kind = widths
+    head = colour.dim(f"{'at':>{at}} {'bytes':>{size}}  {'field':{label}}  {'type':{kind}}  value")
+    for line in (head, *(_row(prefix, branch, widths, meanings, colour) for prefix, branch in rows)):
+        yield from wrap_line(line, columns, indent=sum(widths) + 7)
+
+
+def _widths_of(rows: Sequence[tuple[str, Branch]], columns: int) -> _Widths:
+    """Return the widths of the columns in front of the values: on a narrow terminal no more than is needed."""
+    label = min(max([LABEL_MIN, *(len(prefix) + len(branch.name) for prefix, branch in rows)]), LABEL_MAX)
+    if not 0 < columns < WIDE:
+        return _Widths(AT_MAX, BYTES_MAX, label, TYPE_MAX)
+    ends = max((len(str(branch.end)) for _, branch in rows), default=0)
+    kinds = (len(printable(branch.span.type)) for _, branch in rows if branch.span is not None)
+    return _Widths(max(ends, len("at")), max(ends, len("bytes")), label, min(max(kinds, default=0), TYPE_MAX))
 
 
 def tree_of(spans: Sequence[Span], names: Set[str]) -> Branch:
@@ -105,18 +133,18 @@ def _rows(branch: Branch, prefix: str) -> Iterator[tuple[str, Branch]]:
             todo.append((below, "└ " if index == len(inner) - 1 else "├ ", each))
 
 
-def _row(prefix: str, branch: Branch, width: int, meanings: Mapping[str, str], colour: Colour) -> str:
+def _row(prefix: str, branch: Branch, widths: _Widths, meanings: Mapping[str, str], colour: Colour) -> str:
     span = branch.span
     start, end = (branch.start, branch.end) if span is None else (span.offset, span.offset + span.length)
-    label = cut_to(prefix + branch.name, width)
-    padding = " " * (width - len(label))
-    place = colour.dim(f"{start:>12} {end - start:>7}")
+    label = cut_to(prefix + branch.name, widths.label)
+    padding = " " * (widths.label - len(label))
+    place = colour.dim(f"{start:>{widths.at}} {end - start:>{widths.size}}")
     if span is None:
         return f"{place}  {label}"
     kind = cut_to(printable(span.type), TYPE_MAX)
     meaning = meanings.get(branch.path, "")
     said = f"  {colour.dim(meaning)}" if meaning else ""
-    return f"{place}  {label}{padding}  {colour.dim(kind.ljust(TYPE_MAX))}  {value_of(span)}{said}"
+    return f"{place}  {label}{padding}  {colour.dim(kind.ljust(widths.kind))}  {value_of(span)}{said}"
 
 
 def value_of(span: Span) -> str:

@@ -284,7 +284,18 @@ def test_the_clients_end_ends_the_connection_quietly(wire: Wire) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"GET / HTTP/1.1\r\n\r\n", "bad-preface at byte 0: HTTP/2 does not begin with b'GET / HT'"),
+        (
+            b"GET / HTTP/1.1\r\n\r\n",
+            "bad-preface at byte 0: this is HTTP, expected the preface of HTTP/2",
+        ),
+        (
+            b"\x16\x03\x01\x02\x00\x01\x00",
+            "bad-preface at byte 0: this is TLS, expected the preface of HTTP/2",
+        ),
+        (
+            b"quit\n",
+            "bad-preface at byte 0: this is not HTTP/2 (71 75 69 74 0a), expected the preface of HTTP/2",
+        ),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff\0\0\0\0\0\0\0\0", "frame-too-long"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\x04\x00\0\0\0\0\x01aaaa", "ProtocolError"),
         (

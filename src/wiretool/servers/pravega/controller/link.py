@@ -22,6 +22,7 @@ from h2.settings import SettingCodes, Settings
 
 from wiretool import limits
 from wiretool.errors import DecodeError
+from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.servers.inbox import Inbox
 from wiretool.servers.mock import Link, Outbox
 from wiretool.servers.pravega.controller.codes import CallFailed, Code
@@ -119,7 +120,8 @@ class ControllerLink(Link):
         if not self._is_greeted:
             begin = data[at : at + len(_PREFACE)]
             if not _PREFACE.startswith(begin):
-                raise DecodeError("bad-preface", f"HTTP/2 does not begin with {begin[:8]!r}")
+                seen = describe_foreign([Chunk("client", data[at:])]) or f"not HTTP/2 ({begin[:8].hex(' ')})"
+                raise DecodeError("bad-preface", f"this is {seen}, expected the preface of HTTP/2")
             return len(_PREFACE)
         if available - at < _FRAME_HEADER_BYTES:
             return 0
