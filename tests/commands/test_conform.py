@@ -201,8 +201,9 @@ def test_the_end_of_a_connection_is_evidence_of_a_server_that_answers(tmp_path: 
     ("reply", "seems"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it seems to use HTTP/1.1"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "it seems to use SSH"),
         (b"\0\0\x0c\x04\0\0\0\0\0" + bytes.fromhex("000300000064000400100000"), "it seems to use pravega-controller"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "its first bytes are 53 53 48"),
+        (b"220 mail.example ESMTP\r\n", "its first bytes are 32 32 30"),
     ],
 )
 def test_a_target_of_another_protocol(reply: bytes, seems: str) -> None:

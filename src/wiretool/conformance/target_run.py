@@ -17,7 +17,7 @@ from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
 from wiretool.net.calling import Called, Stage, call
-from wiretool.protocols.recognise import Chunk, weigh
+from wiretool.protocols.recognise import Chunk, describe_foreign, weigh
 from wiretool.protocols.registry import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -281,12 +281,12 @@ def _greeting(part: Conformance, token: str, patience_s: float, setup: str = "")
 
 
 def _protocol_of(data: bytes) -> str:
-    """Return the protocol that all frames in the first bytes of a server fit; empty for none."""
+    """Return the protocol that the first bytes of a server fit; empty for none that is known."""
     if data.startswith(b"HTTP/1."):
         return "HTTP/1.1"
     found = [weigh(protocol, [Chunk("server", data)], from_start=True) for protocol in PROTOCOLS.values()]
     best = max(found, key=lambda evidence: evidence.score)
-    return best.protocol.name if best.points and not best.against else ""
+    return best.protocol.name if best.points and not best.against else describe_foreign([Chunk("server", data)])
 
 
 class _FirstBytes(ConformanceCaller):
