@@ -270,6 +270,15 @@ def test_a_connection_that_ends_otherwise_is_a_difference_of_its_end() -> None:
     assert end["differences"] == [told]
 
 
+def test_a_capture_that_is_given_twice_is_replayed_once_and_reported() -> None:
+    capture = CAPTURES / "sbp" / "pd_ranges.pcap"
+    code, lines, err = run("replay", capture, capture, "--speed", "max")
+    _, alone, quiet = run("replay", capture, "--speed", "max")
+    assert (code, lines[0]) == (0, alone[0])
+    assert "bytes repeat what was captured before, and are replayed once" in err
+    assert "repeat" not in quiet
+
+
 def test_a_server_of_another_protocol_is_named() -> None:
     class BadRequest(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -283,4 +292,6 @@ def test_a_server_of_another_protocol_is_named() -> None:
         code, lines, _ = run("replay", CAPTURES / "sbp" / "rs_fetch.pcap", *options)
         server.shutdown()
     assert code == 1
+    assert "sbp: the server uses HTTP" in lines[:10]
     assert any(line.endswith("; this is HTTP") for line in lines)
+    assert not any(line.lstrip().startswith("explained") for line in lines)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
+#: The share of the bytes that were captured again from which on that is no loss of packets, but a capture given twice.
+CAPTURED_TWICE = 0.5
 
 
 def replayed(reading: Reading, playing: Playing, judging: Judging, *, is_dry: bool) -> None:
@@ -85,6 +87,9 @@ def recorded(reading: Reading) -> "Recording":
     book, ports = Ledger(), ports_from(reading.ports)
     recording = recording_of(packets, protocol=reading.protocol, ports=ports, ledger=book, notes=tell)
     report_unread(book, list(reading.captures or ()))
+    again, whole = book.total.duplicate_bytes, book.total.payload_bytes
+    if again >= CAPTURED_TWICE * whole > 0:
+        tell(f"{again:,} of {again + whole:,} bytes repeat what was captured before, and are replayed once")
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)

@@ -79,8 +79,9 @@ class Line:
         self.is_parted = self.is_left = False
         #: Why nothing more can be sent or received; empty as long as something can.
         self.why_over = ""
-        #: The first bytes of the server.
+        #: The first bytes of the server, and the other protocol that they are, if they cannot be read.
         self._begun = b""
+        self.foreign = ""
         #: Why an answer does not come.
         self._why_missing = _NO_ANSWER
         #: From which number on the client had sent more than is sent now.
@@ -312,8 +313,10 @@ class Line:
             self._blemishes[live.error] -= 1
             return
         outcome = Outcome(self.dialogue, None, [], [live])
-        other = "" if live.offset else describe_foreign([Chunk("server", self._begun)])
-        outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}{f'; this is {other}' if other else ''}")
+        if not live.offset:
+            self.foreign = describe_foreign([Chunk("server", self._begun)])
+        seems = f"; this is {self.foreign}" if self.foreign else ""
+        outcome.note(Verdict.DIFFERENT, f"{live.error}: {live.why}{seems}")
         self._extra.append(outcome)
 
     # -- the end -------------------------------------------------------------------------------------------------------
@@ -354,7 +357,7 @@ class Line:
         self._later.catch_up()  # an explanation depends on what both sides have sent
         outcome = Outcome(self.dialogue, None, end=End("closed", "open") if was_ended else End("open", "closed"))
         why = "the connection stays open, the recorded server ended it" if was_ended else self.why_over
-        excuse = self.manner.excuse_end(self.dialogue, was_ended=was_ended)
+        excuse = None if self.foreign else self.manner.excuse_end(self.dialogue, was_ended=was_ended)
         excuse = excuse if self.dialogue.is_heard else Excuse(Verdict.UNKNOWN, f"{why}; {_UNHEARD}")
         excuse = excuse if self.unsaid_from == inf else Excuse(Verdict.UNKNOWN, f"{why}; {_UNSAID}")
         unexplained = (Verdict.UNKNOWN, why_unknown) if why_unknown else (Verdict.DIFFERENT, why)

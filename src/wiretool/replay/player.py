@@ -114,6 +114,8 @@ class Player(Caller):
         line = self._lines.by_number[connection]
         if not line.is_cut:
             line.feed(data, now_ns)
+            if line.foreign:
+                self._remark(line, f"the server uses {line.foreign}")
             if line.is_cut:
                 self._cut(connection, line)
             for number in self._lines.cut_excess(connection):

@@ -65,9 +65,10 @@ def told(total: Account, connections: int) -> str:
     ]
     shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
     missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
+    repeated = f"; {total.duplicate_bytes:,} bytes captured again" if total.duplicate_bytes else ""
     where = _count(connections, "connection") or "0 connections"
     spread = f": {shares}" if shares else ""
-    return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}"
+    return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}{repeated}"
 
 
 def no_connection(number: int, book: Ledger) -> str:
