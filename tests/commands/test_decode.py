@@ -279,6 +279,16 @@ def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], code: in
     assert len(shown) > 1
 
 
+@pytest.mark.parametrize("name", ["write.pcap", "read.pcap"])
+def test_rows_fit_forty_columns_and_sign_what_they_leave_out(name: str) -> None:
+    shown = stripped(on_terminal("decode", str(CAPTURES / "pravega" / name), "--count", "60", columns=40)).splitlines()
+    rows = [line for line in shown if re.match(r" +\d+ ", line)]
+    assert len(rows) == 60
+    assert max(map(width_of, rows)) <= 40
+    cut = [row for row in rows if "=" not in row and not row.endswith("…")]
+    assert all(row.endswith("Preface") for row in cut)  # it has no fields
+
+
 @pytest.mark.parametrize("columns", [40, 60])
 def test_rows_of_statistics_can_be_told_apart_on_a_narrow_terminal(columns: int) -> None:
     shown = stripped(on_terminal("stats", str(CAPTURES / "pravega" / "read.pcap"), columns=columns))

@@ -275,7 +275,7 @@ def test_a_capture_that_is_given_twice_is_replayed_once_and_reported() -> None:
     code, lines, err = run("replay", capture, capture, "--speed", "max")
     _, alone, quiet = run("replay", capture, "--speed", "max")
     assert (code, lines[0]) == (0, alone[0])
-    assert "bytes repeat what was captured before, and are replayed once" in err
+    assert "bytes repeat bytes captured before, and are replayed once" in err
     assert "repeat" not in quiet
 
 

@@ -134,7 +134,7 @@ def test_colours_come_only_when_asked_for_and_change_no_text() -> None:
 def test_the_text_of_a_problem_wraps(width: int) -> None:
     why = "the checksum is 0x1234 and that of the bytes is 0x4321, of 日本 and " + "x" * 70
     whole = shown(a_problem(why=why, length=12), width=width)
-    lines = whole[next(at for at, line in enumerate(whole) if "problem" in line) :]  # behind that of the connection
+    lines = whole[next(at for at, line in enumerate(whole) if "problem" in line) :]  # after that of the connection
     assert len(lines) > 1
     assert all(width_of(line) <= max(width, 36) for line in lines)
     assert all(line.startswith("  ") for line in lines)

@@ -42,7 +42,7 @@ def bench(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="Pravega: create a stream through this controller, load its stores; --target replaces their addresses",
+            help="Pravega: create a stream through this controller and append to its stores, or to --target",
         ),
     ] = "",
     user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Pravega: credentials for the controller")] = "",
@@ -103,9 +103,7 @@ def bench(
             metavar="FILE", parser=path_from, help="derive options that are not given from the appends in a recording"
         ),
     ] = None,
-    backlog: Annotated[
-        bool, typer.Option("--backlog", help="append without readers, then read everything with the fetchers")
-    ] = False,
+    backlog: Annotated[bool, typer.Option("--backlog", help="append everything first, then read it back")] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: road of the target to consume")] = "",
     verify: Annotated[
         bool | None, typer.Option("--verify/--no-verify", help="read back all acknowledged events; on for the mock")

@@ -35,7 +35,7 @@ def diff(
             metavar="C",
             show_default=False,
             parser=path_from,
-            help="another capture of A's traffic: where it differs from A, B may differ as well",
+            help="a second recording of A: fields that vary between the two are not compared with B",
         ),
     ] = None,
     expect: Annotated[

@@ -36,7 +36,7 @@ def replay(
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Pravega: controller to repeat the calls to; without it, --target omits them",
+            help="Pravega: controller that gets the recorded calls; without it, --target leaves them out",
         ),
     ] = "",
     against: Annotated[
@@ -74,7 +74,7 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="time that a reply may take longer than recorded; all missing ones together may take six times that",
+            help="wait this much longer than recorded for a reply, and six times that for all missing replies together",
         ),
     ] = 5.0,
     connections: Annotated[

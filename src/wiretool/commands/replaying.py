@@ -89,7 +89,7 @@ def recorded(reading: Reading) -> "Recording":
     report_unread(book, list(reading.captures or ()))
     again, whole = book.total.duplicate_bytes, book.total.payload_bytes
     if again >= CAPTURED_TWICE * whole > 0:
-        tell(f"{again:,} of {again + whole:,} bytes repeat what was captured before, and are replayed once")
+        tell(f"{again:,} of {again + whole:,} bytes repeat bytes captured before, and are replayed once")
     if not any(dialogue.protocol for dialogue in recording.dialogues):
         name = " ".join(map(str, reading.captures or ()))
         count = len(recording.dialogues)

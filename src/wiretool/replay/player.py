@@ -401,6 +401,6 @@ class Player(Caller):
 
 def _why_faster(skipped_ns: int) -> str:
     return (
-        f"pauses that no connection lasts through were replayed as {PAUSE_MAX_NS / 1e9:g} s:"
-        f" {skipped_ns / 1e9:,.1f} s less than recorded"
+        f"pauses without an open connection were shortened to {PAUSE_MAX_NS / 1e9:g} s each,"
+        f" {skipped_ns / 1e9:,.1f} s in all"
     )

@@ -54,7 +54,7 @@ def conform(
             parser=text_parser("--setup", "the name of a setup"),
             metavar="NAME",
             show_default=False,
-            help="setup that the server is in, as --list shows them",
+            help="configuration of the server; --list names the one that each case needs",
         ),
     ] = None,
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
@@ -102,7 +102,7 @@ def conform(
         typer.Option(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
-            show_default="ten times the time of the cases with the mock, waits included; at least 60s",
+            show_default="ten times the time with the mock, at least 60s",
             help="end the run after this time",
         ),
     ] = None,

@@ -34,6 +34,7 @@ class Lines:
         self._times = times
         self._has_protocol = not 0 < columns < PROTOCOL_COLUMN_FROM
         self._message_width = MESSAGE_MIN
+        self._message_max = max(min(MESSAGE_MAX, columns // 3), MESSAGE_MIN) if columns else MESSAGE_MAX
         self._protocol_width = 7
         self._n_width = 4
         self._time_width = 9
@@ -56,8 +57,16 @@ class Lines:
             lines = self._wrap(what_of(record), left) if self._columns else [what_of(record)]
             return f"{place}{name}" + "\n".join(self._colour.paint(KIND_COLOUR[record.kind], line) for line in lines)
         tie = self._tie(record)
+        if self._columns and left < len(tie) + FIELD_MIN:
+            return self._cut(record, f"{place}{name}".rstrip(), tie, left + self._padding_of(record))
         fields = self._fields(record, left - len(tie) - 1 if left else 0)
         return f"{place}{name}{self._colour.dim(tie)}{' ' if tie and fields else ''}{fields}".rstrip()
+
+    def _cut(self, record: Record, begin: str, tie: str, left: int) -> str:
+        """Return a line that has no room for fields: `begin`, and as much of the tie as fits `left` columns."""
+        has_fields = bool(pairs_of(record.fields) + _extras(record))
+        rest = " ".join(filter(None, (tie, "…" * has_fields)))
+        return f"{begin} {self._colour.dim(cut_to(rest, max(left, 1)))}".rstrip()
 
     def _wrap(self, text: str, left: int) -> list[str]:
         """Return the text in lines: below its beginning where that leaves room, else below the name of the record."""
@@ -91,7 +100,7 @@ class Lines:
 
     def _name(self, record: Record) -> tuple[str, int]:
         name = printable(record.message) if record.kind == "frame" else record.kind
-        self._message_width = min(max(self._message_width, len(name)), MESSAGE_MAX)
+        self._message_width = min(max(self._message_width, len(name)), self._message_max)
         code = KIND_COLOUR.get(record.kind) or SIDE_COLOUR[record.side] + ";1"
         padding = " " * (self._message_width - width_of(name))
         text, width = self._colour.paint(code, name) + padding + " ", max(self._message_width, width_of(name)) + 1
@@ -100,6 +109,10 @@ class Lines:
         self._protocol_width = max(self._protocol_width, len(record.protocol))
         protocol = record.protocol.ljust(self._protocol_width) + " "
         return self._colour.dim(protocol) + text, width + len(protocol)
+
+    def _padding_of(self, record: Record) -> int:
+        """Return the width of the spaces between the name of a message and the single one that follows it."""
+        return max(self._message_width - width_of(printable(record.message)), 0)
 
     def _tie(self, record: Record) -> str:
         if record.reply_to is None:
