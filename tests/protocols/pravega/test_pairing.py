@@ -239,7 +239,19 @@ def _refuse_oldest(acks: Acks, n: int) -> None:
 
 
 def _settle(acks: Acks, n: int) -> None:
-    acks.settle("other")
+    acks.settle("other", None)
+
+
+def test_appends_that_follow_a_set_up_at_once_have_their_acks() -> None:
+    """A client need not wait for AppendSetup; what was sent before its SetupAppend is answered by that."""
+    acks = Acks()
+    acks.sent("w", 1, 10, 1)
+    acks.sent("w", 2, 11, 3)  # after the SetupAppend, which is record 2
+    acks.settle("w", 2)
+    assert acks.acked("w", 2) == 3
+    acks.sent("w", 3, 12, 5)
+    acks.settle("w", None)
+    assert acks.acked("w", 3) is None
 
 
 @pytest.mark.parametrize("settle", [_ack, _refuse_by_number, _refuse_by_id, _refuse_oldest, _settle])

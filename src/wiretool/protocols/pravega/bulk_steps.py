@@ -130,9 +130,10 @@ def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
     for request_id, writer_id, segment in zip(*columns, strict=True):
         talk.is_main_port = True
         talk.appends.learn(writer_id, segment)
-        talk.acks.settle(writer_id)
         talk.note_segment(segment)
-        yield _or_none(talk.requests.answer(request_id, classes))
+        set_up_at = talk.requests.answer(request_id, classes)
+        talk.acks.settle(writer_id, set_up_at)
+        yield _or_none(set_up_at)
 
 
 def _begin(stage: Stage, part: Part) -> Iterator[int]:

@@ -191,9 +191,13 @@ class Acks:
         waiting = self._waiting.get(writer_id)
         return self._take(waiting, next(iter(waiting))) if waiting else None
 
-    def settle(self, writer_id: str) -> None:
-        """The writer is set up anew: what it sent before is stored, or will be sent again."""
-        self._count -= len(self._waiting.pop(writer_id, ()))
+    def settle(self, writer_id: str, set_up_at: int | None) -> None:
+        """Forget the appends before the SetupAppend of that number, or all: they are stored, or will be sent again."""
+        waiting = self._waiting.get(writer_id)
+        if not waiting:
+            return
+        for event_number in [each for each, (n, _) in waiting.items() if set_up_at is None or n < set_up_at]:
+            self._take(waiting, event_number)
 
     def _take(self, waiting: OrderedDict[int, Sent], event_number: int) -> int:
         self._count -= 1

@@ -179,8 +179,9 @@ class PravegaConversation(Conversation):
     def _append_setup(self, reply: AppendSetup, n: int) -> Outcome:
         self.is_main_port = True
         self.appends.learn(reply.writer_id, reply.segment)
-        self.acks.settle(reply.writer_id)
-        return self._reply(reply, n)
+        outcome = self._reply(reply, n)
+        self.acks.settle(reply.writer_id, outcome[0])
+        return outcome
 
     def _append_block(self, block: AppendBlock, n: int) -> Outcome:
         self.appends.begin(block)
