@@ -55,7 +55,7 @@ def test_each_is_told_what_happens_on_its_own_connections() -> None:
 
 def test_it_is_over_when_none_of_the_first_connections_could_be_made() -> None:
     one, other = Singer(1), Singer(2)
-    chorus = Chorus([[one, other], [Singer(3)]])
+    chorus = Chorus([[one, other], [Singer(3)]], has_one_server=True)
     chorus.start(0)
     assert chorus.lost(2, "refused", 1) == []
     assert not chorus.is_over  # the other connection may be made
@@ -64,11 +64,18 @@ def test_it_is_over_when_none_of_the_first_connections_could_be_made() -> None:
 
 
 def test_it_goes_on_without_a_connection_when_another_was_made() -> None:
-    chorus = Chorus([[Singer(1), Singer(2)]])
+    chorus = Chorus([[Singer(1), Singer(2)]], has_one_server=True)
     chorus.start(0)
     chorus.opened(1, 1)
     chorus.lost(1, "gone", 2)
     chorus.lost(2, "refused", 3)
+    assert not chorus.is_over
+
+
+def test_another_server_may_be_there() -> None:
+    chorus = Chorus([[Singer(1)]])
+    chorus.start(0)
+    chorus.lost(1, "refused", 1)
     assert not chorus.is_over
 
 

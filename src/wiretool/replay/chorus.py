@@ -8,11 +8,12 @@ from wiretool.net.caller import Act, Caller, Dial
 class Chorus(Caller):
     """Players that share a server. Rounds follow each other; those of one round play at the same time.
 
-    It is over when the first connections could not be made, all of them: nobody is there to play to.
+    With one server it is over when the first connections could not be made, all of them: nothing can be played.
     """
 
-    def __init__(self, rounds: Iterable[Sequence[Caller]]) -> None:
+    def __init__(self, rounds: Iterable[Sequence[Caller]], *, has_one_server: bool = False) -> None:
         self._rounds = list(rounds)
+        self._has_one_server = has_one_server
         self._at = 0
         self._player_of: dict[int, Caller] = {}
         #: Connections that are being made, and whether one was made.
@@ -40,7 +41,7 @@ class Chorus(Caller):
 
     def lost(self, connection: int, why: str, now_ns: int) -> list[Act]:
         self._dialled.discard(connection)
-        if not self._is_reached and not self._dialled:
+        if self._has_one_server and not self._is_reached and not self._dialled:
             self.stop()
             self.is_over = True
             return []
