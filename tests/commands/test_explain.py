@@ -9,7 +9,7 @@ from wiretool.errors import UsageError
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.explain import messages_called, names_of
-from wiretool.sinks.text.explain import as_json, overview, page
+from wiretool.sinks.text.explain import as_json, name_of, overview, page
 
 EVERY = [(protocol, cls) for protocol in PROTOCOLS.values() for cls in protocol.messages]
 
@@ -19,9 +19,18 @@ EVERY = [(protocol, cls) for protocol in PROTOCOLS.values() for cls in protocol.
 )
 def test_every_message_has_a_page(protocol: Protocol, cls: type[Message]) -> None:
     text = page(protocol, cls, width=80)
-    assert text.splitlines()[0].endswith(protocol.name)
-    assert all(len(line) <= 80 for line in text.splitlines()[6:])
+    assert " ".join(text.split()).startswith(f"{name_of(cls)} {protocol.name} ")
+    assert all(len(line) <= 80 for line in text.splitlines())
     assert json.dumps(as_json(protocol, cls))
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_page_fits_a_narrow_terminal(width: int) -> None:
+    protocol, cls = messages_called([PROTOCOLS["pravega"]], "SetupAppend")[0]
+    text = page(protocol, cls, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "asks for its last stored event number." in " ".join(text.split())
+    assert "clause WireCommands.java SetupAppend; Wire Protocol, Setup Append - Request" in " ".join(text.split())
 
 
 def test_a_name_is_found_however_it_is_spelt() -> None:

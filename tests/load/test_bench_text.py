@@ -77,6 +77,16 @@ def test_a_closed_loop_has_one_row_of_times_for_each_operation() -> None:
     assert lines[-1] == "VALID: the generator kept up; these are figures of the target"
 
 
+def test_narrow_tables_name_operations_and_times_in_full() -> None:
+    result = closed(2)
+    result.operations = {"append.conditional": result.operations["append"], "append.plain": result.operations["fetch"]}
+    text = result_text(result, width=40)
+    assert "…" not in text
+    assert text.count("operation ") == 2
+    rows = text[text.index("Time of an exchange") :].splitlines()[2:4]
+    assert [row.split()[0] for row in rows] == ["append.conditional", "append.plain"]
+
+
 def test_a_run_that_was_cut_short_is_not_called_valid_without_saying_so() -> None:
     result = closed(2, cut_short="the server is gone\x1b")
     told = "the generator kept up; these are figures of the target until it was cut short: the server is gone"
@@ -336,6 +346,12 @@ def test_a_narrow_live_table_names_the_columns_without_room_and_keeps_the_errors
     assert lines[2].rstrip().endswith("1,234")
     hidden = " ".join(lines[4:]).partition("(no room for: ")[2].partition(")")[0].split(", ")
     assert sorted(heads + hidden) == sorted(["per s", "events/s", "bytes/s", "p50", "p99", "max", "errors"])
+
+
+def test_a_narrow_live_table_names_operations_in_full() -> None:
+    second = result_of([{name: Source(drawn(1, 10)) for name in ("append.conditional", "append.plain")}]).seconds[0]
+    lines = live(second, width=40)
+    assert [line.split()[0] for line in lines[2:4]] == ["append.conditional", "append.plain"]
 
 
 def test_the_live_table_of_a_closed_loop_has_one_kind_of_times() -> None:

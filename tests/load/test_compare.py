@@ -338,7 +338,7 @@ def test_two_seconds_that_happen_to_be_alike_say_little() -> None:
 def test_the_table() -> None:
     text = comparison_text(compare(closed(10, seed=1, many=2_000), slower(10, 1.5)), width=120)
     lines = text.splitlines()
-    assert lines[0].split() == ["operation", "figure", "A", "B", "B/A", "95%", "interval", "verdict"]
+    assert lines[0].split() == ["operation", "figure", "A", "B", "B/A", "95%", "interval", "verdict", "remark"]
     assert lines[1].split()[:6] == ["append", "per", "s", "2,000", "1,333", "0.67"]
     assert lines[2].split()[:3] == ["append", "response", "p50"]
     assert lines[2].rstrip().endswith("worse")
@@ -371,3 +371,11 @@ def test_what_is_no_tolerance(text: str) -> None:
         UsageError, match=r"--tolerance .*: (not a share; expected a percentage|out of range; expected 0)"
     ):
         tolerance_from(text)
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_narrow_tables_tell_rows_apart(width: int) -> None:
+    text = comparison_text(compare(closed(10, seed=1, many=2_000), slower(10, 1.5)), width=width)
+    rows = [line.split()[:3] for line in text.splitlines() if line.startswith("append")]
+    assert ["append", "response", "p99.9"] in rows
+    assert len({tuple(row) for row in rows}) == len(rows)

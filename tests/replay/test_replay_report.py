@@ -88,6 +88,16 @@ def test_connections_are_told_where_there_are_several_and_findings() -> None:
     assert rows[1].split() == ["0", "10.0.0.1:40000", "10.0.0.2:12345", "pravega", "1", "1"]
 
 
+@pytest.mark.parametrize("width", [40, 60])
+def test_narrow_tables_of_connections_show_ports(width: int) -> None:
+    recording = recorded(talk(reading()), talk(setting_up(), appending()))
+    live = recorded(talk(reading(at_tail=False)), talk(setting_up(), appending()))
+    text = report_text(report_of(recording, Script(), compare(recording, live, PLAIN)), width=width)
+    rows = text.split("Connections\n")[1].splitlines()
+    assert rows[1].split()[:3] == ["0", "10.0.0.1:40000", "10.0.0.2:12345"]
+    assert len(rows[1]) <= width
+
+
 def test_what_was_left_out_is_told_with_its_reason() -> None:
     recording = recorded(talk(reading()), [("client", b"GET / HTTP/1.0\r\n\r\n" * 3)])
     record = recording.dialogues[0].records[0]

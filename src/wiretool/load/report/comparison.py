@@ -46,14 +46,14 @@ def _table(comparison: Comparison, paint: Colour, width: int) -> str:
         return "A and B have no common operation\n"
     interval = f"{comparison.confidence:.0%} interval"
     heads = (
-        Head("operation"),
-        Head("figure"),
+        Head("operation", is_key=True),
+        Head("figure", is_key=True),
         Head("A", True),
         Head("B", True),
         Head("B/A", True),
-        Head(interval, True),
+        Head(interval, True, is_spare=True),
         Head("verdict"),
-        Head("", folds=True, is_spare=True, style="dim"),
+        Head("remark", folds=True, is_spare=True, style="dim"),
     )
     lines = table_text("", heads, map(_row, comparison.figures), colour=paint.is_on, width=width).splitlines()
     verdicts = ["", *(figure.verdict for figure in comparison.figures)]

@@ -41,6 +41,7 @@ def live_table(
     rows = [row for name in names for row in _rows(name, second.operations.get(name), errors.get(name, 0))]
     alarm = "bold red" if _has_errors(rows) else ""
     heads = [Head(name, bool(name), is_spare=name in _SPARE, style=alarm if name == "errors" else "") for name in HEADS]
+    heads[0] = Head("", is_key=True)
     table = Text.from_ansi(table_text("", heads, rows, colour=True, width=width).rstrip("\n"))
     return Group(head, table, Text(_processors(second)))
 

@@ -62,7 +62,10 @@ def _verdict(result: Result, paint: Colour, width: int) -> str:
 def _throughput(result: Result, paint: Colour, width: int) -> str:
     if not result.operations:
         return f"nothing was measured in {result.duration_s:.3g} s\n"
-    heads = [Head("operation"), *(Head(name, True) for name in ("count", "errors", "per s", "events/s", "bytes/s"))]
+    heads = [
+        Head("operation", is_key=True),
+        *(Head(name, True) for name in ("count", "errors", "per s", "events/s", "bytes/s")),
+    ]
     rows = [
         (
             name,
@@ -81,7 +84,11 @@ def _times(result: Result, paint: Colour, width: int) -> str:
     rows = [row for name, operation in result.operations.items() for row in _time_rows(name, operation)]
     if not rows:
         return ""
-    heads = (Head("operation"), Head("time"), *(Head(name, True) for name in QUANTILES.values()))
+    heads = (
+        Head("operation", is_key=True),
+        Head("time", is_key=True),
+        *(Head(name, True) for name in QUANTILES.values()),
+    )
     table = table_text("Time of an exchange", heads, rows, colour=paint.is_on, width=width)
     hidden = [hidden_text(name, operation) for name, operation in result.operations.items()]
     return table + wrap_lines((paint.paint(_YELLOW, line) for line in map(printable, hidden) if line), width)

@@ -88,7 +88,8 @@ def _connections(report: Report, paint: Colour, width: int) -> str:
         report.by_dialogue.items(),
         key=lambda item: -sum(count for verdict, count in item[1].items() if verdict.is_finding),
     )
-    heads = [Head("", True, style="dim"), Head("client"), Head("server"), Head("protocol", is_spare=True, style="dim")]
+    heads = [Head("", True, style="dim"), Head("client", is_key=True), Head("server", is_key=True)]
+    heads.append(Head("protocol", is_spare=True, style="dim"))
     heads += [Head(verdict.name.lower(), True) for verdict in Verdict]
     rows = [
         (

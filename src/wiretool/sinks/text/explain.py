@@ -13,6 +13,7 @@ from wiretool.codec.types import ListOf, WireType
 from wiretool.protocols.conversation import Protocol
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.tables import Head, table_text
+from wiretool.sinks.text.wrapping import wrap_lines
 
 #: Columns from which on a field's meaning stands beside it.
 WIDE = 120
@@ -56,7 +57,7 @@ def page(protocol: Protocol, cls: type[Message], *, colour: bool = False, width:
         lines.append(f"  {number}sent by {SENDERS[declared.sender]}{failure}{since}")
         lines.append(f"  {paint.dim('clause')} {declared.spec}")
     layout = _layout(list(_rows(cls, "", 0)), paint, width) or "  no fields\n"
-    return "".join(f"{line}\n" for line in lines) + "\n" + layout
+    return wrap_lines(lines, width) + "\n" + layout
 
 
 def _layout(rows: list[tuple[str, ...]], paint: Colour, width: int) -> str:
