@@ -32,7 +32,7 @@ class Watched:
             every=tuple(PROTOCOLS.values()),
             account=self.ledger.open(0, self.connection.client, self.connection.server),
             next_n=itertools.count(1).__next__,
-            note=self.notes.append,
+            note=lambda connection, text: self.notes.append(text),
             over=lambda connection: self.over.append(connection),
         )
         self.over: list[Connection] = []

@@ -123,16 +123,16 @@ class Connections:
         protocol: str = "auto",
         ports: Mapping[int, str] | None = None,
         ledger: Ledger | None = None,
-        notes: Callable[[str], None] | None = None,
+        notes: Callable[[Connection, str], None] | None = None,
         opened: Callable[[Connection, ConnectionAccount], None] | None = None,
     ) -> None:
-        """`opened` is told each connection that is watched, and the account that is kept of it."""
+        """`notes` takes each guess that was not certain, with its connection. `opened` is told each connection that is watched, and the account that is kept of it."""
         self._numbers = numbers
         self._kind = kind
         self.forced = None if protocol == "auto" else protocol_named(protocol)
         self._ports = {port: protocol_named(name) for port, name in (ports or {}).items()}
         self._ledger = ledger if ledger is not None else Ledger()
-        self._notes = notes or (lambda text: None)
+        self._notes = notes or (lambda connection, text: None)
         self._opened = opened or (lambda connection, account: None)
         self._count = 0
         #: Those over connections of which not both sides have ended.
@@ -199,11 +199,23 @@ class Connections:
         return self._ports.get(connection.server_port) or self._ports.get(connection.client_port)
 
 
+def note_text(connection: Connection, text: str, *, has_number: bool) -> str:
+    """Return a note on a connection, which a number names that users know, or both of its addresses."""
+    if has_number:
+        return f"connection {connection.id} ({connection.server}): {text}"
+    return f"connection {connection.client} -> {connection.server}: {text}"
+
+
 class Dissector:
     """Everything that one reading of packets has to remember; `options` are those of Connections."""
 
     def __init__(
-        self, *, name: Callable[[Segment], int] | None = None, recent: Recent | None = None, **options: Any
+        self,
+        *,
+        notes: Callable[[str], None] | None = None,
+        name: Callable[[Segment], int] | None = None,
+        recent: Recent | None = None,
+        **options: Any,
     ) -> None:
         """`name` says by what number a connection is known that begins with a segment; by default they are counted.
 
@@ -211,7 +223,12 @@ class Dissector:
         """
         self._name = name
         self._recent = recent
-        self._connections = Connections(itertools.count(1).__next__, **options)
+        self._tell = notes
+        self._connections = Connections(itertools.count(1).__next__, notes=self._note, **options)
+
+    def _note(self, connection: Connection, text: str) -> None:
+        if self._tell is not None:
+            self._tell(note_text(connection, text, has_number=self._name is None))
 
     def records(self, packets: Iterable[Packet | Tick]) -> Iterator[Record]:
         """The records of packets, as they come; CaptureError once all that came before the damage is told."""

@@ -31,7 +31,7 @@ class Watch:
         every: Collection[Protocol],
         account: ConnectionAccount,
         next_n: Callable[[], int],
-        note: Callable[[str], None],
+        note: Callable[[Connection, str], None],
         over: Callable[[Connection], None] | None = None,
         unfinished: "MemoryBudget[Watch] | None" = None,
         is_middle: bool = False,
@@ -176,7 +176,7 @@ class Watch:
             self._look_at = self._held_bytes * 2
             return []
         if verdict.note and self._held_bytes and self._forced is None:
-            self._note(f"connection {self._connection.id} ({self._connection.server}): {verdict.note}")
+            self._note(self._connection, verdict.note)
         if self._forced is not None:
             self._speak(self._forced, verdict.trial if verdict.protocol is self._forced else None)
         elif verdict.protocol is None:

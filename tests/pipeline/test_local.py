@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.bench.talk import Sent
 from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
 from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
 from tests.pipeline import reference
@@ -218,6 +219,18 @@ def _with_id(data: bytes, number: int) -> bytes:
 
 def _routed(data: bytes) -> bytes:
     return bytes(range(12)) + data[12:22] + bytes([data[22] - 1]) + data[23:]
+
+
+@pytest.mark.parametrize("flow_segments_max", [1, 4_096])
+def test_notes_name_connections_by_addresses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flow_segments_max: int
+) -> None:
+    monkeypatch.setattr("wiretool.pipeline.flows.POOLED_SEGMENTS", flow_segments_max)
+    notes: list[str] = []
+    sent = [Sent("client", b"\x7f\xff\xff\xff\xff\xff\xff\xff?")]
+    data = pcap_bytes(tcp_packets(sent, server=("10.0.0.2", 12345), acks=False))
+    run_local(Job(written(tmp_path, [data]), tmp_path / "tables"), notes.append, lambda step: None)
+    assert notes == ["connection 10.0.0.1:40000 -> 10.0.0.2:12345: taken for pravega by its port alone"]
 
 
 def test_many_days_need_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

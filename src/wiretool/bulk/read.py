@@ -28,7 +28,7 @@ from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
-from wiretool.dissect import Connections, Source, paths_of
+from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.bulk import NO_REPLY
@@ -283,8 +283,9 @@ class BulkDissector:
         assert isinstance(watch, BulkWatch | EndedBulkWatch)
         return watch
 
-    def _note(self, text: str) -> None:
-        self._notes.append((self._numbers.next, text))
+    def _note(self, connection: Connection, text: str) -> None:
+        note = note_text(connection, text, has_number=self._flows.counts_connections)
+        self._notes.append((self._numbers.next, note))
 
     # -- a batch -----------------------------------------------------------------------------------------------------
 

@@ -55,6 +55,11 @@ class Streams:
         self._last: Segment | None = None
 
     @property
+    def counts_connections(self) -> bool:
+        """Whether the ids of connections count them, so that users know them."""
+        return isinstance(self._name, _Counted)
+
+    @property
     def held_bytes(self) -> int:
         """Return what the bytes that came out of order cost together."""
         return self._shared.held.size

@@ -73,5 +73,5 @@ class LiveWatch(Watch):
         return self._read(item)
 
 
-def _say_nothing(text: str) -> None:
+def _say_nothing(connection: Connection, text: str) -> None:
     """Nothing is guessed, so there is nothing to note."""
