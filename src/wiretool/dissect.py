@@ -126,7 +126,10 @@ class Connections:
         notes: Callable[[Connection, str], None] | None = None,
         opened: Callable[[Connection, ConnectionAccount], None] | None = None,
     ) -> None:
-        """`notes` takes each guess that was not certain, with its connection. `opened` is told each connection that is watched, and the account that is kept of it."""
+        """`notes` takes each guess that was not certain, with its connection.
+
+        `opened` is told each connection that is watched, and the account that is kept of it.
+        """
         self._numbers = numbers
         self._kind = kind
         self.forced = None if protocol == "auto" else protocol_named(protocol)

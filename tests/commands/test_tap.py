@@ -1,6 +1,8 @@
 import json
 import socket
 import ssl
+import subprocess
+import sys
 from pathlib import Path
 
 import grpc  # type: ignore[import-untyped]
@@ -155,3 +157,20 @@ def test_what_is_read_is_not_written(tmp_path: Path, read: str, written: str) ->
     assert ended.returncode == 2
     assert ended.stderr == f"wiretool: {link} is an input; expected another output\n"
     assert path.read_text() == "what it holds"
+
+
+def run_with_few_files(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `wiretool ARGUMENTS` for a moment where the system allows 260 open files."""
+    command = [sys.executable, "-m", "wiretool", *arguments, "--duration", "0.1s"]
+    script = 'ulimit -n 260; exec "$@"'
+    return subprocess.run(["sh", "-c", script, "sh", *command], capture_output=True, text=True, timeout=60, check=True)
+
+
+@pytest.mark.parametrize(
+    "command", [("serve", "sbp", "--listen", ANY), ("tap", "sbp", "--listen", ANY, "--upstream", "127.0.0.1:1")]
+)
+def test_fewer_connections_than_usual_are_reported_only_where_a_number_was_given(command: tuple[str, ...]) -> None:
+    assert "ulimit" not in run_with_few_files(*command).stderr
+    allowed = 4 if command[0] == "serve" else 2
+    told = f"wiretool: the system allows {allowed} connections, not 10,000: see ulimit -n"
+    assert told in run_with_few_files(*command, "--max-connections", "10000").stderr.splitlines()

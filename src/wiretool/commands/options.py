@@ -162,7 +162,15 @@ ReadyFile = Annotated[
     Path | None,
     typer.Option(parser=path_from, metavar="FILE", help="write the addresses to this file as JSON when ready"),
 ]
-ConnectionsMax = Annotated[int, typer.Option(min=1, metavar="N", help="maximum number of open connections")]
+ConnectionsMax = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        show_default=f"{limits.MOCK_CONNECTIONS_MAX}, or fewer where the system allows fewer",
+        help="maximum number of open connections",
+    ),
+]
 
 
 def duration_parser(option: str, *, least: float = 0.001, most: float = math.inf) -> Callable[[object], float]:

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from wiretool import limits
 from wiretool.commands.options import (
     ConnectionsMax,
     ControlAddress,
@@ -73,7 +72,7 @@ def serve(
     control: ControlAddress = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
-    max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
+    max_connections: ConnectionsMax = None,
     duration: ServingSeconds = None,
 ) -> None:
     """Run a mock server until Ctrl-C.

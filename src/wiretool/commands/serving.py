@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretool import limits
 from wiretool.commands.options import lines_of, tell
 from wiretool.errors import InputError, UsageError
 from wiretool.units import SIZE
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wiretool.net.control import Subject
     from wiretool.net.host import Host
     from wiretool.net.serving import Plan
+    from wiretool.net.station import Station
     from wiretool.net.tap import Tap
     from wiretool.servers.mock import Mock
     from wiretool.servers.offramp.feed import FeedMessage
@@ -40,7 +42,8 @@ class Wishes:
     ready_file: Path | None
     certificate: Path | None
     key: Path | None
-    connections_max: int
+    #: None for the usual number, or fewer where the system allows fewer.
+    connections_max: int | None
     duration_s: float | None
     #: What is read beside the rules, the certificate and its key.
     inputs: Sequence[Path | None] = ()
@@ -58,7 +61,8 @@ def serving(mock: "Mock", listens: "Mapping[str, Address]", wishes: Wishes) -> "
     protocols = [door.protocol for door in mock.doors]
     rules = rules_for(protocols, wishes.rules, wishes.rules_file)
     with ExitStack() as stack:
-        host = Host(mock, tell, connections_max=connections_for(wishes, files_each=1))
+        host = Host(mock, tell)
+        limit_connections(host, wishes, files_each=1)
         if rules or wishes.control:
             note = lambda text: host.tell(text)  # noqa: E731  (the log moves once there is a terminal to draw on)
             interceptor = host.interceptor = Interceptor(
@@ -119,14 +123,19 @@ def told_unapplied(applied: "AppliedRules") -> "Iterator[AppliedRules]":
             tell(line)
 
 
-def connections_for(wishes: Wishes, *, files_each: int) -> int:
-    """How many connections there may be, of so many open files each; told where that is less than was wished for."""
+def limit_connections(station: "Station", wishes: Wishes, *, files_each: int) -> None:
+    """Set how many connections of so many open files each there may be.
+
+    Report a system that allows fewer than the user has asked for; a refused connection reports it in any case.
+    """
     from wiretool.net.open_files import raise_open_files
 
-    allowed = raise_open_files(wishes.connections_max * files_each) // files_each
-    if allowed < wishes.connections_max:
-        tell(f"the system allows {allowed:,} connections, not {wishes.connections_max:,}: see ulimit -n")
-    return allowed
+    wanted = wishes.connections_max or limits.MOCK_CONNECTIONS_MAX
+    allowed = station.connections_max = raise_open_files(wanted * files_each) // files_each
+    if allowed < wanted:
+        station.limit_remedy = "; see ulimit -n"
+        if wishes.connections_max is not None:
+            tell(f"the system allows {allowed:,} connections, not {wanted:,}: see ulimit -n")
 
 
 def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from wiretool import limits
 from wiretool.commands.options import (
     ConnectionsMax,
     ControlAddress,
@@ -61,7 +60,7 @@ def tap(
     control: ControlAddress = "",
     record: RecordFile = None,
     ready_file: ReadyFile = None,
-    max_connections: ConnectionsMax = limits.MOCK_CONNECTIONS_MAX,
+    max_connections: ConnectionsMax = None,
     duration: ServingSeconds = None,
 ) -> None:
     """Proxy a server and decode its traffic live.

@@ -12,8 +12,8 @@ from wiretool.commands.serving import (
     Wishes,
     advertised,
     check_files,
-    connections_for,
     counters_for,
+    limit_connections,
     plan_for,
     recording_for,
     rules_for,
@@ -77,9 +77,9 @@ def tapping(
             wishes.seed,
             on_record,
             tell,
-            connections_max=connections_for(wishes, files_each=2),
             advertise=None if told is None else Address(*told),
         )
+        limit_connections(tap, wishes, files_each=2)
         tap.recording = recording_for(wishes, stack)
         tap.tell, look = counters_for(tap.snapshot, stack, is_shared=shown.output is None and sys.stdout.isatty())
         yield tap, plan_for(tap, listens, wishes, look)

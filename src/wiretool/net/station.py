@@ -43,6 +43,8 @@ class Station(Owner):
     def __init__(self, tell: Callable[[str], None], connections_max: int = limits.MOCK_CONNECTIONS_MAX) -> None:
         self.tell = tell
         self.connections_max = connections_max
+        #: What lets it have more connections, as the end of a report; empty where nothing of the system hinders it.
+        self.limit_remedy = ""
         self.interceptor: Interceptor | None = None
         self.recording: Recording | None = None
         self.clock = Clock()
@@ -118,7 +120,8 @@ class Station(Owner):
             self.traffic.opened += 1
             return True
         self.traffic.refused += 1
-        self.tell(f"connection {end.number} ({end.peer}): refused: {self.connections_max:,} are open already")
+        why = f"refused: {self.connections_max:,} are open already{self.limit_remedy}"
+        self.tell(f"connection {end.number} ({end.peer}): {why}")
         end.abort()
         return False
 
