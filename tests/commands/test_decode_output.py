@@ -229,3 +229,12 @@ def test_an_extension_of_no_format_is_for_who_names_one(tmp_path: Path) -> None:
     out = tmp_path / "x.foo"
     assert run("decode", WRITES, "-o", out, "--format", "csv").returncode == 0
     assert out.read_bytes() == run("decode", WRITES, "--format", "csv").stdout
+
+
+def test_a_full_disk_has_no_summary() -> None:
+    capture = Path(__file__).parents[2] / "captures" / "sbp" / "rs_append.pcap"
+    command = [sys.executable, "-m", "wiretool", "decode", str(capture), "-o", "/dev/full"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 74
+    assert "No space left on device" in ended.stderr
+    assert " frames" not in ended.stderr

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import indent
 
+from wiretool.errors import OutputError
 from wiretool.ledger import Account, Ledger
 from wiretool.sinks.output import open_output
 
@@ -21,13 +22,19 @@ def kept(
 ) -> Iterator[None]:
     """Write the ledger to `path`, and its totals after a prefix to `tell`, once reading is over or broke off.
 
+    Where the output could not be written, the totals are not reported.
+
     UsageError, before anything is read, where the file cannot be written or is one of the `inputs`.
     """
     output = None if path is None else open_output(path, inputs=inputs)
+    is_written = True
     try:
         yield
+    except OutputError:
+        is_written = False
+        raise
     finally:
-        if tell is not None and (book.connections or book.packets.tcp):
+        if is_written and tell is not None and (book.connections or book.packets.tcp):
             tell(prefix() + totals(book))
         if output is not None:
             with output:
