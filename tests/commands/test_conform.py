@@ -439,6 +439,7 @@ def test_an_interrupted_run_of_a_client_has_a_remark(tmp_path: Path) -> None:
     written = json.loads(report.read_text())
     assert written["is_success"] is False
     assert "SIGINT stopped the run before its end" in written["remarks"]
+    assert not any("did not end in time" in remark for remark in written["remarks"])
 
 
 def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from signal import Signals
 from tempfile import TemporaryDirectory
 
 from wiretool.codec.message import Side
@@ -61,7 +62,7 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
         chosen = [case for case in cases if case.scenario.name == scenario.name]
         found |= {case.id: _judge(case, run, foreign) for case in chosen}
         if not run.connections:
-            remarks.append(f"scenario {scenario.name}: {_unconnected(run, sent, foreign, part.protocol)}")
+            remarks.append(f"scenario {scenario.name}: {_unconnected(run, end, sent, foreign, part.protocol)}")
         if end.stopped_by is not None:
             stopped_by = end.stopped_by
             remarks.append(stop_remark(stopped_by))
@@ -132,9 +133,11 @@ def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, .
     return () if connection is None else events_around(connection, n, before=_SHOWN_BEFORE, after=_SHOWN_AFTER)
 
 
-def _unconnected(run: ClientRun, sent: _SentBytes, foreign: str, protocol: str) -> str:
+def _unconnected(run: ClientRun, end: ClientEnd, sent: _SentBytes, foreign: str, protocol: str) -> str:
     """Return why nothing could be judged, with the last words of the client."""
     how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    if end.stopped_by is not None:
+        how = f"was stopped by {Signals(end.stopped_by).name}"
     last = run.output.strip().splitlines()[-1:] or ["no output"]
     what = f"sent {foreign}," if foreign else f"sent no {protocol} to the server"
     if not sent.connections:
