@@ -56,7 +56,7 @@ class Streams:
 
     @property
     def counts_connections(self) -> bool:
-        """Whether the ids of connections count them, so that users know them."""
+        """Return whether the ids of connections count them, so that users know them."""
         return isinstance(self._name, _Counted)
 
     @property

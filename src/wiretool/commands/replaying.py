@@ -206,8 +206,8 @@ def play_on(
     with ExitStack() as stack:
         stage = stage_for(recording, copies, known, playing, stack)
         progress = stack.enter_context(StepProgress("replaying", "steps"))
-        chorus = Chorus(rounds, has_one_server=len(set(stage.targets.values())) == 1)
-        called = call(WatchedCaller(chorus, progress.update), stage)
+        group = Chorus(rounds, has_one_server=len(set(stage.targets.values())) == 1)
+        called = call(WatchedCaller(group, progress.update), stage)
         if not called.reached and called.why_unreached:
             raise PeerError(called.why_unreached)
         if stage.record is not None and called.unrecorded is None:
