@@ -209,8 +209,7 @@ def test_a_full_disk_is_one_line(form: str, tmp_path: Path) -> None:
     ended = subprocess.run(words, capture_output=True, timeout=60, check=False, preexec_fn=small_files, env=alone)
     assert ended.returncode == 74
     assert b"Traceback" not in ended.stderr
-    ledger, line = ended.stderr.splitlines()  # what was read is told all the same
-    assert b"frames in" in ledger
+    (line,) = ended.stderr.splitlines()
     assert b"cannot write all tables" in line
     assert b"File too large" in line
     assert b"free some space" in line
