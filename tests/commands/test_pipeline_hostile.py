@@ -213,6 +213,21 @@ def test_a_commit_of_another_batch_than_its_name(words: list[str], tmp_path: Pat
     assert f"is of batch {batch}; expected that of its name" in refused(words)
 
 
+@pytest.mark.parametrize("name", ["protocol", "port", "events"])
+@pytest.mark.parametrize("value", [None, [7], {"x": {}}])
+def test_options_of_the_stream_that_are_absent_or_of_another_type(
+    words: list[str], tmp_path: Path, name: str, value: object
+) -> None:
+    path = tmp_path / "c" / "stream.json"
+    stream = json.loads(path.read_bytes())
+    if value is None:
+        del stream["options"][name]
+    else:
+        stream["options"][name] = value
+    path.write_text(json.dumps(stream))
+    assert "is damaged, and with it the checkpoint" in refused(words)
+
+
 @pytest.mark.parametrize("pattern", ["states/*", "commits/*", "stream.json"])
 def test_a_pipe_in_place_of_a_file(words: list[str], tmp_path: Path, pattern: str) -> None:
     (path,) = (tmp_path / "c").glob(pattern)

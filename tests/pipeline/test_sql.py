@@ -81,6 +81,14 @@ def test_values_in_every_form(tables: Path) -> None:
     assert "null" in shown
 
 
+@pytest.mark.parametrize("text", ["=cmd|x!A0", "+1+1", "-2+3", "@SUM(1)", "\tx"])
+def test_no_cell_is_a_formula(tables: Path, text: str) -> None:
+    """As in the CSV of decode: a text from the wire gets a quote in front; a number stays one."""
+    head, line = told(tables, f"SELECT '{text}' AS a, -1 AS b, '=x' AS \"=c\"", "csv").splitlines()
+    assert not any(cell.startswith(("=", "+", "@", "\t")) for cell in (*head.split(","), *line.split(",")))
+    assert line.split(",")[1] == "-1"
+
+
 ODD = r"""SELECT unnest([DATE '99999-01-01', DATE '2024-01-01', NULL]) AS a, TIMESTAMP 'infinity' AS b,
     [TIMESTAMP '-infinity', NULL] AS c, {'x': DATE '99999-01-01', 'y': NULL::DATE} AS d,
     MAP {'k': DATE 'infinity'} AS e, MAP {'k': '\xff'::BLOB} AS f,

@@ -37,7 +37,7 @@ from wiretool.pipeline.local import run_local
 from wiretool.pipeline.sql import asked
 from wiretool.pipeline.stream import checkpoint as checkpoints
 from wiretool.pipeline.stream import publish as publishing
-from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, opened
+from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, StreamOptions, opened
 from wiretool.pipeline.stream.following import Followed
 from wiretool.pipeline.stream.publish import Published, in_batch
 
@@ -94,7 +94,7 @@ class Ground:
         self.tables = folder / "tables"
         self.captures: list[Followed] = []
         self.unread: list[Input] = []
-        self.stream = Stream("captures", "tables", {"protocol": "auto", "port": {}, "events": False}, 1)
+        self.stream = Stream("captures", "tables", StreamOptions("auto", {}, events=False), 1)
         self.wanted: Manifest | None = None
         self.begin_again()
 

@@ -35,6 +35,7 @@ from wiretool.pipeline.views import (
 )
 from wiretool.sinks.arrow.files import part_of, refused
 from wiretool.sinks.choose import is_coloured, width_of
+from wiretool.sinks.csv import without_formula
 from wiretool.sinks.output import Output
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.tables import Head, table_text
@@ -237,12 +238,19 @@ def _write_text(found: pa.RecordBatchReader, output: Output) -> None:
         output.write(f"these are the first {ROWS_SHOWN:,} rows: --format csv or ndjson gives all\n")
 
 
+def _cell(value: Any) -> str:
+    """Return a value as a cell that spreadsheets do not run as a formula."""
+    if value is None:
+        return ""
+    return without_formula(printable(value)) if isinstance(value, str) else json_text(value)
+
+
 def _write_csv(found: pa.RecordBatchReader, output: Output) -> None:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(map(printable, _names(found)))
+    writer.writerow(without_formula(printable(name)) for name in _names(found))
     for row in _rows(found):
-        writer.writerow(["" if value is None else _told(value) for value in row])
+        writer.writerow(map(_cell, row))
         if line.tell() >= ROWS_AT_ONCE:
             output.write(line.getvalue())
             line.seek(0)

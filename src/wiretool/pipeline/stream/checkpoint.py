@@ -42,12 +42,20 @@ FORMAT = 1
 ANEW = "start again with another checkpoint and other tables"
 
 
+class StreamOptions(msgspec.Struct, frozen=True):
+    """The options that decide what the tables hold; ports by number, as text."""
+
+    protocol: str | None
+    port: Mapping[str, str]
+    events: bool
+
+
 class Stream(msgspec.Struct, frozen=True):
     """Which stream it is: what must not change as long as it goes on."""
 
     folder: str
     tables: str
-    options: Mapping[str, Any]
+    options: StreamOptions
     parts: int
     id: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
     wiretool: str = __version__
@@ -247,17 +255,17 @@ def _wishes(noted: Stream, stream: Stream) -> Iterator[tuple[str, str]]:
         yield said(noted.options), said(stream.options)
 
 
-def _protocol(options: Mapping[str, Any]) -> str:
-    return f"with --protocol {options['protocol']}"
+def _protocol(options: StreamOptions) -> str:
+    return f"with --protocol {options.protocol}"
 
 
-def _ports(options: Mapping[str, Any]) -> str:
-    pairs = [f"--port {port}={protocol}" for port, protocol in options["port"].items()]
+def _ports(options: StreamOptions) -> str:
+    pairs = [f"--port {port}={protocol}" for port, protocol in options.port.items()]
     return f"with {' '.join(pairs)}" if pairs else "without --port"
 
 
-def _events(options: Mapping[str, Any]) -> str:
-    return "with --events" if options["events"] else "without --events"
+def _events(options: StreamOptions) -> str:
+    return "with --events" if options.events else "without --events"
 
 
 def _decoded(path: Path, kind: type[Any]) -> Any:

@@ -25,7 +25,7 @@ from wiretool.pipeline.layout import FRAMES, File, Manifest
 from wiretool.pipeline.part import Files, port_names
 from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.batch import Silence, Task, Told
-from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, opened, remove_folder
+from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, StreamOptions, opened, remove_folder
 from wiretool.pipeline.stream.following import Following
 from wiretool.pipeline.stream.plan import BATCH_BYTES, Plan, Stretch, overlap, planned
 from wiretool.pipeline.stream.publish import Published, in_batch
@@ -95,7 +95,7 @@ def run_stream(job: StreamJob, engine: Engine, ears: Ears) -> Manifest:
     before are in place then.
     """
     check_places(job.folder, job.job.root, job.checkpoint)
-    options = {"protocol": job.job.protocol, "port": port_names(job.job), "events": job.job.has_events}
+    options = StreamOptions(job.job.protocol, port_names(job.job), job.job.has_events)
     wanted = Stream(name_of(job.folder.resolve()), name_of(job.job.root.resolve()), options, job.job.splits)
     with opened(job.checkpoint, wanted, job.parts) as checkpoint:
         return _Run(job, engine, checkpoint, ears).run()
