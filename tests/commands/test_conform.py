@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
+import socketserver
 import struct
 import subprocess
 import sys
@@ -435,7 +437,9 @@ def test_an_interrupted_run_of_a_client_has_a_remark(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert output.decode().splitlines()[-1].endswith("; SIGINT stopped the run before its end")
+    shown = output.decode()
+    assert shown.count("SIGINT stopped the run before its end") == 1
+    assert shown.splitlines()[-1].endswith("; SIGINT stopped the run before its end")
     written = json.loads(report.read_text())
     assert written["is_success"] is False
     assert "SIGINT stopped the run before its end" in written["remarks"]
@@ -460,6 +464,33 @@ def test_an_interrupted_run_blames_no_server(tmp_path: Path) -> None:
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
 
 
+def test_cases_that_were_not_run_are_counted_and_a_mute_target_is_reported(tmp_path: Path) -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mute) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        words = ("conform", "sbp", "--target", address, "--timeout", "0.1s", "--deadline", "60s")
+        command = [sys.executable, "-m", "wiretool", *words]
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert running.stderr is not None
+        first = running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        shown, _ = running.communicate(timeout=60)
+        server.shutdown()
+    assert first == "wiretool: the target accepts connections, and has sent no reply so far\n"
+    assert running.returncode == 130
+    assert re.search(r"^\d+ cases not run: the run was stopped before$", shown, re.MULTILINE)
+    assert "the run was stopped before it\n" not in shown
+
+
+class Mute(socketserver.BaseRequestHandler):
+    """Receives, and sends nothing."""
+
+    def handle(self) -> None:
+        while self.request.recv(4096):
+            pass
+
+
 @pytest.mark.parametrize("connections", [1, 2], ids=["greeting", "probes of the setup"])
 def test_a_run_that_is_interrupted_before_its_cases_ends_at_once(connections: int, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
@@ -476,7 +507,7 @@ def test_a_run_that_is_interrupted_before_its_cases_ends_at_once(connections: in
     assert running.returncode == 130
     assert errors.splitlines()[-1] == "wiretool: stopped by Ctrl-C"
     written = json.loads(report.read_text())
-    assert {case["why"] for case in written["cases"]} == {"the run was stopped before its end"}
+    assert {case["why"] for case in written["cases"]} == {"the run was stopped before it"}
     assert written["remarks"] == ["SIGINT stopped the run before its end"]
 
 

@@ -13,7 +13,7 @@ from wiretool.conformance.case import Conformance
 from wiretool.conformance.client_case import ClientCase, ClientRun, Scenario
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.observed import ObservedConnection, observe
-from wiretool.conformance.results import CaseResult, Event, RunResult, events_around, stop_remark
+from wiretool.conformance.results import NOT_RUN, CaseResult, Event, RunResult, events_around, stop_remark
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
 from wiretool.protocols.recognise import Chunk, weigh
@@ -67,7 +67,7 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
             stopped_by = end.stopped_by
             remarks.append(stop_remark(stopped_by))
             break
-    results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it") for case in cases]
+    results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, NOT_RUN) for case in cases]
     target, seconds = shlex.join(options.command), time.perf_counter() - started
     why_cut = "" if stopped_by is None else stop_remark(stopped_by)
     return RunResult(part.protocol, target, results, seconds, remarks, stopped_by=stopped_by, why_cut=why_cut)

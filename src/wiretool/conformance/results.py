@@ -135,6 +135,10 @@ class RunResult:
         return {verdict.value: counts[verdict] for verdict in Verdict}
 
 
+#: Why a case has no result.
+NOT_RUN = "the run was stopped before it"
+
+
 def stop_remark(stopped_by: int) -> str:
     """Return the remark on a run that a signal stopped."""
     return f"{Signals(stopped_by).name} stopped the run before its end"

@@ -10,7 +10,7 @@ from wiretool.conformance.case import MUST, Case, Conformance, Connect
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.reach_probe import ReachProbe
-from wiretool.conformance.results import CaseResult, RunResult, stop_remark
+from wiretool.conformance.results import NOT_RUN, CaseResult, RunResult, stop_remark
 from wiretool.conformance.run import STOPPED, ConformanceCaller, deadline_reason
 from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
@@ -126,7 +126,7 @@ def _stopped(
     part: Conformance, cases: Sequence[Case], options: TargetOptions, stopped_by: int, started: float
 ) -> RunResult:
     """Return the results of a run that a signal stopped before its first case."""
-    results = [CaseResult(case, Verdict.ERROR, STOPPED) for case in cases]
+    results = [CaseResult(case, Verdict.ERROR, NOT_RUN) for case in cases]
     target, seconds = str(options.addresses[""]), time.perf_counter() - started
     why_cut = stop_remark(stopped_by)
     return RunResult(part.protocol, target, results, seconds, [why_cut], stopped_by=stopped_by, why_cut=why_cut)
@@ -180,7 +180,7 @@ def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], missing: Mappi
         if why := missing[case.id]:
             results.append(CaseResult(case, Verdict.NOT_EXERCISED, why))
         else:
-            results.append(found.get(case.id) or CaseResult(case, Verdict.ERROR, "the run was stopped before it"))
+            results.append(found.get(case.id) or CaseResult(case, Verdict.ERROR, NOT_RUN))
     return results
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 DEADLINE_TIMES, DEADLINE_S_MIN = 10, 60.0
 #: The time for one reply of a server, and for one run of a client, where none is given.
 REPLY_S, CLIENT_S = 5.0, 30.0
+#: The number of first cases after which a target that has sent nothing is reported.
+MUTE_CASES = 3
 
 
 def run_conform(options: ConformOptions) -> None:
@@ -96,9 +98,13 @@ def judge_server(part: "Conformance", options: ConformOptions) -> None:
     with ExitStack() as stack:
         progress = stack.enter_context(StepProgress("conform", "cases", len(cases)))
         done: list[CaseResult] = []
+        answered: list[str] = []
 
         def note(result: "CaseResult") -> None:
             done.append(result)
+            answered.extend(result.case.id for event in result.events if event.side == "server")
+            if options.targets and len(done) == MUTE_CASES and not answered:
+                tell("the target accepts connections, and has sent no reply so far")
             progress.update(len(done))
 
         run = run_on(part, cases, options, note, stack)

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.results import CaseResult, Event
+from wiretool.conformance.results import NOT_RUN, CaseResult, Event
 from wiretool.sinks.printable import printable
+from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.values import pairs_of
 
 #: Characters of the fields of one message; more is cut.
@@ -16,12 +17,18 @@ EVENTS_SHOWN_MAX = 40
 
 def report_lines(judged: JudgedRun, *, is_verbose: bool = False) -> Iterator[str]:
     """Yield the report: a line for each case that did not pass, details of findings, remarks and the headline."""
+    unrun = [result for result in judged.run.results if result.why == NOT_RUN]
     for result in judged.run.results:
+        if result.why == NOT_RUN and not is_verbose:
+            continue
         is_finding = judged.is_finding(result)
         if is_finding or is_verbose or result.verdict not in (Verdict.PASS, Verdict.NOT_EXERCISED):
             yield from result_lines(judged, result, has_details=is_finding or is_verbose)
     yield from (printable(change) for change in judged.changes)
-    yield from (printable(remark) for remark in judged.run.remarks)
+    if unrun and not is_verbose:
+        yield f"{counted(len(unrun), 'case')} not run: the run was stopped before"
+    # The headline names what ended the run.
+    yield from (printable(remark) for remark in judged.run.remarks if remark != judged.run.why_cut)
     yield printable(judged.headline)
 
 
