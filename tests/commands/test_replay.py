@@ -103,7 +103,7 @@ def test_the_controller_is_called_where_it_is_said_to_be(tmp_path: Path) -> None
     for ended in (both, named):
         assert (ended.returncode, ended.stdout.splitlines()[0]) == (0, "72 exchanges on 10 connections: no finding")
     assert refused.returncode == 1
-    assert "cannot reach" in refused.stdout
+    assert any("cannot reach" in line for line in refused.stdout.splitlines()[:8])
 
 
 def test_a_wrong_field_in_a_call_s_answer_is_the_one_difference() -> None:

@@ -279,11 +279,12 @@ def test_a_capture_that_is_given_twice_is_replayed_once_and_reported() -> None:
     assert "repeat" not in quiet
 
 
-def test_a_server_of_another_protocol_is_named() -> None:
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"<!DOCTYPE HTML>\n<html>Bad request</html>"])
+def test_a_server_of_another_protocol_is_named(reply: bytes) -> None:
     class BadRequest(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.recv(16)
-            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+            self.request.sendall(reply)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), BadRequest) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -205,6 +205,9 @@ _FOREIGN = (
     (b"OPTIONS ", HTTP),
     (b"DELETE ", HTTP),
     (b"HTTP/1.", HTTP),
+    # HTTP/0.9 has no status line: what some servers send to bytes that they cannot read.
+    (b"<!DOCTYPE HTML", HTTP),
+    (b"<!doctype html", HTTP),
     (b"SSH-", "SSH"),
 )
 

@@ -133,7 +133,10 @@ class Player(Caller):
         """The connection is gone, or never came to be."""
         if self.is_over or self._is_stopped:
             return []
-        self._lines.by_number[connection].part(why or "the server closed the connection")
+        line = self._lines.by_number[connection]
+        if why and not line.is_open:
+            self._remark(line, why)
+        line.part(why or "the server closed the connection")
         return self._go_on(now_ns)
 
     def woken(self, now_ns: int) -> list[Act]:
