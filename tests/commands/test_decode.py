@@ -279,7 +279,7 @@ def test_no_line_is_wider_than_the_terminal(arguments: tuple[str, ...], code: in
     assert len(shown) > 1
 
 
-@pytest.mark.parametrize("name", ["write.pcap", "read.pcap"])
+@pytest.mark.parametrize("name", ["write.pcap", "read.pcap", "txn.pcap"])
 def test_rows_fit_forty_columns_and_sign_what_they_leave_out(name: str) -> None:
     shown = stripped(on_terminal("decode", str(CAPTURES / "pravega" / name), "--count", "60", columns=40)).splitlines()
     rows = [line for line in shown if re.match(r" +\d+ ", line)]

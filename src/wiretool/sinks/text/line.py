@@ -51,7 +51,7 @@ class Lines:
     def of(self, record: Record) -> str:
         """The line of a record, without the newline; the text of a problem wraps."""
         place, used = self._place(record)
-        name, name_width = self._name(record)
+        name, name_width = self._name(record, max(self._columns - used - 2, 1) if self._columns else 0)
         left = self._columns - used - name_width if self._columns else 0
         if record.kind != "frame":
             lines = self._wrap(what_of(record), left) if self._columns else [what_of(record)]
@@ -98,8 +98,9 @@ class Lines:
         )
         return text, self._n_width + self._time_width + len(connection) + 5
 
-    def _name(self, record: Record) -> tuple[str, int]:
+    def _name(self, record: Record, most: int) -> tuple[str, int]:
         name = printable(record.message) if record.kind == "frame" else record.kind
+        name = cut_to(name, most) if most and record.kind == "frame" else name
         self._message_width = min(max(self._message_width, len(name)), self._message_max)
         code = KIND_COLOUR.get(record.kind) or SIDE_COLOUR[record.side] + ";1"
         padding = " " * (self._message_width - width_of(name))
