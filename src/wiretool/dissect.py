@@ -128,7 +128,7 @@ class Connections:
     ) -> None:
         """`notes` takes each guess that was not certain, with its connection.
 
-        `opened` is told each connection that is watched, and the account that is kept of it.
+        `opened` takes each watched connection and its account.
         """
         self._numbers = numbers
         self._kind = kind

@@ -20,7 +20,7 @@ def replay(*arguments: object) -> subprocess.CompletedProcess[str]:
     return wiretool("replay", *map(str, arguments))
 
 
-def nobody() -> str:
+def unused_address() -> str:
     """An address where nobody listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return f"127.0.0.1:{server.getsockname()[1]}"
@@ -80,10 +80,10 @@ def test_options_that_make_no_sense_leave_the_last_recording_as_it_was(tmp_path:
     own = tmp_path / "own.pcapng"
     own.write_bytes(b"of the last run")
     for target in ("--target", "--against"):
-        ended = replay(WRITE, target, nobody(), "--record", own, "--fault", 'message == "Hello": drop')
+        ended = replay(WRITE, target, unused_address(), "--record", own, "--fault", 'message == "Hello": drop')
         assert ended.returncode == 2
         assert "--fault and --faults: not allowed with --target" in ended.stderr
-    ended = replay(WRITE, "--target", f"nobody={nobody()}", "--target", nobody(), "--record", own)
+    ended = replay(WRITE, "--target", f"nobody={unused_address()}", "--target", unused_address(), "--record", own)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert own.read_bytes() == b"of the last run"
 
@@ -91,13 +91,13 @@ def test_options_that_make_no_sense_leave_the_last_recording_as_it_was(tmp_path:
 def test_a_server_that_is_not_there_leaves_the_last_recording_as_it_was(tmp_path: Path) -> None:
     own = tmp_path / "own.pcapng"
     own.write_bytes(b"of the last run")
-    assert replay(WRITE, "--target", nobody(), "--record", own).returncode == 4
+    assert replay(WRITE, "--target", unused_address(), "--record", own).returncode == 4
     assert own.read_bytes() == b"of the last run"
 
 
 def test_the_second_server_is_missed_before_the_first_is_played_to() -> None:
     with socket.create_server(("127.0.0.1", 0)) as first:
-        here, absent = f"127.0.0.1:{first.getsockname()[1]}", nobody()
+        here, absent = f"127.0.0.1:{first.getsockname()[1]}", unused_address()
         ended = replay(WRITE, "--target", here, "--against", absent)
         first.setblocking(False)
         with pytest.raises(BlockingIOError):

@@ -381,8 +381,14 @@ def test_an_end_in_the_build_up_reads_nothing() -> None:
 
 
 def test_an_end_in_the_drain_keeps_what_was_read() -> None:
-    session = Session(run="run", drain=Drain())
-    gevent.spawn_later(0.5, session.end)
+    session = Session(run="run", drain=(drain := Drain()))
+
+    def end_within() -> None:
+        drain.gate.wait()
+        gevent.sleep(0.2)
+        session.end()
+
+    gevent.spawn(end_within)
     ended = played_with_backlog(session, writing, reading(10_000))[-1]
     assert isinstance(ended, Ended)
     assert ended.drained is not None

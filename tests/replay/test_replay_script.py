@@ -214,7 +214,7 @@ PAUSE_NS = PAUSE_S * 10**9
 
 
 def with_pause(talks: Collection[Packet], behind: int) -> Script:
-    """The script of packets of which those behind that number come so much later."""
+    """Return the script of the packets, with a pause after the one of that number."""
     return of_packets([each._replace(time_ns=each.time_ns + PAUSE_NS * (each.number > behind)) for each in talks])
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wiretool.sessions.dialogues import Recording
 
 NS_PER_S = 1_000_000_000
-#: The share of the bytes that were captured again from which on that is no loss of packets, but a capture given twice.
+#: A capture given twice has at least this share of repeated bytes; retransmissions have less.
 CAPTURED_TWICE = 0.5
 
 

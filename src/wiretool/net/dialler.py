@@ -22,6 +22,12 @@ CONNECT_S = 10.0
 Target = tuple[str, str]
 
 
+def describe_absence(address: Address, err: Exception) -> str:
+    """Return why a server cannot be reached, by what a connection attempt raised."""
+    why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
+    return f"cannot reach {address}: {why}"
+
+
 class Dialler(Owner):
     """Joins a caller and sockets; what goes over them is written into `recording`, if there is one."""
 
@@ -178,8 +184,7 @@ class Dialler(Owner):
         try:
             await asyncio.wait_for(self._connect(act, address), CONNECT_S)
         except (OSError, TimeoutError, UnicodeError) as err:
-            why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
-            self.why_unreached = f"cannot reach {address}: {why}"
+            self.why_unreached = describe_absence(address, err)
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
 
     async def _connect(self, act: Dial, address: Address) -> None:

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from wiretool.errors import PeerError
 from wiretool.net.addresses import Address
-from wiretool.net.dialler import CONNECT_S
-from wiretool.net.sockets import why_lost
+from wiretool.net.dialler import CONNECT_S, describe_absence
 
 
 def check_reachable(addresses: Iterable[Address]) -> None:
@@ -14,7 +13,5 @@ def check_reachable(addresses: Iterable[Address]) -> None:
     for address in dict.fromkeys(addresses):
         try:
             socket.create_connection(address, CONNECT_S).close()
-        except TimeoutError as err:
-            raise PeerError(f"cannot reach {address}: no answer in {CONNECT_S:g} s") from err
         except (OSError, UnicodeError) as err:
-            raise PeerError(f"cannot reach {address}: {why_lost(err)}") from err
+            raise PeerError(describe_absence(address, err)) from err

@@ -194,6 +194,8 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
 #: What shows itself in its first bytes; nothing of ours begins so.
 UNMISTAKABLE = ("TLS", "SSH")
 HTTP = "HTTP"
+#: The first bytes of a side by which another protocol is described.
+FOREIGN_BYTES = 16
 #: How foreign streams begin, and what they are.
 _FOREIGN = (
     (b"\x16\x03", "TLS"),
@@ -215,7 +217,7 @@ _FOREIGN = (
 def describe_foreign(chunks: Sequence[Chunk]) -> str:
     """What a stream that is none of ours is, as far as its first bytes tell; empty when they do not."""
     for side in ("client", "server"):
-        first = b"".join(chunk.data for chunk in chunks[:8] if chunk.side == side)[:16]
+        first = b"".join(chunk.data for chunk in chunks[:8] if chunk.side == side)[:FOREIGN_BYTES]
         for begins, name in _FOREIGN:
             if first.startswith(begins) and not (name == "TLS" and (len(first) < 3 or first[2] > 4)):
                 return name

@@ -9,7 +9,7 @@ from math import inf
 from wiretool.codec.message import Message
 from wiretool.errors import EncodeError
 from wiretool.faults.live import LiveWatch
-from wiretool.protocols.recognise import Chunk, describe_foreign
+from wiretool.protocols.recognise import FOREIGN_BYTES, Chunk, describe_foreign
 from wiretool.records import Record
 from wiretool.replay.judge import judge, judge_extra, judge_missing, note_breach, note_unfound_breach
 from wiretool.replay.later import Later
@@ -79,7 +79,7 @@ class Line:
         self.is_parted = self.is_left = False
         #: Why nothing more can be sent or received; empty as long as something can.
         self.why_over = ""
-        #: The first bytes of the server, and the other protocol that they are, if they cannot be read.
+        #: The first bytes of the server, and the other protocol that they belong to where they cannot be read.
         self._begun = b""
         self.foreign = ""
         #: Why an answer does not come.
@@ -227,7 +227,8 @@ class Line:
         """The server has sent bytes; the records that they complete."""
         self._later.go_on()
         self.vain_waits = 0
-        self._begun = self._begun or data
+        if len(self._begun) < FOREIGN_BYTES:
+            self._begun += data[:FOREIGN_BYTES]
         records = self._watch.feed("server", data, now_ns)
         self._weigh(len(data), records)
         for record in records:

@@ -1,5 +1,6 @@
 """The connections of one replay."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
@@ -15,7 +16,7 @@ from wiretool.sessions.dialogues import Dialogue
 
 
 class Lines:
-    """The lines by number and by the recorded connection. `out` is given what is to be sent, with its connection."""
+    """The lines by number and by recorded connection. `out` sends bytes on the connection of a number."""
 
     def __init__(
         self,
@@ -34,7 +35,7 @@ class Lines:
         self._seed = seed
         self._numbers = numbers
         self._out = out
-        self._records = iter(range(1, 1 << 62))
+        self._records = itertools.count(1)
         self.by_number: dict[int, Line] = {}
         self.number_of: dict[Dialogue, int] = {}
         #: From which record on a connection is not replayed as it was, since not all was asked for.

@@ -1,24 +1,24 @@
-"""How long a replay waits for the step at hand, and when it gives that up."""
+"""Timeouts of the current step of a replay."""
 
 from wiretool.replay.patience import LEAST_WAIT_NS, SHORTENED, Patience
 
 
 class Waits:
-    """The waits of one replay: `now_ns` is told, and `wake_ns` says when to look again."""
+    """The timeouts of one replay. Callers pass the time; `wake_ns` is when to check again."""
 
     def __init__(self, timeout_ns: int) -> None:
         #: For replies that a server owes.
         self.patience = Patience(timeout_ns)
         #: For unsolicited messages and ends of connections, without which the replay goes on.
         self._unsolicited = Patience(timeout_ns)
-        #: Since when the step at hand is waited for; None before that.
+        #: When the wait for the current step began; None before that.
         self.since_ns: int | None = None
         self.wake_ns: int | None = None
         #: Why the wait that was just given up was shorter; empty if it was not.
         self.why_short = ""
 
     def begin(self, now_ns: int) -> bool:
-        """Return whether the step at hand is waited for from now on, and was not before."""
+        """Start the wait for the current step; return whether it had not begun."""
         if self.since_ns is not None:
             return False
         self.since_ns = now_ns
@@ -31,16 +31,16 @@ class Waits:
         return now_ns >= time_ns
 
     def has_waited(self, span_ns: int, now_ns: int) -> bool:
-        """Return whether the step at hand has been waited for that long."""
+        """Return whether the wait for the current step has taken that long."""
         assert self.since_ns is not None
         return self.until(self.since_ns + span_ns, now_ns)
 
     def is_given_up(self, vain_waits: int, recorded_ns: int, now_ns: int, *, is_owed: bool, is_optional: bool) -> bool:
-        """Return whether the step at hand has been waited for as long as recorded, and what patience there is.
+        """Return whether the current step has timed out: after the recorded time and the timeout that is left.
 
-        Each wait in vain takes half of the patience with a server that sends nothing any more. Those for replies that
-        a server owes are bounded all together, and so are those for unsolicited messages and ends of connections
-        (`is_optional`), which are not judged after a shorter wait.
+        Each wait in vain halves the timeout of a server that sends nothing. The waits for replies that a server owes
+        have one bound together, those for unsolicited messages and ends of connections (`is_optional`) another one; the
+        latter are not judged after a shorter wait.
         """
         patience = self._unsolicited if is_optional else self.patience
         wait_ns, is_short = patience.wait_ns(vain_waits), is_optional and patience.is_short(vain_waits)
