@@ -10,6 +10,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 
 #: The parts of protocols that declare conformance cases: they know the engine, and the servers that they break.
 CASES = "protocols/*/conformance"
+#: The parts of protocols that add to fuzzing.
+FUZZING = "protocols/*/fuzz"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -23,6 +25,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("net",),
     ("replay", "load", "pipeline", "conformance"),
     (CASES,),
+    ("fuzz",),
+    (FUZZING,),
     ("pyspark_wiretool",),
     ("export",),
     ("commands",),
@@ -87,6 +91,8 @@ def part_named(module: str) -> str:
     package, *inner = module.split(".")
     if inner[:1] == ["protocols"] and inner[2:3] == ["conformance"]:
         return CASES
+    if inner[:1] == ["protocols"] and inner[2:3] == ["fuzz"]:
+        return FUZZING
     return inner[0] if package == "wiretool" else package
 
 

@@ -18,6 +18,7 @@ from wiretool.commands.decode import decode
 from wiretool.commands.diff import diff
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
+from wiretool.commands.fuzz import fuzz
 from wiretool.commands.pipeline import app as pipeline
 from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
@@ -95,7 +96,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap, replay, diff):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff, fuzz):
     app.command()(command)
 app.command(cls=ConformCommand)(conform)
 app.command("slice")(slice_)
