@@ -3,7 +3,7 @@
 import random
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -15,6 +15,7 @@ from wiretool.errors import PeerError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
+from wiretool.fuzz.oracles import message_at
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Connect as ConnectStep
 from wiretool.fuzz.sequence import FuzzSequence, Pause
@@ -53,13 +54,17 @@ class SocketTarget(Target):
         jobs: int,
         process: ServerProcess | None = None,
         reference: Target,
+        slow: Collection[str],
         name: str = "",
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
-        `reference` shows which requests get no reply, so that nothing is waited for in vain.
+        `reference` shows which requests get no reply, so that nothing is waited for in vain; `slow` are the names of
+        messages of which some get none.
         """
         self._reference = reference
+        #: Names of messages that a server may answer late, or not at all.
+        self._slow = set(slow)
         self.name = name or str(addresses[""])
         self._part = part
         self._protocol_in = protocol_in
@@ -108,7 +113,12 @@ class SocketTarget(Target):
         return outcomes
 
     def _prepared(self, sequence: FuzzSequence) -> FuzzSequence:
-        """Return the sequence with the requests marked that the reference server answers late, or not at all."""
+        """Return the sequence with the requests marked that the reference server answers late, or not at all.
+
+        That is known only of messages that were left without a reply before.
+        """
+        if self._slow.isdisjoint(step.message for step in sequence.sendings):
+            return sequence
         (outcome,) = self._reference.run_fresh([sequence])
         unanswered, deferred = frozenset(each.step for each in outcome.unanswered), frozenset(outcome.deferred)
         if (unanswered, deferred) == (sequence.unanswered, sequence.deferred):
@@ -145,6 +155,8 @@ class SocketTarget(Target):
     def _note_death(self, outcomes: Sequence[Outcome]) -> None:
         death = self._process.death() if self._process is not None else ""
         for outcome in outcomes:
+            for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
+                self._slow.add(message_at(outcome.sequence, step))
             if death:
                 outcome.error = ServerDied(death)
             elif outcome.refused and self._process is None:
@@ -206,6 +218,7 @@ def open_target(
             jobs=jobs,
             process=process,
             reference=session.reference(),
+            slow=session.oracles.slow,
             name=f"built-in mock at {places['']}" if is_mock else "",
         )
 
