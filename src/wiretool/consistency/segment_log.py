@@ -87,6 +87,11 @@ class SegmentLog:
         yield from self._unplaced
 
     @property
+    def end(self) -> int:
+        """Return the offset after the last append whose place is known."""
+        return self.placed[-1].end if self.placed else 0
+
+    @property
     def whole_length(self) -> int:
         """Return the length of the segment where all of its appends are known, with their places; -1 where not."""
         end = 0
@@ -114,8 +119,10 @@ class SegmentLog:
 
     def place(self, append: AppendedBytes, n: int, end: int) -> list[Anomaly]:
         """Record `n` acknowledges that an append ends at an offset."""
+        if end < len(append.data):
+            return self.note(append, n, end)
         append.acknowledged, append.start = n, end - len(append.data)
-        if append.start < 0 or not append.data:
+        if not append.data:
             return []
         self._pending -= 1
         for each in self._unjudged:
@@ -248,7 +255,7 @@ class SegmentLog:
         """Count the events up to the first byte that was not read."""
         if self._counted < 0:
             return []
-        anomalies = []
+        anomalies: list[Anomaly] = []
         data, at = self._read.run_from(self._counted)
         origin = self._counted - at
         while at < len(data) and (end := self._event_end(data, at)) != 0:

@@ -216,14 +216,15 @@ class PravegaConsistency(Consistency):
         if taken is None or not is_fresh or end < 0:
             return ()
         log, length = self._logs.of(target), taken.whole_length
+        is_placed = 0 <= length <= end - log.end
         anomalies = []
         for append in list(taken.acknowledged):
             copy = append.copy()
             log.send(copy, ())
-            if length < 0:
-                anomalies += log.note(copy, record.n, end)
-            else:
+            if is_placed:
                 anomalies += log.place(copy, record.n, end - length + append.end)
+            else:
+                anomalies += log.note(copy, record.n, end)
         return anomalies
 
 
