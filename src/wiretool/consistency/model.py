@@ -38,6 +38,8 @@ class Question(NamedTuple):
     #: The address of the server in the records, `ip:port`: each server has data of its own. Empty for any server.
     server: str
     talk: ReadTalk
+    #: Seconds that must pass before it is asked, for a server that shows its latest events some time later.
+    after_s: float = 0.0
 
 
 class Consistency(ABC):

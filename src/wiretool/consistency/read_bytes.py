@@ -28,7 +28,7 @@ class ReadBytes:
         self._changed: list[tuple[int, int, int]] = []
 
     def add(self, offset: int, data: bytes, n: int) -> list[tuple[int, int]]:
-        """Add the bytes of a read, whose record is `n`; return the stretches that are new or differ, as offsets."""
+        """Add the bytes of a read, whose record is `n`; return the ranges of offsets that are new or differ."""
         end, at = offset + len(data), offset
         found: list[tuple[int, int]] = []
         missing: list[tuple[int, int]] = []
