@@ -64,8 +64,10 @@ class World:
             self.ask(question)
         return len(questions)
 
-    def ask(self, question: Question) -> None:
-        client, replies = self.client(question.endpoint), None
+    def ask(self, question: Question, *, is_patient: bool = True) -> None:
+        if is_patient:
+            self.now_ns += int(question.after_s * 1_000_000_000)
+        client = self.client(question.endpoint)
         try:
             messages = next(question.talk)
             while client.is_open:

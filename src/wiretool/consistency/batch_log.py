@@ -41,9 +41,9 @@ class Fetch(NamedTuple):
     n: int
     offset: int
     batches: Sequence[FetchedBatch]
-    #: Where there are no batches: those that are missing have a base before this, and were acknowledged before that
-    #: record. No proof at all where these are 0.
+    #: Where there are no batches: none has a base from the offset to this. 0 where the answer does not deny any.
     limit: int = 0
+    #: At the end of what a read returns, batches may be missing that were acknowledged at this record or later.
     acknowledged_before: int = 0
 
 
@@ -77,9 +77,10 @@ class BatchLog:
         that may not be.
         """
         other = self._batch_at(batch.base)
-        if other is not None and not self._is_strict:
+        if other is not None:
             self._batches.remove(other)
-            return []
+            if not self._is_strict:
+                return []
         insort(self._batches, batch, key=_base_of)
         self.held_bytes += len(batch.content)
         if other is None:
@@ -101,9 +102,17 @@ class BatchLog:
             else:
                 anomalies += self._judge(fetched, fetch.n)
             seen.add(fetched.base)
-        if seen:
-            return [*anomalies, *self._judge_missing(fetch, seen, max(seen), fetch.asked)]
-        return self._judge_missing(fetch, seen, fetch.limit - 1, min(fetch.asked, fetch.acknowledged_before))
+        shown = min(fetch.asked, fetch.acknowledged_before)
+        if not seen:
+            return self._judge_missing(fetch, seen, range(fetch.offset, fetch.limit), shown)
+        between = range(min(fetch.offset, *seen), max(seen) + 1)
+        # A batch that begins before the offset is the last one that does.
+        after = range(max(seen) + 1, fetch.offset + 1)
+        return [
+            *anomalies,
+            *self._judge_missing(fetch, seen, between, fetch.asked),
+            *self._judge_missing(fetch, seen, after, shown),
+        ]
 
     def _judge(self, fetched: FetchedBatch, n: int) -> list[Anomaly]:
         batch = self._batch_at(fetched.base)
@@ -121,11 +130,11 @@ class BatchLog:
             return []
         return self._report("doubled-event", batch, f"one answer has the batch at offset {batch.base:,} twice", n)
 
-    def _judge_missing(self, fetch: Fetch, seen: set[int], last: int, before: int) -> list[Anomaly]:
-        """Report the batches from the offset of a read to its last one that are not in the answer."""
+    def _judge_missing(self, fetch: Fetch, seen: set[int], bases: range, before: int) -> list[Anomaly]:
+        """Report the batches with a base among these that are not in the answer, if acknowledged before a record."""
         anomalies = []
-        low = bisect_left(self._batches, max(fetch.offset, self.start), key=_base_of)
-        high = bisect_left(self._batches, last + 1, key=_base_of)
+        low = bisect_left(self._batches, max(bases.start, self.start), key=_base_of)
+        high = bisect_left(self._batches, bases.stop, key=_base_of)
         for batch in self._batches[low:high]:
             if batch.base not in seen and batch.acknowledged < before:
                 why = f"a read from offset {fetch.offset:,} on does not return the batch at offset {batch.base:,}"
