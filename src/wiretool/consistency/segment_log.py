@@ -7,7 +7,7 @@ have more copies of an acknowledged event than were sent.
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 
 from wiretool.consistency.appended import AppendedBytes
@@ -142,6 +142,15 @@ class SegmentLog:
         self._unjudged.append(append)
         return [*self._accept(append), *self._judge_unplaced()]
 
+    def settle(self, starts: Mapping[AppendedBytes, int]) -> list[Anomaly]:
+        """The places of appends are known now that were not before."""
+        self._unplaced = [append for append in self._unplaced if append not in starts]
+        self._unjudged = [append for append in self._unjudged if append not in starts]
+        for append, append.start in starts.items():
+            self._length_max = max(self._length_max, len(append.data))
+        self.placed = sorted([*self.placed, *starts], key=_start_of)
+        return [anomaly for append in starts for anomaly in self._judge(append)]
+
     def _accept(self, append: AppendedBytes) -> list[Anomaly]:
         """Count the events of an acknowledged append; those with a surplus copy in the segment are anomalies."""
         for digest in append.digests:
@@ -225,7 +234,8 @@ class SegmentLog:
         """Return the name of the anomaly of an append that differs from the bytes at its place, and why."""
         bytes_text = f"bytes {append.start:,} to {append.end:,}"
         elsewhere = self._read.find(append.data)
-        if elsewhere >= 0 and not any(each.start == elsewhere for each in self._placed_in(elsewhere, elsewhere + 1)):
+        owners = [each for each in self._placed_in(elsewhere, elsewhere + 1) if each.start == elsewhere]
+        if elsewhere >= 0 and all(each.data != append.data for each in owners):
             return "lost-event", f"{bytes_text} hold other events; its bytes begin at byte {elsewhere:,}"
         other = self._other_at(append)
         if other is not None:

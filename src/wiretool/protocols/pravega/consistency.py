@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.message import Message, Side
+from wiretool.consistency.event_numbers import EventNumbers
 from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk
 from wiretool.consistency.segment_logs import SegmentLogs
 from wiretool.protocols.pravega import failures, segments
-from wiretool.protocols.pravega.consistency_writers import ConnectionWriters, EventNumbers, event_end
+from wiretool.protocols.pravega.consistency_writers import ConnectionWriters, event_end
 from wiretool.protocols.pravega.messages import (
     AppendBlock,
     AppendBlockEnd,

@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from typing import NamedTuple
 
-from wiretool import limits
 from wiretool.consistency.appended import AppendedBytes
+from wiretool.consistency.event_numbers import EventNumbers
 from wiretool.consistency.segment_log import digest_of, split_events
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, Appends, event_frame
@@ -37,36 +37,6 @@ def event_end(data: bytes | bytearray, at: int) -> int:
         return 0
     end = at + HEADER_BYTES + int.from_bytes(data[at + len(EVENT_HEAD) : at + HEADER_BYTES], "big")
     return end if end <= len(data) else 0
-
-
-class EventNumbers:
-    """The numbers of the events that were sent, of each writer in each segment: an event may be sent again."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, set[tuple[str, int]]] = {}
-        self._count = 0
-        #: Whether there were too many to keep: then a resent event may look like a new one.
-        self.is_full = False
-
-    def add(self, segment: str, writer_id: str, numbers: range) -> list[bool]:
-        """Add numbers; return of each whether it is new."""
-        known = self._numbers.setdefault(segment, set())
-        fresh = [(writer_id, number) not in known for number in numbers]
-        known.update((writer_id, number) for number in numbers)
-        self._count += sum(fresh)
-        if self._count > limits.CONSISTENCY_EVENTS_MAX:
-            self.clear()
-            self.is_full = True
-        return fresh
-
-    def forget(self, segment: str) -> None:
-        """The segment is a new one of that name."""
-        self._count -= len(self._numbers.pop(segment, ()))
-
-    def clear(self) -> None:
-        """Forget all numbers."""
-        self._numbers.clear()
-        self._count = 0
 
 
 class ConnectionWriters:
