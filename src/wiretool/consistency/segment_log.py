@@ -146,7 +146,8 @@ class SegmentLog:
         """The places of appends are known now that were not before."""
         self._unplaced = [append for append in self._unplaced if append not in starts]
         self._unjudged = [append for append in self._unjudged if append not in starts]
-        for append, append.start in starts.items():
+        for append, start in starts.items():
+            append.start = start
             self._length_max = max(self._length_max, len(append.data))
         self.placed = sorted([*self.placed, *starts], key=_start_of)
         return [anomaly for append in starts for anomaly in self._judge(append)]

@@ -51,12 +51,16 @@ class SegmentLogs:
         self._logs[name] = self._open(name, is_whole=True)
 
     def remove(self, name: str) -> SegmentLog | None:
-        """The segment may not exist any more; return its log."""
+        """Clients asked to remove the segment; return its log."""
+        self.leave((name,))
+        return self.drop(name)
+
+    def drop(self, name: str) -> SegmentLog | None:
+        """Forget a segment; return its log."""
         log = self._logs.pop(name, None)
         if log is not None:
             self._judged += log.judged
             self._budget.note(name, 0)
-        self.leave((name,))
         return log
 
     def leave(self, names: Iterable[str]) -> None:
@@ -75,7 +79,7 @@ class SegmentLogs:
     def doubt(self) -> None:
         """Requests are missing: segments may have been removed, or appended to."""
         for name in list(self._logs):
-            self.remove(name)
+            self.drop(name)
         self._is_new = False
 
     def doubt_copies(self) -> None:
@@ -92,7 +96,7 @@ class SegmentLogs:
         self._budget.note(name, log.held_bytes)
         if self._budget.is_exceeded:
             for largest in list(self._budget.excess()):
-                self.remove(largest)
+                self.drop(largest)
 
     def _open(self, name: str, *, is_whole: bool) -> SegmentLog:
         return SegmentLog(f"{self._kind} {name}", self._event_end, is_whole=is_whole)

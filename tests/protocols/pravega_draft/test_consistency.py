@@ -172,8 +172,7 @@ def test_a_read_from_the_middle_is_judged_where_the_appender_is_alone(world: Wor
     assert names(model_of_records("pravega-draft", changed)[0]) == ["changed-event"]
 
 
-def test_a_store_that_forgets_everything_is_silent(world: World, appender: Appender) -> None:
-    """Its read waits for events, and silence is not a proof."""
+def test_a_segment_may_be_removed_by_another_protocol(world: World, appender: Appender) -> None:
     appender.append(b"one")
     world.carry_out(world.mock.restart(world.now_ns))
     world.ask_all()

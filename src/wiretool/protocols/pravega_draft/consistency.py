@@ -2,7 +2,8 @@
 
 An acknowledgement has the bytes that an appender has stored, not their place in the segment: so the events that were
 read are counted. That needs a segment that was read from its beginning, up to the end that it had after the
-acknowledgement (`at_tail`). A resent block has the same connection offset, and is stored once (S14).
+acknowledgement (`at_tail`). That a segment does not exist proves nothing:
+segments are removed by another protocol. A resent block has the same connection offset, and is stored once (S14).
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,8 +59,6 @@ class DraftConsistency(Consistency):
         self._waiting: dict[tuple[int, str], list[_SentBlock]] = {}
         #: Segments with a single appender; None for others.
         self._sole: dict[str, _Appender | None] = {}
-        #: ReadSegments, by record.
-        self._asked: set[int | None] = set()
 
     @property
     def judged(self) -> int:
@@ -80,8 +79,8 @@ class DraftConsistency(Consistency):
                 return self._set_up(setup, record.n)
             case SegmentRead() as read:
                 return self._read(read, record)
-            case NoSuchSegment() as missing if record.reply_to in self._asked:
-                return self._logs.vanish(missing.segment, record.n)
+            case NoSuchSegment() as missing:
+                self._drop(missing.segment)
         return ()
 
     def forget(self, connection: int, side: Side) -> None:
@@ -97,8 +96,6 @@ class DraftConsistency(Consistency):
                 yield Question(log.label, "store", "", _read_back(name))
 
     def _send(self, record: Record) -> None:
-        if isinstance(record.fields, ReadSegment):
-            self._asked.add(record.n)
         form = record.append
         if form is None:
             return
@@ -140,6 +137,14 @@ class DraftConsistency(Consistency):
             anomalies += self._acknowledge(key, setup.connection_offset_ack_level, n)
             del self._waiting[key]
         return anomalies
+
+    def _drop(self, segment: str) -> None:
+        """The segment does not exist: it may have been removed, for which the draft has no message."""
+        self._logs.drop(segment)
+        self._numbers.forget(segment)
+        self._sole[segment] = None
+        for key, blocks in self._waiting.items():
+            self._waiting[key] = [block for block in blocks if block.segment != segment]
 
     def _read(self, read: SegmentRead, record: Record) -> list[Anomaly]:
         log = self._logs.find(read.segment)
