@@ -2,8 +2,9 @@
 
 An acknowledgement has the bytes that an appender has stored, not their place in the segment: so the events that were
 read are counted. That needs a segment that was read from its beginning, up to the end that it had after the
-acknowledgement (`at_tail`). That a segment does not exist proves nothing:
-segments are removed by another protocol. A resent block has the same connection offset, and is stored once (S14).
+acknowledgement (`at_tail`). Where a segment has a single appender, and is as long as that has come, the places follow.
+That a segment does not exist proves nothing: another protocol removes segments. A resent block has the same connection
+offset, and is stored once (S14).
 """
 
 from collections.abc import Iterable, Sequence
