@@ -62,7 +62,11 @@ class World:
         questions = list(self.model.questions())
         for question in questions:
             self.ask(question)
+        self.end()
         return len(questions)
+
+    def end(self) -> None:
+        self.anomalies += self.model.end()
 
     def ask(self, question: Question, *, is_patient: bool = True) -> None:
         if is_patient:
@@ -151,7 +155,7 @@ def model_of_records(protocol: str, records: Iterable[Record]) -> tuple[list[Ano
             model.forget(record.connection, record.side)
         else:
             anomalies += model.follow(record)
-    return anomalies, model.judged
+    return [*anomalies, *model.end()], model.judged
 
 
 def names(anomalies: Iterable[Anomaly]) -> list[str]:

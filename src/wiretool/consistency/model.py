@@ -70,6 +70,13 @@ class Consistency(ABC):
     def forget(self, connection: int, side: Side) -> None:
         """Bytes of a connection are missing: their content is unknown, and nothing that depends on it is judged."""
 
+    def end(self) -> Sequence[Anomaly]:
+        """Return the anomalies that a missing byte could have explained: there are no more records.
+
+        A gap may be reported later than records of other connections that depend on its content.
+        """
+        return ()
+
     @abstractmethod
     def questions(self) -> Iterable[Question]:
         """Return the questions whose answers contain all acknowledged events that nothing has deleted."""

@@ -234,14 +234,21 @@ class SegmentLog:
     def _explain(self, append: AppendedBytes, at: int) -> tuple[AnomalyName, str]:
         """Return the name of the anomaly of an append that differs from the bytes at its place, and why."""
         bytes_text = f"bytes {append.start:,} to {append.end:,}"
-        elsewhere = self._read.find(append.data)
-        owners = [each for each in self._placed_in(elsewhere, elsewhere + 1) if each.start == elsewhere]
-        if elsewhere >= 0 and all(each.data != append.data for each in owners):
+        elsewhere = self._find_elsewhere(append)
+        if elsewhere >= 0:
             return "lost-event", f"{bytes_text} hold other events; its bytes begin at byte {elsewhere:,}"
         other = self._other_at(append)
         if other is not None:
             return "lost-event", f"{bytes_text} hold the append of record {other.n}"
         return "changed-event", f"{bytes_text} differ from the bytes that were appended, first at byte {at:,}"
+
+    def _find_elsewhere(self, append: AppendedBytes) -> int:
+        """Return the offset where the bytes of an append are that no other append has; -1 where they are not."""
+        if any(self._sent[digest] > 1 for digest in append.digests):
+            return -1
+        found = self._read.find(append.data)
+        owners = [each for each in self._placed_in(found, found + 1) if each.start == found]
+        return found if all(each.data != append.data for each in owners) else -1
 
     def _other_at(self, append: AppendedBytes) -> AppendedBytes | None:
         """Return another append whose event begins where this one should."""

@@ -67,6 +67,10 @@ class SegmentLogs:
         """Clients asked to remove these segments, which may be read until then."""
         self._removed.update(names)
 
+    def restore(self, names: Iterable[str]) -> None:
+        """A request to remove these segments was refused."""
+        self._removed.difference_update(names)
+
     def vanish(self, name: str, n: int) -> list[Anomaly]:
         """Record `n` denies that a segment exists."""
         log = self._logs.get(name)
@@ -94,9 +98,8 @@ class SegmentLogs:
         if log is None:
             return
         self._budget.note(name, log.held_bytes)
-        if self._budget.is_exceeded:
-            for largest in list(self._budget.excess()):
-                self.drop(largest)
+        for largest in self._budget.excess():
+            self.drop(largest)
 
     def _open(self, name: str, *, is_whole: bool) -> SegmentLog:
         return SegmentLog(f"{self._kind} {name}", self._event_end, is_whole=is_whole)

@@ -62,6 +62,8 @@ class _Consumer:
         assert asked.road is not None
         self.road: RoadKey = (asked.road, tuple(sorted(asked.grants or ())))
         self.stream = asked.stream or ""
+        #: Road and stream, whatever the grants: these commit together.
+        self.name = (asked.road, self.stream)
         self.starts_at_end = asked.defaultOffset != _EARLIEST
         #: By partition, the record of each offset that came since the last REBALANCE, the latest last.
         self.delivered: dict[int, dict[int, int]] = {}
@@ -82,6 +84,10 @@ class OfframpConsistency(Consistency):
         #: By road, stream and partition; the streams of which commits may be missing.
         self._commits: dict[tuple[str, str, int], _Commits] = {}
         self._unsure: set[tuple[str, str]] = set()
+        #: Whether all consumers are known by their handshakes.
+        self._is_whole = True
+        #: Anomalies that a commit explains if one is missing, with the stream.
+        self._held: list[tuple[tuple[str, str], Anomaly]] = []
         #: COMMITs without a response, by record.
         self._asked: dict[int, CommitEvent] = {}
         #: The headers that prove what a consumer of a road may read.
@@ -100,6 +106,7 @@ class OfframpConsistency(Consistency):
             return ()
         consumer = self._consumers.get(record.connection)
         if consumer is None:
+            self._is_whole = False
             return ()
         match record.fields:
             case CommitEvent() as commit:
@@ -119,11 +126,19 @@ class OfframpConsistency(Consistency):
     def forget(self, connection: int, side: Side) -> None:
         consumer = self._consumers.get(connection)
         if consumer is None:
-            return
-        if side == "client":
-            self._unsure.add((consumer.road[0], consumer.stream))
+            self._is_whole = False
+        elif side == "client":
+            self._unsure.add(consumer.name)
         else:
             consumer.is_whole = False
+
+    def end(self) -> Sequence[Anomaly]:
+        held, self._held = self._held, []
+        return [anomaly for stream, anomaly in held if self._is_sure_of(stream)]
+
+    def _is_sure_of(self, stream: tuple[str, str]) -> bool:
+        """Return whether all commits of a stream are known."""
+        return stream[1].startswith(QUESTION_STREAM) or (self._is_whole and stream not in self._unsure)
 
     def questions(self) -> Iterable[Question]:
         for number, (road, partitions) in enumerate(self._known.items()):
@@ -149,11 +164,14 @@ class OfframpConsistency(Consistency):
 
     def _acknowledge(self, consumer: _Consumer, record: Record) -> None:
         commit = self._asked.pop(record.reply_to or 0, None)
-        for partition in commit.offsets if commit is not None else ():
+        if commit is None:
+            self._unsure.add(consumer.name)
+            return
+        for partition in commit.offsets:
             self._commits_of(consumer, int(partition)).acknowledged = record.n
 
     def _commits_of(self, consumer: _Consumer, partition: int) -> _Commits:
-        return self._commits.setdefault((consumer.road[0], consumer.stream, partition), _Commits())
+        return self._commits.setdefault((*consumer.name, partition), _Commits())
 
     # -- deliveries --------------------------------------------------------------------------------------------------
 
@@ -171,7 +189,11 @@ class OfframpConsistency(Consistency):
             last = next(reversed(delivered))
             anomalies += self._find_passed(known, range(last + 1, message.offset), place, (delivered[last], n))
         else:
-            anomalies += self._begin(consumer, known, message, place, n)
+            found = self._begin(consumer, known, message, place, n)
+            if consumer.stream.startswith(QUESTION_STREAM):
+                anomalies += found
+            else:
+                self._held += [(consumer.name, anomaly) for anomaly in found]
         self._count += message.offset not in delivered
         delivered[message.offset] = n
         self._bound()
@@ -194,9 +216,9 @@ class OfframpConsistency(Consistency):
         self, consumer: _Consumer, known: Mapping[int, _Known], message: MessageEvent, place: str, n: int
     ) -> list[Anomaly]:
         """The first message of a partition after a REBALANCE: none is passed over that is not committed."""
-        if (consumer.road[0], consumer.stream) in self._unsure:
+        if not self._is_sure_of(consumer.name):
             return []
-        commits = self._commits.get((consumer.road[0], consumer.stream, message.partition))
+        commits = self._commits.get((*consumer.name, message.partition))
         if commits is None:
             is_fresh = self.is_new or consumer.stream.startswith(QUESTION_STREAM)
             if not is_fresh or consumer.starts_at_end:

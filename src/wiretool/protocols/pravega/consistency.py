@@ -122,7 +122,12 @@ class PravegaConsistency(Consistency):
         return ()
 
     def _refuse(self, record: Record, reply: Message) -> Sequence[Anomaly]:
+        """An append was refused, or a merge: of several sources some may be merged all the same (§5.2)."""
         self._writers_on(record).refuse(record.reply_to)
+        sources = self._merges.pop(record.reply_to or 0, ())
+        if len(sources) == 1:
+            self._sources.difference_update(sources)
+            self._logs.restore(sources)
         return ()
 
     # -- reads -------------------------------------------------------------------------------------------------------
@@ -153,7 +158,7 @@ class PravegaConsistency(Consistency):
         return ()
 
     def _refuse_missing(self, record: Record, reply: failures.NoSuchSegment) -> Sequence[Anomaly]:
-        self._writers_on(record).refuse(record.reply_to)
+        self._refuse(record, reply)
         if record.reply_to not in self._asked or _TRANSIENT in reply.segment:
             return ()
         return self._logs.vanish(reply.segment, record.n)
@@ -190,7 +195,7 @@ class PravegaConsistency(Consistency):
         """A source that is merged a second time may have been merged long before: then its place is not known."""
         fresh = tuple(source for source in sources if source not in self._sources)
         self._merges[record.n] = fresh
-        for source in fresh:
+        for source in sources:
             log = self._logs.find(source)
             if log is not None:
                 self._logs.of(target).expect(log)

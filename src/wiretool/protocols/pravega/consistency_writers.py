@@ -78,8 +78,7 @@ class ConnectionWriters:
             return SentAppend(segment, writer_id, append, append.digests)
         copies = append.digests
         if len(copies) == count:
-            fresh = numbers.add(segment, writer_id, range(number - count + 1, number + 1))
-            copies = [copy for copy, is_fresh in zip(copies, fresh, strict=True) if is_fresh]
+            copies = numbers.add(segment, writer_id, range(number - count + 1, number + 1), copies)
         waiting[number] = sent = SentAppend(segment, writer_id, append, copies)
         return sent
 

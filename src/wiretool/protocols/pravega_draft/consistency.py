@@ -106,8 +106,7 @@ class DraftConsistency(Consistency):
             self._logs.doubt_copies()
             return
         append = AppendedBytes(record.n, b"".join(frames), len(frames), [digest_of(frame) for frame in frames])
-        fresh = self._numbers.add(segment, writer_id, _offsets_of(frames, offset))
-        copies = [digest for digest, is_fresh in zip(append.digests, fresh, strict=True) if is_fresh]
+        copies = self._numbers.add(segment, writer_id, _offsets_of(frames, offset), append.digests)
         if self._numbers.is_full:
             self._logs.doubt_copies()
         self._logs.of(segment).send(append, copies)

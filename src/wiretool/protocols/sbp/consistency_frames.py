@@ -68,9 +68,8 @@ class BatchLogs:
         log = self._logs.setdefault(key, BatchLog(label, is_strict=self._is_strict))
         anomalies = log.acknowledge(batch)
         self._budget.note(key, log.held_bytes)
-        if self._budget.is_exceeded:
-            for largest in list(self._budget.excess()):
-                self.forget(largest)
+        for largest in self._budget.excess():
+            self.forget(largest)
         return anomalies
 
     def read(self, key: tuple[Any, ...], fetch: Fetch) -> list[Anomaly]:
