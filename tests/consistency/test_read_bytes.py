@@ -25,10 +25,10 @@ def test_it_has_the_latest_byte_of_each_offset(reads: list[tuple[int, bytes]]) -
         if start in expected:
             assert known.get(start, start + 1)[0] == expected[start]
             assert known.record_at(start) == records[start]
-            data, at = known.run_from(start)
-            assert data[at] == expected[start]
-            assert known.covers(start, start + len(data) - at)
-            assert not known.covers(start, start + len(data) - at + 1)
+            run, at = known.run_from(start)
+            assert run[at] == expected[start]
+            assert known.covers(start, start + len(run) - at)
+            assert not known.covers(start, start + len(run) - at + 1)
 
 
 def test_reads_that_touch_become_one_run() -> None:

@@ -58,7 +58,7 @@ def test_a_place_that_was_truncated_is_not_judged(log: SegmentLog) -> None:
 
 def test_an_acknowledgement_before_the_first_byte_leaves_the_place_open(log: SegmentLog) -> None:
     assert log.place(sent(log, 1, b"3abc"), 2, 2) == []
-    assert log.placed == []
+    assert not log.placed
     assert log.whole_length == -1
 
 

@@ -20,7 +20,9 @@ class AppendedBytes:
     start: int = -1
     #: Where it is at most, for one whose place is unknown: it ends at this offset or before it. -1 for unknown.
     bound: int = -1
-    #: Whether a read returned it or showed it to be missing, and whether it is an anomaly.
+    #: Whether its events must be among those that were read; whether a read returned it or showed it to be missing; and
+    #: whether it is an anomaly.
+    is_due: bool = False
     is_judged: bool = False
     is_reported: bool = False
 

@@ -5,13 +5,15 @@ a segment that was read from its beginning must have each acknowledged event. Wh
 have more copies of an acknowledged event than were sent.
 """
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import count
 
 from wiretool.consistency.appended import AppendedBytes
 from wiretool.consistency.model import Anomaly, AnomalyName
+from wiretool.consistency.placed_appends import PlacedAppends
 from wiretool.consistency.read_bytes import ReadBytes
 
 #: Returns where the event ends that begins at an offset of the data: 0 where more bytes are needed, -1 where the data
@@ -48,18 +50,21 @@ class SegmentLog:
         self.start = 0
         self._event_end = event_end
         self._read = ReadBytes()
-        #: Acknowledged appends of known place in the order of that, and their largest length.
-        self.placed: list[AppendedBytes] = []
-        self._length_max = 0
-        #: Acknowledged appends of unknown place, and those of them that are not judged.
+        #: Acknowledged appends of known place.
+        self.placed = PlacedAppends()
+        #: Acknowledged appends of unknown place, and those of them without a bound.
         self._unplaced: list[AppendedBytes] = []
-        self._unjudged: list[AppendedBytes] = []
-        #: Events by digest: copies that were sent, and that reads found; one append that has it; and all acknowledged
-        #: ones.
+        self._unbounded: list[AppendedBytes] = []
+        #: Events by digest: copies that were sent, that reads found, and that must be among these; and the first append
+        #: that has it, and that was acknowledged.
         self._sent: Counter[bytes] = Counter()
         self._found: Counter[bytes] = Counter()
+        self._due: Counter[bytes] = Counter()
         self._sender: dict[bytes, AppendedBytes] = {}
-        self._acknowledged: dict[bytes, list[AppendedBytes]] = {}
+        self._acknowledged: dict[bytes, AppendedBytes] = {}
+        #: Acknowledged appends by the offset up to which events must be counted before theirs are due: a heap.
+        self._due_at: list[tuple[int, int, AppendedBytes]] = []
+        self._order = count()
         #: How far events were counted, from the beginning; -1 where they cannot be.
         self._counted = 0
         #: Lengths of events that no append explains.
@@ -89,7 +94,7 @@ class SegmentLog:
     @property
     def end(self) -> int:
         """Return the offset after the last append whose place is known."""
-        return self.placed[-1].end if self.placed else 0
+        return self.placed.end
 
     @property
     def whole_length(self) -> int:
@@ -125,12 +130,10 @@ class SegmentLog:
         if not append.data:
             return []
         self._pending -= 1
-        for each in self._unjudged:
-            if each.bound < 0 and each.acknowledged < append.n:
-                each.bound = append.start
-        insort(self.placed, append, key=_start_of)
-        self._length_max = max(self._length_max, len(append.data))
-        return [*self._accept(append), *self._judge(append), *self._judge_unplaced()]
+        self._bound(append.start, append.n)
+        self.placed.add(append)
+        self._expect_at(append, append.end)
+        return [*self._accept(append), *self._judge(append), *self._judge_due()]
 
     def note(self, append: AppendedBytes, n: int, bound: int = -1) -> list[Anomaly]:
         """Record `n` acknowledges an append and leaves its place open; `bound` as in AppendedBytes."""
@@ -139,23 +142,27 @@ class SegmentLog:
             return []
         self._pending -= 1
         self._unplaced.append(append)
-        self._unjudged.append(append)
-        return [*self._accept(append), *self._judge_unplaced()]
+        if bound < 0:
+            self._unbounded.append(append)
+        else:
+            self._expect_at(append, bound)
+        return [*self._accept(append), *self._judge_due()]
 
     def settle(self, starts: Mapping[AppendedBytes, int]) -> list[Anomaly]:
         """The places of appends are known now that were not before."""
         self._unplaced = [append for append in self._unplaced if append not in starts]
-        self._unjudged = [append for append in self._unjudged if append not in starts]
         for append, start in starts.items():
             append.start = start
-            self._length_max = max(self._length_max, len(append.data))
-        self.placed = sorted([*self.placed, *starts], key=_start_of)
+            if append.bound < 0:
+                self._expect_at(append, append.end)
+        self._unbounded = [append for append in self._unbounded if append not in starts]
+        self.placed.add_all(starts)
         return [anomaly for append in starts for anomaly in self._judge(append)]
 
     def _accept(self, append: AppendedBytes) -> list[Anomaly]:
         """Count the events of an acknowledged append; those with a surplus copy in the segment are anomalies."""
         for digest in append.digests:
-            self._acknowledged.setdefault(digest, []).append(append)
+            self._acknowledged.setdefault(digest, append)
         surplus = [digest for digest in dict.fromkeys(append.digests) if digest in self._surplus]
         return [self._doubled(digest, *self._surplus.pop(digest)) for digest in surplus]
 
@@ -167,21 +174,19 @@ class SegmentLog:
         if not data:
             return anomalies
         for start, end in self._read.add(offset, data, n):
-            for append in self._placed_in(start, end):
+            for append in self.placed.overlapping(start, end):
                 anomalies += self._judge(append, is_again=True)
-        return [*anomalies, *self._count_events(), *self._judge_unplaced()]
+        return [*anomalies, *self._count_events(), *self._judge_due()]
 
     def end_at(self, length: int, asked: int, n: int) -> list[Anomaly]:
         """Record `n`, whose request is `asked`, has the length of the segment."""
         anomalies = []
-        for append in self.placed[bisect_left(self.placed, length - self._length_max, key=_start_of) :]:
-            if append.end > length and append.acknowledged < asked:
+        for append in self.placed.overlapping(length):
+            if append.acknowledged < asked:
                 why = f"the segment ends at byte {length:,}; it was acknowledged up to byte {append.end:,}"
                 anomalies += self._report("lost-event", append, why, n)
-        for append in self._unjudged:
-            if append.bound < 0 and append.acknowledged < asked:
-                append.bound = length
-        return [*anomalies, *self._judge_unplaced()]
+        self._bound(length, asked)
+        return [*anomalies, *self._judge_due()]
 
     def vanish(self, n: int) -> list[Anomaly]:
         """Record `n` denies that the segment exists, which nothing has removed."""
@@ -202,11 +207,6 @@ class SegmentLog:
 
     # -- appends of known place --------------------------------------------------------------------------------------
 
-    def _placed_in(self, start: int, end: int) -> list[AppendedBytes]:
-        first = bisect_left(self.placed, start - self._length_max, key=_start_of)
-        last = bisect_left(self.placed, end, key=_start_of)
-        return [append for append in self.placed[first:last] if append.end > start]
-
     def _judge(self, append: AppendedBytes, *, is_again: bool = False) -> list[Anomaly]:
         """Compare an append with the bytes at its place, where all of them were read."""
         if append.start < self.start or (append.is_judged and not is_again):
@@ -223,7 +223,7 @@ class SegmentLog:
 
     def _judge_overlap(self, append: AppendedBytes) -> list[Anomaly]:
         """Two appends that were acknowledged at the same bytes: one of them is not there."""
-        others = [each for each in self._placed_in(append.start, append.end) if each is not append]
+        others = [each for each in self.placed.overlapping(append.start, append.end) if each is not append]
         if not others or append.is_reported or any(each.is_reported for each in others):
             return []
         first, second = sorted((append, others[0]), key=lambda each: each.acknowledged)
@@ -247,7 +247,7 @@ class SegmentLog:
         if any(self._sent[digest] > 1 for digest in append.digests):
             return -1
         found = self._read.find(append.data)
-        owners = [each for each in self._placed_in(found, found + 1) if each.start == found]
+        owners = [each for each in self.placed.overlapping(found, found + 1) if each.start == found]
         return found if all(each.data != append.data for each in owners) else -1
 
     def _other_at(self, append: AppendedBytes) -> AppendedBytes | None:
@@ -257,7 +257,7 @@ class SegmentLog:
         if end > at:
             sender = self._sender.get(digest_of(data[at:end]))
             return sender if sender is not append else None
-        for other in self._placed_in(append.start, append.end):
+        for other in self.placed.overlapping(append.start, append.end):
             if other is not append and self._is_there(other):
                 return other
         return None
@@ -299,20 +299,38 @@ class SegmentLog:
         return [self._doubled(digest, offset, n)]
 
     def _doubled(self, digest: bytes, offset: int, n: int) -> Anomaly:
-        append = self._acknowledged[digest][0]
+        append = self._acknowledged[digest]
         why = f"a further copy of an event begins at byte {offset:,}; it was sent {_times(self._sent[digest])}"
         return Anomaly("doubled-event", self.label, why, (append.n, append.acknowledged, n))
 
-    def _judge_unplaced(self) -> list[Anomaly]:
-        """Judge the appends of unknown place in whose stretch all events are counted."""
-        ready = [append for append in self._unjudged if 0 <= append.bound <= self._counted]
-        if not ready:
-            return []
-        self._unjudged = [append for append in self._unjudged if not 0 <= append.bound <= self._counted]
+    def _bound(self, offset: int, before: int) -> None:
+        """Appends of unknown place that were acknowledged before a record are in the segment up to an offset."""
+        for append in self._unbounded:
+            if append.acknowledged < before:
+                append.bound = offset
+                self._expect_at(append, offset)
+        self._unbounded = [append for append in self._unbounded if append.bound < 0]
+
+    def _expect_at(self, append: AppendedBytes, offset: int) -> None:
+        """The events of an append must be among those up to an offset."""
+        if self._counted >= 0:
+            heappush(self._due_at, (offset, next(self._order), append))
+
+    def _judge_due(self) -> list[Anomaly]:
+        """Judge the appends of unknown place whose events must be among those that are counted."""
+        ready = []
+        while self._due_at and self._due_at[0][0] <= self._counted:
+            append = heappop(self._due_at)[2]
+            if append.is_reported:
+                continue
+            append.is_due = True
+            self._due.update(append.digests)
+            if append.start < 0:
+                ready.append(append)
         return [anomaly for append in ready for anomaly in self._judge_events(append)]
 
     def _judge_events(self, append: AppendedBytes) -> list[Anomaly]:
-        lacking = next((each for each in append.digests if self._found[each] < self._due(each)), None)
+        lacking = next((each for each in append.digests if self._found[each] < self._due[each]), None)
         if lacking is None:
             if append.digests:
                 self._count_judged(append)
@@ -326,18 +344,13 @@ class SegmentLog:
         self._unknown[length] -= 1
         return self._report("changed-event", append, f"{up_to}; another one of the same length is", n)
 
-    def _due(self, digest: bytes) -> int:
-        """Return the number of copies of an event that must be among those that are counted."""
-        return sum(
-            not append.is_reported and 0 <= (append.end if append.start >= 0 else append.bound) <= self._counted
-            for append in self._acknowledged[digest]
-        )
-
     def _report(self, name: AnomalyName, append: AppendedBytes, why: str, n: int) -> list[Anomaly]:
         """Report an append, unless it was reported before."""
         if append.is_reported:
             return []
         append.is_reported = True
+        if append.is_due:
+            self._due.subtract(append.digests)
         self._count_judged(append)
         return [Anomaly(name, self.label, why, (append.n, append.acknowledged, n))]
 
@@ -345,10 +358,6 @@ class SegmentLog:
         if not append.is_judged:
             append.is_judged = True
             self.judged += append.events
-
-
-def _start_of(append: AppendedBytes) -> int:
-    return append.start
 
 
 def _times(count: int) -> str:

@@ -1,6 +1,7 @@
 """A sound store has no anomaly in Pravega's model, whatever clients do; a single fault in it has one."""
 
 import random
+from itertools import pairwise
 from uuid import UUID
 
 import pytest
@@ -77,7 +78,7 @@ class Chance:
         if not self.writers:
             return
         writer = self.rng.choice(list(self.writers))
-        client, segment, number = self.writers.pop(writer)
+        client, _, number = self.writers.pop(writer)
         if client.is_open:
             sent = ConditionalAppend(
                 writer_id=writer,
@@ -150,4 +151,4 @@ def test_a_single_fault_is_found(seed: int, how: str) -> None:
 def _is_hidden(world: World) -> bool:
     """Return whether two equal appends have changed places, which is no difference."""
     bodies = [record.append["length"] for record in world.records if record.append]
-    return any(one == two for one, two in zip(bodies, bodies[1:], strict=False))
+    return any(one == two for one, two in pairwise(bodies))
