@@ -1,4 +1,4 @@
-"""The numbers by which a resent event is told from a new one."""
+"""The numbers that distinguish a resent event from a new one."""
 
 from collections.abc import Sequence
 

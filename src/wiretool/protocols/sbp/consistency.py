@@ -2,8 +2,8 @@
 
 A range server answers each entry of an APPEND, in order (protocols/sbp.md §4.5). Each range server has data of its own.
 A FETCH returns the batches from the one with its offset on, in order; an empty answer denies every batch below its
-limit, but for an offset inside the last batch. A range that is not known says nothing of its batches: a server that
-restarted knows only those ranges that it was told of again. Nothing removes batches: TRIM_STREAM is not served.
+limit, but for an offset inside the last batch. A range that is not known proves nothing of its batches: a server that
+restarted knows only the ranges that were created again. Nothing removes batches: TRIM_STREAM is not served.
 """
 
 from collections.abc import Iterable, Sequence
