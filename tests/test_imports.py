@@ -12,6 +12,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 CASES = "protocols/*/conformance"
 #: The consistency models of protocols: they know the records and the interface of a model.
 MODELS = "protocols/*/consistency"
+#: The parts of protocols that add to fuzzing.
+FUZZING = "protocols/*/fuzz"
 
 #: From the ground up; a part may import what stands on a line above its own, and its own part.
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -25,6 +27,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("net",),
     ("replay", "load", "pipeline", "conformance"),
     (CASES,),
+    ("fuzz",),
+    (FUZZING,),
     ("pyspark_wiretool",),
     ("export",),
     ("commands",),
@@ -91,6 +95,8 @@ def part_named(module: str) -> str:
         return CASES
     if inner[:1] == ["protocols"] and inner[2:] and inner[2].startswith("consistency"):
         return MODELS
+    if inner[:1] == ["protocols"] and inner[2:3] == ["fuzz"]:
+        return FUZZING
     return inner[0] if package == "wiretool" else package
 
 

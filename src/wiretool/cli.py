@@ -18,6 +18,8 @@ from wiretool.commands.decode import decode
 from wiretool.commands.diff import diff
 from wiretool.commands.encode import encode
 from wiretool.commands.explain import explain
+from wiretool.commands.fuzz import fuzz
+from wiretool.commands.narrow_help import fit_help
 from wiretool.commands.pipeline import app as pipeline
 from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
@@ -52,6 +54,7 @@ class Guarded(TyperGroup):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         _show_plain_arguments(self)
+        fit_help(self)
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
         try:
@@ -95,7 +98,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap, replay, diff):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff, fuzz):
     app.command()(command)
 app.command(cls=ConformCommand)(conform)
 app.command("slice")(slice_)

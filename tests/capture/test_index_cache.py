@@ -196,6 +196,12 @@ LIES_AT_THE_ENDS: dict[str, Callable[[FileIndex], FileIndex]] = {
     "ends inside a packet": lambda index: replace(index, tail=replace(index.tail, at=index.tail.at - 1)),
     "has no packets": lambda index: replace(index, joints=(), tail=replace(index.joints[0], at=0)),
     "is of no capture": lambda index: replace(index, kind="", joints=()),
+    "counts 10^8 packets": lambda index: replace(index, tail=replace(index.tail, number=10**8)),
+    "counts 2^63 packets": lambda index: replace(index, tail=replace(index.tail, number=(1 << 63) - 1)),
+    "counts 2^70 packets": lambda index: replace(index, tail=replace(index.tail, number=1 << 70)),
+    "counts 2^62 packets in the middle": lambda index: replace(
+        index, joints=(index.joints[0], replace(index.joints[1], number=1 << 62), *index.joints[2:])
+    ),
     "is packed": lambda index: replace(index, is_packed=True),
     "is damaged": lambda index: replace(index, damage="byte 99: a record with nonsense in it"),
     "has another form": lambda index: replace(index, kind="pcapng"),

@@ -1,20 +1,23 @@
 """Segments as arrays are the segments that are read one by one."""
 
 from io import BytesIO
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bulk.made import HARMS, Spoken, packets_made
-from tests.helpers.captures import pcap_bytes, tcp_packets
+from tests.helpers.captures import packets_of, pcap_bytes, tcp_packets
 
+from wiretool.capture import segments
 from wiretool.capture.files import read_packets
 from wiretool.capture.items import Side
-from wiretool.capture.layers import read_segments
+from wiretool.capture.layers import read_segments, segment_of
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import FEW_FLOWS, VIEW_BYTES_MIN, SegmentTable, _few_of, read_segment_tables
+from wiretool.capture.waiting import rows_with_fragments
 
 
 def tables_of(raw: bytes) -> list[SegmentTable]:
@@ -69,3 +72,23 @@ def test_packets_are_counted_as_by_rows(harms: frozenset[str], ipv6: bool, seed:
     list(read_segment_tables(read_packet_tables([BytesIO(raw)]), of_columns))
     assert of_columns == of_rows
     assert of_rows.packets > 0
+
+
+@pytest.mark.parametrize("link", [0, 1, 101, 113, 276, 999])
+def test_empty_packets_are_counted_without_reading_each(link: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = pcap_bytes(packets_of([b""] * 1000, link_type=link), link_type=link)
+    of_rows, of_columns = PacketCounts(), PacketCounts()
+    list(read_segments(read_packets([BytesIO(raw)]), of_rows))
+    reader = Mock(wraps=segment_of)
+    monkeypatch.setattr(segments, "segment_of", reader)
+    list(read_segment_tables(read_packet_tables([BytesIO(raw)]), of_columns))
+    assert of_columns == of_rows
+    assert of_rows.packets == 1000
+    assert reader.call_count == 1
+
+
+def test_short_packets_are_no_fragments() -> None:
+    """Without a byte of IP there is nothing to wait for."""
+    raw = pcap_bytes(packets_of([b"", b"a" * 19, b"a" * 20]))
+    (table,) = read_packet_tables([BytesIO(raw)])
+    assert rows_with_fragments(table).tolist() == [2]

@@ -16,6 +16,8 @@ from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packets import Packet
 from wiretool.capture.source import open_source
 from wiretool.capture.tables import PacketTable
+from wiretool.codec.columns import Integers
+from wiretool.codec.hops import Hops, Prefix, hop
 from wiretool.errors import CaptureError
 
 
@@ -123,3 +125,19 @@ def test_what_is_damaged_when_packed_is_told_as_packet_by_packet() -> None:
     one, many = both(bytes(packed))
     assert one == many
     assert "packet 201 claims 2147483647 bytes" in str(one[-1])
+
+
+def test_the_window_is_not_visited_again_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table has so few of tiny records that the window has many tables."""
+    visited: list[int] = []
+
+    def noting(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) -> Hops:
+        visited.append(end - start)
+        return hop(data, start, end, prefix, guesses)
+
+    monkeypatch.setattr(tables, "hop", noting)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 500)
+    raw = pcap_bytes(packets_of([b""] * 20_000 + [b"a" * 9_000] * 3))
+    found, expected = both(raw)
+    assert found == expected
+    assert sum(visited) < 4 * len(raw)

@@ -35,6 +35,17 @@ def test_what_is_no_frame_is_passed_over_with_a_word() -> None:
     assert ended.stderr == b"wiretool: line 1: a record of kind gap has no bytes to encode\n"
 
 
+@pytest.mark.parametrize("end", [HELLO, "no JSON"])
+def test_of_many_records_without_bytes_the_first_are_named(end: str) -> None:
+    """As `decode` writes them of a damaged capture; also where a line ends it early."""
+    given = '{"kind": "problem"}\n' * 1_203 + end
+    ended = run("encode", "--protocol", "pravega", "--format", "hex", given=given.encode())
+    *lines, rest = ended.stderr.decode().splitlines()[:4]
+    assert lines == [f"wiretool: line {n}: a record of kind problem has no bytes to encode" for n in (1, 2, 3)]
+    assert rest == "wiretool: and 1,200 more records like these"
+    assert (ended.returncode, ended.stderr.count(b"\n")) == ((0, 4) if end == HELLO else (3, 5))
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [(b'{"message": "Helo"}', b"did you mean Hello?"), (b"{}", b"wiretool: stdin: line 1: has no message\n")],

@@ -7,7 +7,9 @@ import pickle
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from hashlib import blake2b
+from operator import getitem
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,6 +25,7 @@ from tests.helpers.tools import needs_root_to
 from wiretool.capture.index import FileIndex, index_of
 from wiretool.capture.index_cache import KEPT_BYTES_MIN, MAGIC, VERSION, Kept, cache_path
 from wiretool.pipeline.flow_state import DIGEST_BYTES, state_head
+from wiretool.pipeline.stream import checkpoint
 from wiretool.pipeline.stream.states import SCHEMA
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -206,10 +209,36 @@ def test_a_state_that_no_version_has_written(words: list[str], tmp_path: Path, s
     assert "damaged state: it begins with none of the lines that wiretool writes; start again" in refused(words)
 
 
+def forge_commit(path: Path, commit: dict[str, Any]) -> None:
+    """Write a commit with another content, and the checksum of that."""
+    del commit["sha256"]
+    path.write_bytes(checkpoint._with_checksum(json.dumps(commit).encode()))
+
+
+@pytest.mark.parametrize("at", [("total", "frames"), ("connections",), ("tables", "frames", 0, "rows"), ("turn_ns",)])
+def test_a_number_of_a_commit_that_was_changed(words: list[str], tmp_path: Path, at: tuple[Any, ...]) -> None:
+    (path,) = (tmp_path / "c" / "commits").iterdir()
+    commit = json.loads(path.read_bytes())
+    part = reduce(getitem, at[:-1], commit)
+    part[at[-1]] += 1
+    raw = json.dumps(commit, separators=(",", ":")).encode()
+    assert len(raw) <= path.stat().st_size + 1
+    path.write_bytes(raw)
+    assert "is damaged, and with it the checkpoint: its content does not match its checksum; start" in refused(words)
+
+
+def test_a_commit_without_a_checksum(words: list[str], tmp_path: Path) -> None:
+    (path,) = (tmp_path / "c" / "commits").iterdir()
+    commit = json.loads(path.read_bytes())
+    del commit["sha256"]
+    path.write_text(json.dumps(commit))
+    assert "its content does not match its checksum" in refused(words)
+
+
 @pytest.mark.parametrize("batch", [10**30, 7, -1])
 def test_a_commit_of_another_batch_than_its_name(words: list[str], tmp_path: Path, batch: int) -> None:
     (path,) = (tmp_path / "c" / "commits").iterdir()
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), "batch": batch}))
+    forge_commit(path, {**json.loads(path.read_bytes()), "batch": batch})
     assert f"is of batch {batch}; expected that of its name" in refused(words)
 
 
@@ -276,7 +305,7 @@ def test_a_commit_that_names_files_elsewhere(words: list[str], tmp_path: Path, f
             "staging": "../elsewhere",
             "tables": {"../elsewhere": []},
         }[field]
-    path.write_text(json.dumps(commit))
+    forge_commit(path, commit)
     assert "names a file outside its folder" in refused(words)
     assert (elsewhere / "mine").exists()
 

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,12 @@ def test_a_slice_goes_down_a_pipe() -> None:
     assert ended.stdout.startswith(b"\x0a\x0d\x0d\x0a")
 
 
-def test_where_nothing_matches_the_file_is_sound_and_empty(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--connection", "0"), ("--conversation",), ("--engine", "rows")])
+def test_where_nothing_matches_the_file_is_sound_and_empty(tmp_path: Path, options: Sequence[str]) -> None:
+    """As grep, it exits with 1."""
     out = tmp_path / "out.pcapng"
-    ended = run("slice", WRITE, "--where", "n < 0", "-o", out)
-    assert ended.returncode == 0
+    ended = run("slice", WRITE, "--where", "n < 0", "-o", out, *options)
+    assert ended.returncode == 1
     assert ended.stderr == b"wiretool: nothing matches; wrote a capture without packets\n"
     assert run_tool("tshark", "-r", str(out)) == ""
     assert run("decode", out).returncode == 1

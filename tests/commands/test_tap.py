@@ -174,3 +174,12 @@ def test_fewer_connections_than_usual_are_reported_only_where_a_number_was_given
     allowed = 4 if command[0] == "serve" else 2
     told = f"wiretool: the system allows {allowed} connections, not 10,000: see ulimit -n"
     assert told in run_with_few_files(*command, "--max-connections", "10000").stderr.splitlines()
+
+
+def test_without_a_connection_it_ends_well_and_reports_it(tmp_path: Path) -> None:
+    record = tmp_path / "tapped.pcapng"
+    options = ("--duration", "200ms", "--record", str(record))
+    ended = wiretool("tap", "pravega", "--listen", ANY, "--upstream", "127.0.0.1:1", *options)
+    assert ended.returncode == 0
+    assert ended.stderr.splitlines()[-1] == "wiretool: 0 connections; 0 bytes from clients, 0 to them"
+    assert "nothing was read: no packets" in wiretool("decode", str(record)).stderr

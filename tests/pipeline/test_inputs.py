@@ -206,3 +206,11 @@ def test_what_packs_well_is_taken_whole(tmp_path: Path, told: list[str]) -> None
     packed.write_bytes(gzip.compress(bomb(100)))
     assert inputs.unpack(packed, tmp_path / "copy") == ""
     assert (tmp_path / "copy").stat().st_size == len(bomb(100))
+
+
+def test_packets_are_counted_up_to_the_end(tmp_path: Path) -> None:
+    """Many tables of tiny packets share one buffer, whose size is not that of each."""
+    capture = tmp_path / "tiny.pcap.gz"
+    head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
+    capture.write_bytes(gzip.compress(head + bytes(16) * 2_000_000))
+    assert inputs.packet_counts([capture]).packets == 2_000_000

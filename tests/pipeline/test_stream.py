@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bulk.made import HARMS, Spoken, any_spoken, files_of, packets_made
+from tests.helpers.captures import packets_of, pcap_bytes
 from tests.pipeline import reference
 from wiretool.capture import index as indices
 from wiretool.capture.index import index_of
@@ -138,6 +139,16 @@ def test_two_taps_in_many_batches(streamed: Streamed, form: str) -> None:
     assert len(streamed.batches) > 5
     assert manifest.rows("frames") < len(packets)
     assert all(made.bytes <= 20_000 + 2 * 7_000 for made in streamed.batches)
+
+
+def test_batches_of_few_packets(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty packets are few bytes, and take time all the same."""
+    monkeypatch.setattr(plan, "BATCH_PACKETS", 1_000)
+    monkeypatch.setattr(following, "JOINT_BYTES", 1_600)
+    streamed.put("a.pcap", pcap_bytes(packets_of([b""] * 5_000)))
+    streamed.go_on()
+    assert sum(made.packets for made in streamed.batches) == 5_000
+    assert all(made.packets <= 1_100 for made in streamed.batches)
 
 
 def test_two_taps_that_grow(streamed: Streamed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -420,8 +421,13 @@ def test_captures_that_are_missing_in_a_checkpoint_are_told(streamed: Streamed) 
     with pytest.raises(UsageError, match=rf"{path}: no such file; expected a file of the checkpoint; .*start again"):
         streamed.go_on()
     path.write_bytes(b"[]")
+    with pytest.raises(CaptureError, match=rf"{path}: is damaged, .* does not match its checksum; start again"):
+        streamed.go_on()
     commit = streamed.checkpoint / "commits" / "00000000.json"
-    commit.write_bytes(commit.read_bytes().replace(b'"places":[]', b'"places":[0]'))
+    noted = msgspec.json.decode(commit.read_bytes())
+    noted |= {"places": [0], "base_sha256": sha256(b"[]").hexdigest()}
+    del noted["sha256"]
+    commit.write_bytes(checkpoints._with_checksum(msgspec.json.encode(noted)))
     with pytest.raises(CaptureError, match=rf"{commit}: does not fit the captures before it; start again with another"):
         streamed.go_on()
     path.write_bytes(b"[")

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,7 +58,9 @@ __all__ = [
 
 #: Of the first bytes so many tell files apart: the head of a pcap file, and its first record with its time.
 HEAD_BYTES = 64
-#: No joint is ever found there.
+#: The least size of a packet in a file: the header of a pcap record; that of a pcapng block is longer.
+PACKET_BYTES_MIN = 16
+#: No split point is ever found there.
 _NEVER = 1 << 63
 _START = Joint(0, 1)
 
@@ -89,7 +92,7 @@ def _is_of(name: str, file: BinaryIO, index: FileIndex) -> bool:
     """
     head = _head(name, file)
     is_packed = any(head.startswith(magic) for magic, _, _ in PACKINGS)
-    if index.head != head or index.is_packed != is_packed:
+    if index.head != head or index.is_packed != is_packed or not _has_room(index):
         return False
     if is_packed:  # it has one range, which is read as a whole
         return [joint.number for joint in index.joints] == [1] * bool(index.packets)
@@ -98,6 +101,15 @@ def _is_of(name: str, file: BinaryIO, index: FileIndex) -> bool:
     first = index.joints[0] if index.joints else index.tail
     has_first = not index.joints or (first.number == 1 and _is_bare(name, file, index, _START, first))
     return has_first and _is_end(name, file, index)
+
+
+def _has_room(index: FileIndex) -> bool:
+    """Return whether the file has room for the packets of each range."""
+    ends = [_START, *index.joints, index.tail]
+    has_room = all(
+        to.at - since.at >= PACKET_BYTES_MIN * (to.number - since.number) >= 0 for since, to in pairwise(ends)
+    )
+    return has_room and (index.is_packed or index.tail.at <= index.size)
 
 
 def _is_bare(name: str, file: BinaryIO, index: FileIndex, since: Joint, until: Joint) -> bool:

@@ -151,7 +151,9 @@ def segments_of(table: PacketTable, fragments: Fragments, counts: PacketCounts) 
         is_plain[part.rows] = True
         counts.packets += len(part.rows)
         counts.tcp += len(part.rows)
-    odd, extra = _odd_part(table, np.flatnonzero(~is_plain), fragments, counts)
+    is_empty = table.lengths == 0
+    _count_empty(table, np.flatnonzero(is_empty), counts)
+    odd, extra = _odd_part(table, np.flatnonzero(~is_plain & ~is_empty), fragments, counts)
     return _joined(table, [*parts, odd], extra)
 
 
@@ -243,6 +245,15 @@ def _few_of(values: NDArray[np.uint64]) -> tuple[Integers, Integers] | None:
         firsts.append(first)
         rest &= values != values[first]
     return None
+
+
+def _count_empty(table: PacketTable, rows: Integers, counts: PacketCounts) -> None:
+    """Count packets of which no byte was captured: all of a link layer are of one kind, and none has a segment."""
+    for link in np.unique(table.links[rows]).tolist():
+        same, one = rows[table.links[rows] == link], PacketCounts()
+        segment_of(table.packet(int(same[0])), Fragments(), one)
+        counts.packets += len(same)
+        counts.others.update(dict.fromkeys(one.others, len(same)))
 
 
 def _odd_part(table: PacketTable, rows: Integers, fragments: Fragments, counts: PacketCounts) -> tuple[_Part, bytes]:

@@ -97,14 +97,18 @@ def read_record_tables(
     source: Source, variant: Variant, link_type: int, number: int = 1, table_bytes: int = TABLE_BYTES
 ) -> Iterator[PacketTable]:
     """The packets of all records from the window on, of which the first is number `number`."""
-    failure, is_guessed = None, False
+    failure, is_guessed, reach = None, False, table_bytes
     while True:
         # What is sound before a damage may be more than a table.
         failure = failure or filled(source, table_bytes)
         start = source.at
-        starts = _hop(source, variant, is_guessed=is_guessed)
+        starts = _hop(source, variant, reach, is_guessed=is_guessed)
         if len(starts):
-            is_guessed = source.at - start < LONG_BYTES * len(starts)
+            size = source.at - start
+            is_guessed = size < LONG_BYTES * len(starts)
+            # Where records are tiny, a table has a small part of the window: what is after it is not visited each time.
+            is_small = 2 * len(starts) > TABLE_PACKETS
+            reach = size + size // 8 if is_small else max(table_bytes, len(source.buffer))
             table = _pcap_table(source.buffer, starts, variant, link_type, number)
         elif failure is not None:
             if source.left >= variant.record.size:  # what is read one by one stumbles over this first
@@ -127,25 +131,29 @@ def filled(source: Source, table_bytes: int) -> CaptureError | None:
     return None
 
 
-def _hop(source: Source, variant: Variant, *, is_guessed: bool) -> Integers:
-    """Where the data of each whole record of the window begins; the window is moved behind them.
+def _hop(source: Source, variant: Variant, reach: int, *, is_guessed: bool) -> Integers:
+    """Return where the data of each whole record in the next `reach` bytes begins; move the window after them.
 
-    `is_guessed`: they are short, so that it is worth to guess where some begin.
+    Where no record is whole there, those of all the window count. `is_guessed`: the records are short, so that it is
+    worth to guess where some begin.
     """
     data, at, header_bytes = source.buffer, source.at, variant.record.size
     prefix = Prefix(header_bytes, CAPTURED_AT, header_bytes, 0, ANY_LENGTH, variant.order)
-    hops = hop(data, at, len(data), prefix, _guesses(data, at, variant) if is_guessed else _NONE)
+    for end in sorted({min(at + reach, len(data)), len(data)}):
+        hops = hop(data, at, end, prefix, _guesses(data, at, end, variant) if is_guessed else _NONE)
+        if len(hops.starts):
+            break
     starts, source.at = hops.starts, hops.end
     if len(starts) > TABLE_PACKETS:
         source.at = int(starts[TABLE_PACKETS])
     return starts[:TABLE_PACKETS] + header_bytes
 
 
-def _guesses(data: bytes, at: int, variant: Variant) -> Integers:
-    """Where records are likely to begin, one every few packets: where the time is like that of the record at `at`."""
+def _guesses(data: bytes, at: int, end: int, variant: Variant) -> Integers:
+    """Where records before `end` are likely to begin, one every few packets: the time is like that at `at`."""
     half = 2 if variant.order == "<" else 0
     about_now, found = data[at + half : at + half + 2], []
-    for near in range(at + GUESS_BYTES, len(data) - variant.record.size, GUESS_BYTES):
+    for near in range(at + GUESS_BYTES, end - variant.record.size, GUESS_BYTES):
         for _ in range(GUESS_TRIES):
             near = data.find(about_now, near + 1, near + GUESS_BYTES)
             if near < 0:

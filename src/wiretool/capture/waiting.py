@@ -9,7 +9,7 @@ from wiretool.capture.joints import Place
 from wiretool.capture.layers import EXTENSIONS, TCP, segment_of
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.packets import Packet
-from wiretool.capture.segments import ip_starts
+from wiretool.capture.segments import IPV4_BYTES, ip_starts
 from wiretool.capture.tables import PacketTable
 from wiretool.codec.columns import Bytes, Flags, Integers, gathered
 
@@ -21,8 +21,8 @@ _EXTENSIONS = np.array(sorted(EXTENSIONS), np.uint8)
 def rows_with_fragments(table: PacketTable) -> Integers:
     """The packets among which all IP fragments are; those that are hard to tell at a glance are among them."""
     at = ip_starts(table)
-    is_hard = at < 0
-    rows = np.flatnonzero(~is_hard)
+    is_hard = (at < 0) & (table.lengths >= IPV4_BYTES)  # a shorter packet has no room for an IP header
+    rows = np.flatnonzero(at >= 0)
     is_hard[rows[_may_be_fragments(table.data, at[rows])]] = True
     return np.flatnonzero(is_hard)
 

@@ -5,8 +5,12 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.options import OutputFile, SideName, lines_of, tell
+from wiretool.commands.first_lines import FirstLines
+from wiretool.commands.options import OutputFile, SideName, lines_of
 from wiretool.errors import Unmet
+
+#: Lines about records without bytes that are printed; the others are counted.
+SKIPPED_MAX = 3
 
 
 class Form(StrEnum):
@@ -44,14 +48,15 @@ def encode(
     from wiretool.sinks.output import open_output
 
     name = "stdin" if script == "-" else script
+    skipped = FirstLines(SKIPPED_MAX, "records")
     frames = read_script(
         lines_of(script),
         name=name,
         protocol=protocol,
         side=None if side is None else side.value,
-        skipped=lambda number, kind: tell(f"line {number}: a record of kind {kind} has no bytes to encode"),
+        skipped=lambda number, kind: skipped(f"line {number}: a record of kind {kind} has no bytes to encode"),
     )
-    with open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
+    with skipped, open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
         count = write_frames(frames, out, "" if format_ is None else format_.value)
     if not count:
         raise Unmet(f"{name}: nothing was encoded: no messages; expected one JSON object a line")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
 from wiretool.commands.progress import QUICK_S, is_watched, report_waiting
@@ -38,31 +39,13 @@ class Wishes:
     splits: int
 
 
-class Notes:
-    """Tells the first of many notes, and at the end how many there were more."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __call__(self, text: str) -> None:
-        self._count += 1
-        if self._count <= NOTES_MAX:
-            tell(text)
-
-    def end(self) -> None:
-        """Say how much was not told; then begin anew."""
-        if self._count > NOTES_MAX:
-            tell(f"and {self._count - NOTES_MAX:,} more notes like these")
-        self._count = 0
-
-
 def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: str, master: str) -> int:
     """Make the tables; the exit code."""
     from wiretool.pipeline.job import Job
 
     protocols_like(wishes.protocol)
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
-    notes = Notes()
+    notes = FirstLines(NOTES_MAX, "notes")
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
     waiting = report_waiting("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
     with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), waiting, _bar() as watch:

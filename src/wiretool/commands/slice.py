@@ -51,13 +51,15 @@ def slice_(
     """Extract the packets of matching messages.
 
     Writes them unchanged into a pcapng file. If nothing matches, the file is a valid capture without packets, stderr
-    reports it, and the exit code is 0.
+    reports it, and the exit code is 1.
     """
     from wiretool.commands.slicing import Slicing, slice_into
 
     path = place_from(output, where or "", connection)
     paths, ports = files_from(captures), ports_from(port)
-    slice_into(path, Slicing(paths, protocol, ports, engine, where or "", connection, whole_connections=conversation))
+    slicing = Slicing(paths, protocol, ports, engine, where or "", connection, whole_connections=conversation)
+    if not slice_into(path, slicing):
+        raise typer.Exit(1)
 
 
 def place_from(output: Path | None, where: str, connection: int | None) -> Path:

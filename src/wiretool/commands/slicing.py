@@ -37,8 +37,8 @@ class Slicing:
     ledger: Ledger = field(default_factory=Ledger)
 
 
-def slice_into(path: Path, wanted: Slicing) -> None:
-    """Write the packets behind the wanted records to a file, or stdout for `-`, and tell how many.
+def slice_into(path: Path, wanted: Slicing) -> int:
+    """Write the packets of the matching records to a file, or stdout for `-`, and report how many; return the records.
 
     Where the captures are damaged (CaptureError) or Ctrl-C stops it, the file is a whole capture of what was read so
     far, or as it was before.
@@ -65,6 +65,7 @@ def slice_into(path: Path, wanted: Slicing) -> None:
         report_unread(wanted.ledger, wanted.captures)
         if wanted.connection is not None and (nothing := no_connection(wanted.connection, wanted.ledger)):
             raise UsageError(nothing)
+    return chosen.records
 
 
 @contextmanager

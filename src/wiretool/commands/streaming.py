@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretool.commands.first_lines import FirstLines
 from wiretool.commands.interrupts import stoppable, told_when_stopped
 from wiretool.commands.options import protocols_like, tell
-from wiretool.commands.pipelining import Notes, told_of, unsound
+from wiretool.commands.pipelining import NOTES_MAX, told_of, unsound
 from wiretool.commands.progress import report_waiting
 from wiretool.errors import UsageError
 
@@ -110,7 +111,7 @@ class _Teller:
 
     def __init__(self) -> None:
         self._batches = 0
-        self.notes = Notes()
+        self.notes = FirstLines(NOTES_MAX, "notes")
 
     def __call__(self, made: "Made") -> None:
         self._batches += 1

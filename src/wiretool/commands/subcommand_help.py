@@ -6,6 +6,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from wiretool.commands.narrow_help import fit_help
+
 HELP_OPTIONS = ("--help", "-h")
 
 
@@ -36,4 +38,5 @@ class ConformCommand(TyperCommand):
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(COMPARE)(compare)
         command = typer.main.get_command(app)
+        fit_help(command)
         return command.make_context(f"{info_name} {COMPARE}", args[1:], parent, **extra)

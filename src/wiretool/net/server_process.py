@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 from wiretool.errors import PeerError, UsageError
-from wiretool.net.addresses import Address
+from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
 from wiretool.processes import held_interrupts, parent_death_hook
 
@@ -33,10 +33,12 @@ class ServerProcess:
         ready_s: float = READY_S,
         more_time: str = "",
         on_left: Callable[[str], None] = lambda text: None,
+        is_quiet: bool = False,
     ) -> None:
         """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`.
 
         `more_time` ends the message that it did not. `on_left` takes the name of each process that was not stopped.
+        `is_quiet` discards what the server writes on stderr.
         """
         try:
             self._words = shlex.split(command)
@@ -49,6 +51,7 @@ class ServerProcess:
         self._ready_s = ready_s
         self._more_time = more_time
         self._on_left = on_left
+        self._stderr = subprocess.DEVNULL if is_quiet else None
         self._adoption = ExitStack()
         self._descendants: Descendants | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,6 +101,7 @@ class ServerProcess:
                     self._words,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
+                    stderr=self._stderr,
                     preexec_fn=parent_death_hook(),
                     start_new_session=True,
                 )
@@ -137,6 +141,12 @@ class ServerProcess:
         assert self._process is not None
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
+
+
+def free_address() -> Address:
+    """Return an address of the loopback whose TCP port is free now."""
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        return Address(LOOPBACK, listener.getsockname()[1])
 
 
 def _accepts(address: Address) -> bool:

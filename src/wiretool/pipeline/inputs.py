@@ -198,7 +198,7 @@ def packet_counts(paths: Sequence[Path]) -> PacketCounts:
             left = _unpacked_bytes_max(path.stat())
             for packets in read_packet_tables([path]):
                 segments_of(packets, fragments, counts)
-                left -= len(packets.data)
+                left -= int(packets.starts[-1] + packets.lengths[-1] - packets.starts[0])  # tables share a buffer
                 if left < 0:
                     break
     return counts

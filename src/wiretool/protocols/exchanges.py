@@ -32,6 +32,8 @@ class Exchanges:
     #: Where that can only be so, for who looks at many at once: answers by name, and fields with any but these numbers.
     failures: frozenset[str] = frozenset()
     fine: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    #: Messages of the server after which it answers no request that is open.
+    farewells: frozenset[str] = frozenset()
 
 
 def value_in(fields: Fields, name: str) -> Any:

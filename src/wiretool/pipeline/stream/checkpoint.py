@@ -15,6 +15,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,8 @@ STREAM, COMMITS, CAPTURES, STATES, COPIES = "stream.json", "commits", "captures"
 #: and commits have those that have changed since; where these are many, all are written again after so many batches.
 CAPTURES_MAX, BATCHES_MAX = 256, 256
 #: The version of this layout.
-FORMAT = 1
-#: What is left to do where something of a checkpoint is missing.
+FORMAT = 2
+#: The remedy where something of a checkpoint is missing.
 ANEW = "start again with another checkpoint and other tables"
 
 
@@ -84,8 +85,9 @@ class Commit(msgspec.Struct, frozen=True):
 class Noted(Commit, frozen=True):
     """A commit as its file has it: only with the captures that have changed since a batch of which there are all."""
 
-    #: That batch; -1 where there is none.
+    #: That batch; -1 where there is none. And the SHA-256 of the file that has all of them.
     base: int = -1
+    base_sha256: str = ""
     #: The first captures are in place of those that have these places among all; the others follow them.
     places: Sequence[int] = ()
 
@@ -103,7 +105,7 @@ class Checkpoint:
         self.stream = stream
         #: The captures as they were in the batch of which there are all, and that batch.
         self._captures: list[Followed] = []
-        self._base = -1
+        self._base, self._base_sha256 = -1, ""
         self.last = self._read_last()
 
     @property
@@ -119,7 +121,7 @@ class Checkpoint:
     def commit(self, commit: Commit) -> None:
         """The batch is done from here on; what it has in place of others is removed. UsageError where it cannot be."""
         path = self._path(commit.batch)
-        write_whole(path, msgspec.json.encode(self._noted(commit)))
+        write_whole(path, _with_checksum(msgspec.json.encode(self._noted(commit))))
         self.last = commit
         with refused(path):
             self.clear()
@@ -153,21 +155,26 @@ class Checkpoint:
             path = self._base_path(commit.batch)
             with refused(path):
                 make_private(path.parent)
-            write_whole(path, msgspec.json.encode(commit.captures))
+            raw = msgspec.json.encode(commit.captures)
+            write_whole(path, raw)
             self._captures, self._base, places, captures = list(commit.captures), commit.batch, [], []
+            self._base_sha256 = sha256(raw).hexdigest()
         values = {name: getattr(commit, name) for name in Commit.__struct_fields__}
-        return Noted(**{**values, "captures": captures}, base=self._base, places=places)
+        values |= {"captures": captures, "places": places, "base": self._base, "base_sha256": self._base_sha256}
+        return Noted(**values)
 
     def _read_last(self) -> Commit:
         found = sorted((self.root / COMMITS).glob("*.json"))
         if not found:
             return nothing_done(self.stream.parts)
-        noted: Noted = _decoded(found[-1], Noted)
+        raw = _content(found[-1])
+        noted: Noted = _decoded(found[-1], raw, Noted)
+        _check(found[-1], is_sound=_has_checksum(raw))
         if found[-1] != self._path(noted.batch):
             why = f"is of batch {noted.batch}; expected that of its name; {ANEW}"
             raise CaptureError(str(found[-1]), why)
         if noted.base >= 0:
-            self._base, self._captures = noted.base, _decoded(self._base_path(noted.base), list[Followed])
+            self._read_base(noted)
         captures = [msgspec.structs.replace(each) for each in self._captures]  # who goes on changes them
         if not fits(len(captures), noted.places, noted.captures):
             raise CaptureError(str(found[-1]), f"does not fit the captures before it; {ANEW}")
@@ -177,6 +184,34 @@ class Checkpoint:
         if wrong := next(_wrong_names(commit), None):
             raise CaptureError(str(found[-1]), f"names a file outside its folder: {wrong!a}; {ANEW}")
         return commit
+
+    def _read_base(self, noted: Noted) -> None:
+        """Take over all captures as they were in an earlier batch; errors as those of `_decoded`."""
+        path = self._base_path(noted.base)
+        raw = _content(path)
+        self._base, self._base_sha256 = noted.base, noted.base_sha256
+        self._captures = _decoded(path, raw, list[Followed])
+        _check(path, is_sound=sha256(raw).hexdigest() == noted.base_sha256)
+
+
+def _with_checksum(body: bytes) -> bytes:
+    """Return a JSON object with the SHA-256 of its text as first value.
+
+    It finds damage and changes by hand. The owner of the folder, who alone may write to it, could compute it, too.
+    """
+    return b'{"sha256":"%s",%s' % (sha256(body).hexdigest().encode(), body[1:])
+
+
+def _has_checksum(raw: bytes) -> bool:
+    """Return whether the checksum of a JSON object is that of its other values."""
+    return raw == _with_checksum(b"{" + raw.partition(b",")[2])
+
+
+def _check(path: Path, *, is_sound: bool) -> None:
+    """Raise CaptureError where the content of a file does not match its checksum."""
+    if not is_sound:
+        why = f"is damaged, and with it the checkpoint: its content does not match its checksum; {ANEW}"
+        raise CaptureError(str(path), why)
 
 
 def _wrong_names(commit: Commit) -> Iterator[str]:
@@ -232,11 +267,11 @@ def _same(path: Path, stream: Stream, parts: int) -> Stream:
     """The stream that is noted, which has to be this one; or this one, noted now."""
     has_begun = any((path.parent / COMMITS).glob("*.json"))
     if not has_begun:  # without a batch it is as good as a new one
-        name = _decoded(path, Stream).id if path.exists() else stream.id
+        name = _decoded(path, _content(path), Stream).id if path.exists() else stream.id
         stream = msgspec.structs.replace(stream, parts=stream.parts or parts, id=name)
         write_whole(path, msgspec.json.encode(stream))
         return stream
-    noted: Stream = _decoded(path, Stream)
+    noted: Stream = _decoded(path, _content(path), Stream)
     if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
         raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {ANEW}")
     for was, now in _wishes(noted, stream):
@@ -268,13 +303,20 @@ def _events(options: StreamOptions) -> str:
     return "with --events" if options.events else "without --events"
 
 
-def _decoded(path: Path, kind: type[Any]) -> Any:
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file of the checkpoint. CaptureError where it is special, UsageError where it is absent."""
     if is_special(path):
         raise CaptureError(str(path), f"is not a regular file; expected one that wiretool wrote; {ANEW}")
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        return path.read_bytes()
     except OSError as err:
         raise UsageError(f"{path}: {why_unreadable(err)}; expected a file of the checkpoint; {ANEW}") from err
+
+
+def _decoded(path: Path, raw: bytes, kind: type[Any]) -> Any:
+    """Return the value in the content `raw` of a file of the checkpoint; CaptureError where it is not of that kind."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, RecursionError) as err:
         raise CaptureError(str(path), f"is damaged, and with it the checkpoint: {json_problem(err)}; {ANEW}") from err
 

@@ -11,6 +11,8 @@ from wiretool.pipeline.stream.following import Followed, Following
 
 #: Bytes of captures in a batch: what is read of them is put in order in memory.
 BATCH_BYTES = 128 * 1024 * 1024
+#: Packets in a batch: of 64 bytes with their headers they are as many bytes; shorter ones cost no less time.
+BATCH_PACKETS = 2 * 1024 * 1024
 
 
 class Stretch(NamedTuple):
@@ -62,20 +64,27 @@ def planned(following: Following, latest_ns: int | None = None) -> Plan | None:
 
 
 def _moment(captures: Sequence[Followed]) -> int:
-    """Up to when the captures together have about so many bytes as a batch takes."""
-    ranges: list[tuple[int, int]] = []
+    """Up to when the captures together have about so many bytes, or packets, as a batch takes."""
+    ranges: list[tuple[int, int, int]] = []
     for capture in captures:
         bounds = [capture.since, *capture.index.joints, capture.index.tail]
         later = [joint for joint in bounds if joint.number >= capture.since.number]
-        ranges += [(to.before_ns, to.at - since.at) for since, to in pairwise(later)]
+        ranges += [(to.before_ns, to.at - since.at, to.number - since.number) for since, to in pairwise(later)]
     ranges.sort()
-    moment_ns, size = ranges[0]
-    for turn_ns, more in ranges[1:]:
-        size += more
-        if size > BATCH_BYTES and moment_ns > NO_TIME:
+    moment_ns, size, packets = ranges[0]
+    for turn_ns, more, more_packets in ranges[1:]:
+        size, packets = size + more, packets + more_packets
+        if (size > BATCH_BYTES or packets > BATCH_PACKETS) and moment_ns > NO_TIME:
             break
         moment_ns = turn_ns
     return moment_ns
+
+
+def fill_batch(captures: Sequence[Followed]) -> bool:
+    """Return whether what was not read of the captures is a batch, or more."""
+    waiting = [(each.index.tail, each.since) for each in captures if each.has_more]
+    size = sum(tail.at - since.at for tail, since in waiting)
+    return size >= BATCH_BYTES or sum(tail.number - since.number for tail, since in waiting) >= BATCH_PACKETS
 
 
 def overlap(captures: Sequence[Followed]) -> bool:

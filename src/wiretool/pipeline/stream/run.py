@@ -27,7 +27,7 @@ from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.batch import Silence, Task, Told
 from wiretool.pipeline.stream.checkpoint import Checkpoint, Commit, Stream, StreamOptions, opened, remove_folder
 from wiretool.pipeline.stream.following import Following
-from wiretool.pipeline.stream.plan import BATCH_BYTES, Plan, Stretch, overlap, planned
+from wiretool.pipeline.stream.plan import Plan, Stretch, fill_batch, overlap, planned
 from wiretool.pipeline.stream.publish import Published, in_batch
 from wiretool.sinks.arrow.files import refused
 
@@ -176,8 +176,7 @@ class _Run:
                     raise
                 self._is_looking = True
             else:
-                waiting = sum(each.index.tail.at - each.since.at for each in self._following.captures if each.has_more)
-                return self._job.is_once or waiting >= BATCH_BYTES
+                return self._job.is_once or fill_batch(self._following.captures)
         return False
 
     def _planned(self) -> Plan | None:

@@ -47,4 +47,5 @@ EXCHANGES = Exchanges(
     failure=failure,
     failures=frozenset({_RESPONSE, _CLOSE, _ERROR}),
     fine={"success": frozenset({1})},
+    farewells=frozenset({_CLOSE}),
 )

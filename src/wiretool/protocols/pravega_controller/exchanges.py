@@ -3,7 +3,15 @@
 from wiretool.codec.message import Side
 from wiretool.protocols.exchanges import Exchanges, Fields, value_in
 from wiretool.protocols.pravega_controller.calls import METHODS
-from wiretool.protocols.pravega_controller.messages import Continuation, Data, Headers, Ping, RstStream, Settings
+from wiretool.protocols.pravega_controller.messages import (
+    Continuation,
+    Data,
+    GoAway,
+    Headers,
+    Ping,
+    RstStream,
+    Settings,
+)
 
 _RESET = RstStream.declaration.name
 _SIDES: tuple[Side, Side] = ("client", "server")
@@ -33,4 +41,5 @@ EXCHANGES = Exchanges(
     may_ask=frozenset((cls.declaration.name, "client") for cls in (Headers, Continuation, Data)),
     unless="ack",
     failure=failure,
+    farewells=frozenset({GoAway.declaration.name}),
 )

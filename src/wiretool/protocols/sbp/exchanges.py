@@ -53,6 +53,13 @@ def failure(name: str, fields: Fields) -> str | None:
     return None if code is None else _CODES.get(code, str(code))
 
 
+#: A server that closes the connection soon answers no further request (sbp.md §3.6).
+FAREWELLS = frozenset({"GOAWAY"})
 EXCHANGES = Exchanges(
-    asks=asked(LATEST), may_ask=told(LATEST), unless="is_response", failure=failure, fine={"code": FINE}
+    asks=asked(LATEST),
+    may_ask=told(LATEST),
+    unless="is_response",
+    failure=failure,
+    fine={"code": FINE},
+    farewells=FAREWELLS,
 )

@@ -55,8 +55,8 @@ def _batch_spans(schema: Schema, batches: Batches, data: bytes, span: Span) -> l
     spans: list[Span] = []
     at, end = span.offset, span.offset + span.length
     for index, (batch, length) in enumerate(batches.found):
-        cursor = Cursor(data, at, at + length, spans=spans)
-        reference.read_fields(type(batch), cursor, f"payload[{index}]")
+        with suppress(DecodeError):  # the records of a batch may be broken though its length is known
+            reference.read_fields(type(batch), Cursor(data, at, at + length, spans=spans), f"payload[{index}]")
         at += length
     if at < end:
         with suppress(DecodeError):

@@ -1,7 +1,7 @@
 """Which frames of the batch style wait for an answer, and the codes of both schemas with which one says it failed."""
 
 from wiretool.protocols.exchanges import Exchanges, Fields, value_in
-from wiretool.protocols.sbp.exchanges import FINE, asked, names_in, told, values_of
+from wiretool.protocols.sbp.exchanges import FAREWELLS, FINE, asked, names_in, told, values_of
 from wiretool.protocols.sbp_0_1.messages import S1, S2
 from wiretool.protocols.sbp_0_1.tables_s1 import AppendResult
 from wiretool.protocols.sbp_0_1.tables_s2 import Status
@@ -27,4 +27,5 @@ EXCHANGES = Exchanges(
     unless="is_response",
     failure=failure,
     fine={"code": FINE, "error_code": _NONE},
+    farewells=FAREWELLS,
 )

@@ -1,0 +1,161 @@
+"""`wiretool fuzz`: send mutated sessions to a server, and reduce each failure to a test case."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.commands.conform.options import file_parser, text_parser
+from wiretool.commands.options import PortNames, Seed, duration_parser
+
+_FILE = {"metavar": "FILE", "show_default": False}
+
+
+def fuzz(
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol to fuzz")],
+    seeds: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--seeds",
+            parser=file_parser("--seeds"),
+            metavar="CAPTURE",
+            show_default=False,
+            help="start from the sessions of this capture too; repeatable",
+        ),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ENDPOINT=]ADDRESS",
+            show_default=False,
+            help="server to fuzz; without it the built-in mock in memory",
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            parser=text_parser("--command", "a program and its arguments"),
+            metavar="COMMAND",
+            show_default=False,
+            help="start this server at --target, watch and restart it",
+        ),
+    ] = None,
+    sockets: Annotated[bool, typer.Option("--sockets", help="fuzz the built-in mock over loopback")] = False,
+    mutant: Annotated[
+        str | None,
+        typer.Option(
+            parser=text_parser("--mutant", "the name of a mutant"),
+            metavar="NAME",
+            show_default=False,
+            help="fuzz this mutant of the built-in mock",
+        ),
+    ] = None,
+    allow_remote: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=text_parser("--allow-remote", "a host"),
+            metavar="HOST",
+            show_default=False,
+            help="allow this other machine as a target, at 100 sequences a second and 10 minutes at most",
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(
+            parser=text_parser("--case", "the name of a mutation or a glob"),
+            metavar="GLOB",
+            show_default=False,
+            help="only these mutations, such as number/*; !GLOB excludes",
+        ),
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="list the mutations and run none")] = False,
+    time: Annotated[
+        float | None,
+        typer.Option(
+            parser=duration_parser("--time", most=86_400 * 7),
+            metavar="TIME",
+            show_default="60s, without --runs",
+            help="end the run after this time",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", show_default=False, help="end the run after this many sequences"),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            parser=duration_parser("--timeout", most=3600), metavar="TIME", show_default="2s", help="time for one reply"
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="sequences that run at the same time")] = 32,
+    replay: Annotated[
+        list[Path] | None,
+        typer.Option(
+            parser=file_parser("--replay"),
+            metavar="FOLDER",
+            show_default=False,
+            help="run the finding in this folder again; repeatable",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            parser=file_parser("--output"),
+            metavar="FOLDER",
+            show_default="wiretool-findings",
+            help="folder for findings",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(parser=file_parser("--baseline"), **_FILE, help="known findings, which do not fail the run"),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(parser=file_parser("--write-baseline"), **_FILE, help="write the findings as such a file"),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(parser=file_parser("--junit"), **_FILE, help="write a JUnit report")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(parser=file_parser("--json"), **_FILE, help="write a JSON report")
+    ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(parser=file_parser("--sarif"), **_FILE, help="write a SARIF report")
+    ] = None,
+    port: PortNames = None,
+    seed: Seed = 0,
+) -> None:
+    """Fuzz a server: mutated sessions in, a minimal test case out for each bug.
+
+    Sessions come from the conformance cases, and from captures with --seeds. Exit code 1 with new findings, 3 when no
+    seed decodes, 4 when the server is gone.
+    """
+    from wiretool.commands.fuzz.options import TIMEOUT_S, FuzzOptions, Reports
+    from wiretool.commands.fuzz.run import run_fuzz
+
+    options = FuzzOptions(
+        protocol=protocol,
+        seeds=seeds or (),
+        targets=target or (),
+        command=command,
+        uses_sockets=sockets,
+        mutant=mutant,
+        allowed_hosts=allow_remote or (),
+        case_globs=case or (),
+        only_lists=list_,
+        time_s=time,
+        runs=runs,
+        timeout_s=timeout or TIMEOUT_S,
+        jobs=jobs,
+        replay=replay or (),
+        output=output or Path("wiretool-findings"),
+        baseline=baseline,
+        reports=Reports(junit, json, sarif, write_baseline),
+        ports=port or (),
+        seed=seed,
+    )
+    run_fuzz(options)

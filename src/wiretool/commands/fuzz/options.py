@@ -1,0 +1,122 @@
+"""The options of `wiretool fuzz`, and combinations of them that make no sense."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wiretool.errors import UsageError
+
+if TYPE_CHECKING:
+    from wiretool.net.addresses import Address
+
+#: The duration of a run by default.
+TIME_S = 60.0
+#: Time for one reply of a server over sockets.
+TIMEOUT_S = 2.0
+#: Limits on targets that are other machines.
+REMOTE_TIME_S, REMOTE_RUNS_PER_S = 600.0, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Reports in files."""
+
+    junit: Path | None = None
+    json: Path | None = None
+    sarif: Path | None = None
+    write_baseline: Path | None = None
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Yield each option that names a file to write, with the file."""
+        for name in ("junit", "json", "sarif", "write_baseline"):
+            path = getattr(self, name)
+            if path is not None:
+                yield f"--{name.replace('_', '-')}", path
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzOptions:
+    """Parsed options, as the command line gives them."""
+
+    protocol: str
+    seeds: Sequence[Path] = ()
+    targets: Sequence[str] = ()
+    command: str | None = None
+    uses_sockets: bool = False
+    mutant: str | None = None
+    allowed_hosts: Sequence[str] = ()
+    case_globs: Sequence[str] = ()
+    only_lists: bool = False
+    time_s: float | None = None
+    runs: int | None = None
+    timeout_s: float = TIMEOUT_S
+    jobs: int = 32
+    replay: Sequence[Path] = ()
+    output: Path = Path("wiretool-findings")
+    baseline: Path | None = None
+    reports: Reports = Reports()
+    ports: Sequence[str] = ()
+    seed: int = 0
+
+    @property
+    def target_words(self) -> list[str]:
+        """The options that name the target, for a command that runs a finding again."""
+        words: list[str] = []
+        for name, values in {
+            "--target": self.targets,
+            "--command": [self.command or ""],
+            "--allow-remote": self.allowed_hosts,
+            "--mutant": [self.mutant or ""],
+        }.items():
+            words += [word for value in values if value for word in (name, value)]
+        return [*words, "--sockets"] if self.uses_sockets else words
+
+
+def check_options(options: FuzzOptions) -> None:
+    """UsageError where options contradict each other, or a file is written twice."""
+    if options.command and not options.targets:
+        raise UsageError("--command: requires --target, the address of the server")
+    if options.uses_sockets and options.targets:
+        raise UsageError("--sockets and --target: expected one of them")
+    if options.mutant and options.targets:
+        raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
+    if options.replay and (options.seeds or options.baseline or options.only_lists):
+        raise UsageError("--replay: the finding has its own sequence; leave --seeds, --baseline and --list away")
+    if options.output.exists() and not options.output.is_dir():
+        raise UsageError(f"--output {options.output}: a file; expected a folder")
+    seen: dict[Path, str] = {path.absolute(): "--seeds" for path in options.seeds}
+    if options.baseline is not None:
+        seen[options.baseline.absolute()] = "--baseline"
+    for option, path in options.reports.files():
+        if path.is_dir():
+            raise UsageError(f"{option} {path}: a folder; expected a file")
+        if not path.parent.is_dir():
+            raise UsageError(f"{option} {path}: no such folder: {path.parent}")
+        other = seen.setdefault(path.absolute(), option)
+        if other != option and not (other == "--baseline" and option == "--write-baseline"):
+            raise UsageError(f"{other} and {option} are both {path}; give each its own file")
+
+
+def addresses_from(options: FuzzOptions) -> "dict[str, Address]":
+    """Return the addresses by endpoint, the main one under the empty name. UsageError for a remote one."""
+    from wiretool.net.addresses import address_from, is_loopback
+
+    found: dict[str, Address] = {}
+    for text in options.targets:
+        name, equals, place = text.partition("=")
+        name, place = (name, place) if equals else ("", text)
+        address = address_from(place, option="--target")
+        if not is_loopback(address.host) and address.host not in options.allowed_hosts:
+            raise UsageError(f"--target {address}: another machine; --allow-remote {address.host} allows it")
+        found[name] = address
+    if "" not in found:
+        raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
+    return found
+
+
+def is_remote(options: FuzzOptions) -> bool:
+    """Return whether a target is another machine."""
+    from wiretool.net.addresses import is_loopback
+
+    return bool(options.targets) and any(not is_loopback(each.host) for each in addresses_from(options).values())

@@ -1,0 +1,238 @@
+"""The loop of a fuzz run: choose a sequence, mutate it, run it, judge it, keep it if it shows anything new."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from wiretool.conformance.case import Case
+from wiretool.conformance.levels import Verdict
+from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.novelty import Novelty
+from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
+from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.target import Target
+
+#: Sequences that are run before another subset of mutations is drawn, and the share of mutations in a subset.
+SWARM_RUNS, SWARM_SHARE = 64, 0.4
+#: Mutations of one sequence at most; steps and bytes of a sequence that is kept.
+STACKED_MAX = 4
+STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
+QUEUE_MAX = 4096
+#: Sequences that are run together, and after how many of these a clean case is run.
+BATCH = 16
+BATCHES_PER_PROBE = 8
+#: Tries to find a mutation that applies.
+TRIES_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits at which a run ends; None for no limit."""
+
+    seconds: float | None = None
+    runs: int | None = None
+    #: Findings after which the run ends: more of them show nothing new.
+    findings: int = 100
+    #: Sequences a second at most.
+    per_second: float | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """Figures of a run."""
+
+    runs: int = 0
+    messages: int = 0
+    seconds: float = 0.0
+    cases: int = 0
+    features: int = 0
+    phases: int = 0
+    findings: int = 0
+
+
+#: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
+#: whether it is a finding.
+Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
+#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated.
+REJECTED_MAX, REJECTED_SHARE = 25, 0.05
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One fuzz run."""
+
+    target: Target
+    oracles: Oracles
+    seeds: Sequence[FuzzSequence]
+    cases: Sequence[Case]
+    mutations: Sequence[Mutation]
+    context: Callable[[str], MutationContext]
+    novelty: Novelty
+    rng: random.Random
+    limits: Limits
+    investigate: Investigate
+    on_progress: Callable[[Counts], None] = lambda counts: None
+    counts: Counts = field(default_factory=Counts)
+    is_stopped: Callable[[], bool] = lambda: False
+    #: Sequences that run together.
+    batch: int = BATCH
+    #: Buckets that are no new findings, and those that the run has shown.
+    known: set[Bucket] = field(default_factory=set)
+    shown: set[Bucket] = field(default_factory=set)
+    _last: FuzzSequence | None = None
+    _rejected: Counter[Bucket] = field(default_factory=Counter)
+    _queue: list[FuzzSequence] = field(default_factory=list)
+    _swarm: Sequence[Mutation] = ()
+    _swarm_left: int = 0
+    _started: float = 0.0
+
+    def run(self) -> Counts:
+        """Run to a limit; findings are reported as they come."""
+        self._started = time.monotonic()
+        self._run_cases()
+        self._run_seeds()
+        batches = 0
+        while not self._is_over():
+            self._run_batch([self._mutated() for _ in range(self._batch_size())])
+            batches += 1
+            if batches % BATCHES_PER_PROBE == 0 and self.cases:
+                self._probe()
+        return self.counted()
+
+    @property
+    def last_message(self) -> str:
+        """The name of the last message that was sent."""
+        return message_at(self._last, len(self._last.steps)) if self._last is not None else "none"
+
+    def _is_over(self) -> bool:
+        limits, counts = self.limits, self.counts
+        return (
+            self.is_stopped()
+            or (limits.seconds is not None and time.monotonic() - self._started >= limits.seconds)
+            or (limits.runs is not None and counts.runs >= limits.runs)
+            or counts.findings >= limits.findings
+        )
+
+    def _batch_size(self) -> int:
+        left = self.batch if self.limits.runs is None else self.limits.runs - self.counts.runs
+        return max(1, min(self.batch, left))
+
+    # -- valid sessions -------------------------------------------------------------------------------------
+
+    def _run_cases(self) -> None:
+        """Run each conformance case once: a server that fails one has a bug that needs no mutation."""
+        for case in self.cases:
+            if self._is_over():
+                return
+            for result in self.target.run_cases([case]):
+                self.counts.cases += 1
+                if result.verdict is Verdict.FAIL:
+                    bucket = Bucket(WRONG_ANSWER, "", "", "", case.id)
+                    why = f"conformance case {case.id}: {result.why}"
+                    self._suspect([Suspicion(bucket, why, 0)], self._seed_of(case), ())
+            self.on_progress(self.counted())
+
+    def _seed_of(self, case: Case) -> FuzzSequence:
+        found = (seed for seed in self.seeds if seed.origin == case.id)
+        return next(found, FuzzSequence((), case.id, setup=case.variant))
+
+    def _run_seeds(self) -> None:
+        at = 0
+        while at < len(self.seeds) and not self._is_over():
+            size = self._batch_size()
+            self._run_batch(list(self.seeds[at : at + size]))
+            at += size
+
+    def _probe(self) -> None:
+        """Run a clean case after all that the server has seen: it must still pass."""
+        case = self.rng.choice(self.cases)
+        seed = self._seed_of(case)
+        history = self.target.history(seed)
+        if not history:
+            return
+        for result in self.target.run_cases([case], history):
+            self.counts.cases += 1
+            if result.verdict is Verdict.FAIL:
+                bucket = Bucket(UNHEALTHY, "", "", "", case.id)
+                why = f"conformance case {case.id} fails after the sequence: {result.why}"
+                self._suspect([Suspicion(bucket, why, 0)], history[-1], history[:-1])
+
+    # -- mutated sequences ---------------------------------------------------------------------------------------------
+
+    def _mutated(self) -> FuzzSequence:
+        sequence = self._chosen()
+        context = self.context(sequence.setup)
+        for _ in range(self._stacked()):
+            for _ in range(TRIES_MAX):
+                made = self._mutation().apply(sequence, self.rng, context)
+                if made is not None and len(made.steps) <= STEPS_MAX and made.size_bytes <= KEPT_BYTES_MAX:
+                    sequence = made
+                    break
+        return sequence
+
+    def _chosen(self) -> FuzzSequence:
+        if self._queue and self.rng.random() < 0.5:
+            newest = self.rng.random() < 0.5
+            return self.rng.choice(self._queue[-64:] if newest else self._queue)
+        return self.rng.choice(self.seeds)
+
+    def _stacked(self) -> int:
+        count = 1
+        while count < STACKED_MAX and self.rng.random() < 0.35:
+            count += 1
+        return count
+
+    def _mutation(self) -> Mutation:
+        if self._swarm_left == 0:
+            size = max(1, round(len(self.mutations) * SWARM_SHARE))
+            self._swarm = self.rng.sample(list(self.mutations), size)
+            self._swarm_left = SWARM_RUNS
+        self._swarm_left -= 1
+        return self.rng.choice(self._swarm)
+
+    def _run_batch(self, sequences: list[FuzzSequence]) -> None:
+        self._last = sequences[-1]
+        if self.limits.per_second is not None:
+            due_s = self._started + self.counts.runs / self.limits.per_second
+            time.sleep(max(0.0, due_s - time.monotonic()))
+        for outcome in self.target.run(sequences):
+            self._note(outcome)
+        self.on_progress(self.counted())
+
+    def _note(self, outcome: Outcome) -> None:
+        self.counts.runs += 1
+        self.counts.messages += outcome.sent_messages
+        suspicions = self.oracles.judge(outcome)
+        sequence = outcome.sequence
+        if self.novelty.note(outcome) and not suspicions and len(self._queue) < QUEUE_MAX and sequence.all_changes():
+            self._queue.append(sequence)
+        if suspicions:
+            history = self.target.history(sequence)
+            before = history[: history.index(sequence)] if sequence in history else ()
+            self._suspect(suspicions, sequence, before)
+
+    def _suspect(
+        self, suspicions: Sequence[Suspicion], sequence: FuzzSequence, before: tuple[FuzzSequence, ...]
+    ) -> None:
+        self.shown.update(each.bucket for each in suspicions if each.bucket in self.known)
+        for suspicion in first_of(suspicions, self.known):
+            bucket = suspicion.bucket
+            if self._rejected[bucket] >= REJECTED_MAX and self.rng.random() >= REJECTED_SHARE:
+                continue
+            if self.investigate(suspicion, sequence, before):
+                self.known.add(bucket)
+                self.counts.findings += 1
+            else:
+                self._rejected[bucket] += 1
+            if bucket.oracle == DIED:
+                return
+
+    def counted(self) -> Counts:
+        """Return the figures so far."""
+        counts = self.counts
+        counts.seconds = time.monotonic() - self._started
+        counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
+        return counts

@@ -1,0 +1,220 @@
+"""A finding as a folder: the traffic that shows it, a pytest file, its JSON form, and a page that explains it."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wiretool.errors import InputError
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.investigation import Confirmed
+from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.rewriting import form_of
+from wiretool.fuzz.sequence import Change, Connect, Finish, Pause, Sending, SetField, Step
+from wiretool.fuzz.serial import sequence_form
+from wiretool.fuzz.target import Target
+from wiretool.protocols.conversation import Protocol
+from wiretool.sinks.output import open_output
+from wiretool.sinks.pcapng import Recording
+
+VERSION = 1
+JSON_FILE, PAGE_FILE, TEST_FILE, CAPTURE_FILE = "finding.json", "README.md", "test_repro.py", "repro.pcapng"
+#: Characters of a value, and bytes of a message, that a page shows.
+_SHOWN_TEXT, _SHOWN_BYTES = 120, 64
+_NOT_NAME = re.compile(r"[^A-Za-z0-9]+")
+#: Characters that would end a string of the test.
+_NOT_IN_PYTHON = str.maketrans('"\\', "'/")
+_TEST = '''"""{title}
+
+Runs with pytest wherever wiretool is installed. WIRETOOL_TARGET=HOST:PORT sends the sequence to another server.
+"""
+
+from pathlib import Path
+
+from wiretool.fuzz.replaying import replay_finding
+
+
+def test_the_finding_is_fixed() -> None:
+    result = replay_finding(Path(__file__).parent)
+    assert result.is_fixed, result.text
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A confirmed finding of a run."""
+
+    number: int
+    protocol: str
+    target: str
+    seed: int
+    confirmed: Confirmed
+
+    @property
+    def bucket(self) -> Bucket:
+        """The bucket that makes it different from others."""
+        return self.confirmed.suspicion.bucket
+
+    @property
+    def id(self) -> str:
+        """Its number, oracle and message."""
+        bucket = self.bucket
+        about = bucket.message or bucket.reply
+        name = _NOT_NAME.sub("-", about).strip("-").lower()[:40]
+        return f"{self.number:03}-{bucket.oracle}-{name}".rstrip("-")
+
+    @property
+    def messages(self) -> int:
+        """The number of messages that the sequence sends."""
+        return len(self.confirmed.sequence.sendings)
+
+    @property
+    def title(self) -> str:
+        """One sentence."""
+        return f"{self.bucket.oracle}: {self.confirmed.suspicion.why}"
+
+
+def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON form; `command` are the options that name the target."""
+    confirmed = finding.confirmed
+    return {
+        "version": VERSION,
+        "id": finding.id,
+        "protocol": finding.protocol,
+        "target": finding.target,
+        "seed": finding.seed,
+        "oracle": finding.bucket.oracle,
+        "bucket": list(finding.bucket),
+        "why": confirmed.suspicion.why,
+        "case": confirmed.case.id if confirmed.case is not None else "",
+        "messages": finding.messages,
+        "flaky": confirmed.is_flaky,
+        "shown": confirmed.shown,
+        "options": list(command),
+        "sequence": sequence_form(confirmed.sequence, dialect_of(protocol)),
+    }
+
+
+def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: Sequence[str], target: Target) -> Path:
+    """Write the folder of a finding into `folder` and return it; `target` runs it once more for the recording.
+
+    OSError where a file cannot be written.
+    """
+    place = folder / finding.id
+    place.mkdir(parents=True, exist_ok=True)
+    form = finding_form(finding, protocol, command)
+    (place / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
+    (place / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
+    title = _one_line(finding.title).translate(_NOT_IN_PYTHON)
+    (place / TEST_FILE).write_text(_TEST.format(title=title), "utf-8")
+    with open_output(place / CAPTURE_FILE) as output:
+        recording = Recording(output)
+        recording.begin()
+        target.record(finding.confirmed.sequence, recording)
+    return place
+
+
+def read_finding(folder: Path) -> Mapping[str, Any]:
+    """Return the JSON form of a finding. InputError for a folder that is none."""
+    path = folder / JSON_FILE
+    try:
+        form = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError as err:
+        raise InputError(f"{folder}: no {JSON_FILE} in it; expected the folder of a finding") from err
+    except (OSError, ValueError) as err:
+        raise InputError(f"{path}: {err}; expected the JSON file of a finding") from err
+    keys = ("version", "protocol", "bucket", "sequence", "options", "why", "case")
+    if not isinstance(form, dict) or any(key not in form for key in keys):
+        raise InputError(f"{path}: not a finding; expected the keys {', '.join(keys)}")
+    if form["version"] != VERSION:
+        raise InputError(f"{path}: version {form['version']}; expected {VERSION}; run the fuzzer again")
+    if not isinstance(form["bucket"], list) or len(form["bucket"]) != len(Bucket._fields):
+        raise InputError(f"{path}: bucket: expected a list of {len(Bucket._fields)} texts")
+    return form
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def page(finding: Finding, place: Path, protocol: Protocol) -> str:
+    """Return the page of a finding: its sequence, and the expected and the actual reply."""
+    confirmed = finding.confirmed
+    bucket = finding.bucket
+    lines = [
+        f"# {finding.id}",
+        "",
+        f"{_one_line(finding.title)}",
+        "",
+        f"- protocol: {finding.protocol}",
+        f"- target: {finding.target}",
+        f"- bucket: {_one_line(str(bucket))}",
+        f"- confirmed: {confirmed.shown} of 3 runs on a fresh server"
+        + ("; flaky: its timing or earlier sessions matter" if confirmed.is_flaky else ""),
+    ]
+    if confirmed.case is not None:
+        lines += [f"- expected ({confirmed.case.source}): {confirmed.case.requirement}"]
+    lines += ["", "## The sequence", ""]
+    adapter = dialect_of(protocol)
+    for number, step in enumerate(confirmed.sequence.steps, 1):
+        lines.append(f"{number}. {_described(step, adapter)}")
+    lines += [
+        "",
+        f"`{CAPTURE_FILE}` has the bytes of both sides; `wiretool decode {CAPTURE_FILE} -v` explains them.",
+        "",
+        "## Run it again",
+        "",
+        "```sh",
+        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place)]),
+        f"pytest {shlex.quote(str(place / TEST_FILE))}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _described(step: Step, adapter: Any) -> str:
+    if isinstance(step, Connect):
+        return f"connection {step.connection} is opened" + (f" to {step.endpoint}" if step.endpoint else "")
+    if isinstance(step, Pause):
+        return f"nothing is sent for {step.seconds:g} s"
+    if not isinstance(step, Sending):
+        how = "the client ends its direction" if isinstance(step, Finish) else "the client resets it"
+        return f"connection {step.connection}: {how}"
+    text = f"connection {step.connection}: {step.message or 'bytes'}"
+    if step.record is not None:
+        text += f" `{_cut(_fields(step, adapter))}`"
+    if step.edits:
+        text += ", " + "; ".join(_edit(edit) for edit in step.edits)
+    if step.record is None or step.edits:
+        shown = step.data[:_SHOWN_BYTES].hex()
+        text += f"; bytes `{shown}{'…' if len(step.data) > _SHOWN_BYTES else ''}` ({len(step.data)})"
+    return text + _changes(step.changes)
+
+
+def _fields(step: Sending, adapter: Any) -> str:
+    assert step.record is not None
+    return json.dumps(form_of(adapter, step.record), ensure_ascii=True, default=str)
+
+
+def _edit(edit: Any) -> str:
+    if isinstance(edit, SetField):
+        return f"with {'.'.join(map(str, edit.steps))} = `{_cut(json.dumps(edit.value))}`"
+    inserted = edit.inserted[:16].hex() + ("…" if len(edit.inserted) > 16 else "")
+    return f"with {edit.removed} bytes at {edit.offset} replaced by `{inserted}` ({len(edit.inserted)} bytes)"
+
+
+def _changes(changes: Sequence[Change]) -> str:
+    return f" ({', '.join(f'{each.mutation} of {_one_line(each.region)}' for each in changes)})" if changes else ""
+
+
+def _cut(text: str) -> str:
+    text = _one_line(text).replace("`", "'")
+    return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    """Return text without characters that end a line or control a terminal."""
+    return "".join(char if char.isprintable() else "." for char in text)[:400]

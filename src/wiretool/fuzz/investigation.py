@@ -1,0 +1,150 @@
+"""From a suspicion to a finding: does it happen on a fresh server, is it expected, which is the shortest sequence."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from wiretool.conformance.case import Case
+from wiretool.conformance.levels import Verdict
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.mutations.order import relabelled
+from wiretool.fuzz.oracles import SILENT, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
+from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.shrink import Shrinker
+from wiretool.fuzz.target import Target
+from wiretool.protocols.conversation import Protocol
+
+#: Runs on a fresh server by which a finding is confirmed.
+CONFIRMATIONS = 3
+#: Runs that shrinking may take.
+SHRINK_TRIES = 400
+#: Oracles whose suspicions the reference server may show as well.
+_COMPARED = frozenset({SILENT, WRONG_ANSWER, UNHEALTHY})
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A finding: the shortest sequence, and how many runs of it showed the bug."""
+
+    suspicion: Suspicion
+    sequence: FuzzSequence
+    shown: int
+    #: The conformance case that fails, where one does.
+    case: Case | None = None
+
+    @property
+    def is_flaky(self) -> bool:
+        """True where some runs on a fresh server did not show it."""
+        return self.shown < CONFIRMATIONS
+
+
+class Investigation:
+    """Confirms and shrinks suspicions on fresh servers."""
+
+    def __init__(
+        self,
+        target: Target,
+        reference: Target | None,
+        oracles: Oracles,
+        cases: Sequence[Case],
+        protocol_in: Callable[[str], Protocol],
+        *,
+        shrink_tries: int = SHRINK_TRIES,
+    ) -> None:
+        """`reference` is the built-in mock; None where it is the target itself."""
+        self._target = target
+        self._reference = reference
+        self._oracles = oracles
+        self._cases = {case.id: case for case in cases}
+        self._protocol_in = protocol_in
+        self._shrink_tries = shrink_tries
+
+    def confirm(
+        self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]
+    ) -> Confirmed | None:
+        """Return the finding; None where it does not happen again, or where the reference server does the same."""
+        bucket = suspicion.bucket
+        case = self._cases.get(bucket.reply)
+        if case is not None and bucket.oracle == WRONG_ANSWER:
+            shown = sum(self._fails_case(self._target, case, ()) for _ in range(CONFIRMATIONS))
+            return Confirmed(suspicion, sequence, shown, case) if shown else None
+        if case is not None:
+            return self._confirm_unhealthy(suspicion, sequence, before, case)
+        for candidate in (sequence, joined((*before, sequence))) if before else (sequence,):
+            if not self.shows(candidate, bucket):
+                continue
+            if self._is_expected(candidate, bucket):
+                return None
+            shrunk = self._shrunk(candidate, bucket, lambda each: self.shows(each, bucket))
+            shown = sum(self.shows(shrunk, bucket) for _ in range(CONFIRMATIONS))
+            return Confirmed(self._again(shrunk, suspicion), shrunk, shown)
+        return None
+
+    def shows(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
+        """Return whether a run on a fresh server falls into a bucket."""
+        return self._shows_on(self._target, sequence, bucket)
+
+    def _shows_on(self, target: Target, sequence: FuzzSequence, bucket: Bucket) -> bool:
+        outcomes = target.run_fresh([sequence])
+        return any(each.bucket == bucket for outcome in outcomes for each in self._oracles.judge(outcome))
+
+    def _again(self, sequence: FuzzSequence, suspicion: Suspicion) -> Suspicion:
+        """Return the suspicion as the shrunk sequence shows it."""
+        for outcome in self._target.run_fresh([sequence]):
+            for each in self._oracles.judge(outcome):
+                if each.bucket == suspicion.bucket:
+                    return each
+        return suspicion
+
+    def _is_expected(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
+        if bucket.oracle not in _COMPARED:
+            return False
+        return self._reference is None or self._shows_on(self._reference, sequence, bucket)
+
+    def _confirm_unhealthy(
+        self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...], case: Case
+    ) -> Confirmed | None:
+        """Find the sequences after which a case fails that passes on a fresh server."""
+        if self._fails_case(self._target, case, ()):
+            return None  # it needs no sequence: running the cases reports it
+
+        def breaks(each: FuzzSequence) -> bool:
+            return self._fails_case(self._target, case, (each,))
+
+        candidate = next((each for each in (sequence, *reversed(before)) if breaks(each)), None)
+        if candidate is None and breaks(every := joined((*before, sequence))):
+            candidate = every
+        if candidate is None or self._reference is None or self._fails_case(self._reference, case, (candidate,)):
+            return None
+        shrunk = self._shrunk(
+            candidate,
+            suspicion.bucket,
+            lambda each: breaks(each) and not (self._reference and self._fails_case(self._reference, case, (each,))),
+        )
+        return Confirmed(suspicion, shrunk, sum(breaks(shrunk) for _ in range(CONFIRMATIONS)), case)
+
+    @staticmethod
+    def _fails_case(target: Target, case: Case, before: Sequence[FuzzSequence]) -> bool:
+        return any(result.verdict is Verdict.FAIL for result in target.run_cases([case], before))
+
+    def _shrunk(self, sequence: FuzzSequence, bucket: Bucket, fails: Callable[[FuzzSequence], bool]) -> FuzzSequence:
+        protocol = self._protocol_in(sequence.setup)
+
+        def is_unexpected(each: FuzzSequence) -> bool:
+            return fails(each) and not (
+                bucket.oracle in _COMPARED
+                and bucket.oracle != UNHEALTHY
+                and self._reference is not None
+                and self._shows_on(self._reference, each, bucket)
+            )
+
+        shrinker = Shrinker(is_unexpected, protocol, Rewriter(dialect_of(protocol)), tries=self._shrink_tries)
+        return shrinker.shrink(sequence)
+
+
+def joined(sequences: Sequence[FuzzSequence]) -> FuzzSequence:
+    """Return several sequences as one, each with connections of its own."""
+    whole = sequences[0]
+    for each in sequences[1:]:
+        whole = replace(whole, steps=(*whole.steps, *relabelled(each, whole, is_same=False)), origin=each.origin)
+    return whole

@@ -1,0 +1,164 @@
+"""The built-in mock in memory as a target: no sockets, and a counted clock, so that waiting costs nothing."""
+
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from wiretool.conformance.in_memory import CLIENT_PORTS, FIRST_CLIENT_PORT, LOOPBACK, START_NS
+from wiretool.fuzz.sequence_run import Outcome, SequenceRun
+from wiretool.net.caller import Abort, Act, Dial, Finish, Send
+from wiretool.servers.mock import Action, Close, Mock
+from wiretool.sinks.pcapng import Recording
+
+#: Real time of one call of the mock after which it has stalled.
+STALL_S = 2.0
+
+
+class MockStalls(Exception):
+    """One call of the mock takes longer than STALL_S."""
+
+
+class MemoryTarget:
+    """Runs sequences against one mock; `reset` begins again with a fresh one."""
+
+    def __init__(self, make_mock: Callable[[], Mock]) -> None:
+        self._make_mock = make_mock
+        self.now_ns = START_NS
+        self.reset()
+
+    def reset(self) -> None:
+        """Replace the mock by a fresh one."""
+        self.mock = self._make_mock()
+        for door in self.mock.doors:
+            self.mock.bound(door.name, "127.0.0.1", door.port)
+
+    def run(self, run: SequenceRun, recording: Recording | None = None) -> Outcome:
+        """Carry out a sequence. An exception of the mock is in the outcome; the mock is not usable after it."""
+        stage = _Stage(self.mock, run, self.now_ns, recording)
+        try:
+            with alarm():
+                stage.play()
+        except Exception as err:  # noqa: BLE001  (any exception of the mock is a finding)
+            run.outcome.error = err
+        self.now_ns = stage.now_ns + 1_000_000
+        run.outcome.slowest_s, run.outcome.slowest_step = stage.slowest_s, stage.slowest_step
+        return run.outcome
+
+
+class _Stage:
+    """Joins one run and the mock."""
+
+    def __init__(self, mock: Mock, run: SequenceRun, now_ns: int, recording: Recording | None) -> None:
+        self._mock = mock
+        self._run = run
+        self.now_ns = now_ns
+        self._acts: deque[Act] = deque()
+        self._open: set[int] = set()
+        self._ended: set[int] = set()
+        self._recording = recording
+        self.slowest_s = 0.0
+        self.slowest_step = 0
+
+    def play(self) -> None:
+        """Run to the end of the sequence, and let the mock forget its connections."""
+        self._carry_out(self._run.start(self.now_ns))
+        while not self._run.is_over:
+            wakes = [wake for wake in (self._run.wake_ns, self._mock.wake_ns) if wake is not None]
+            assert wakes, "the sequence waits for something that cannot happen"
+            self.now_ns = max(min(wakes), self.now_ns)
+            if self._mock.wake_ns is not None and self._mock.wake_ns <= self.now_ns:
+                self._answer(self._timed(lambda: self._mock.woken(self.now_ns)))
+            if not self._run.is_over and self._run.wake_ns is not None and self._run.wake_ns <= self.now_ns:
+                self._carry_out(self._run.woken(self.now_ns))
+        for number in list(self._open):
+            self._timed(lambda number=number: self._mock.lost(number, self.now_ns))  # type: ignore[misc]
+
+    def _carry_out(self, acts: Iterable[Act]) -> None:
+        is_first = not self._acts
+        self._acts.extend(acts)
+        if not is_first:
+            return
+        while self._acts:
+            self._act(self._acts[0])
+            self._acts.popleft()
+
+    def _act(self, act: Act) -> None:
+        number = act.connection
+        if isinstance(act, Send):
+            if number in self._open and number not in self._ended:
+                if self._recording is not None:
+                    self._recording.sent(number, "client", act.data, self.now_ns)
+                self._answer(self._timed(lambda: self._mock.received(number, act.data, self.now_ns)))
+        elif isinstance(act, Dial):
+            door = next(each for each in self._mock.doors if act.door in ("", each.name))
+            self._open.add(number)
+            if self._recording is not None:
+                client = (LOOPBACK, FIRST_CLIENT_PORT + number % CLIENT_PORTS)
+                self._recording.opened(number, client, (LOOPBACK, door.port), self.now_ns)
+            actions = self._timed(lambda: self._mock.opened(number, door.name, self.now_ns))
+            self._carry_out(self._run.opened(number, self.now_ns))
+            self._answer(actions)
+        elif isinstance(act, Finish):
+            if number in self._open and number not in self._ended:
+                if self._recording is not None:
+                    self._recording.finished(number, "client", self.now_ns)
+                self._answer(self._timed(lambda: self._mock.ended(number, self.now_ns)))
+        elif isinstance(act, Abort) and number in self._open:
+            self._open.discard(number)
+            self._answer(self._timed(lambda: self._mock.lost(number, self.now_ns)))
+
+    def _answer(self, actions: Iterable[Action]) -> None:
+        sent: dict[int, list[bytes]] = {}
+        for action in actions:
+            number = action.connection
+            if number not in self._open or number in self._ended:
+                continue
+            if isinstance(action, Close):
+                self._deliver(sent)
+                self._ended.add(number)
+                if self._recording is not None:
+                    self._recording.finished(number, "server", self.now_ns)
+                self._carry_out(self._run.ended(number, self.now_ns))
+            else:
+                sent.setdefault(number, []).append(action.data)
+        for number in self._deliver(sent):
+            if number in self._open and (more := self._mock.drained(number, self.now_ns)):
+                self._answer(more)
+
+    def _deliver(self, sent: dict[int, list[bytes]]) -> list[int]:
+        """Hand over the bytes that were sent so far, all bytes of a connection at once."""
+        numbers = list(sent)
+        for number in numbers:
+            parts = sent.pop(number)
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
+            if self._recording is not None:
+                self._recording.sent(number, "server", data, self.now_ns)
+            self._carry_out(self._run.received(number, data, self.now_ns))
+        return numbers
+
+    def _timed(self, call: Callable[[], list[Action]]) -> list[Action]:
+        started = time.perf_counter()
+        actions = call()
+        took = time.perf_counter() - started
+        if took > self.slowest_s:
+            self.slowest_s, self.slowest_step = took, self._run.outcome.last_step
+        return actions
+
+
+@contextmanager
+def alarm() -> Iterator[None]:
+    """Raise MockStalls in the code under test once STALL_S have passed."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise MockStalls(f"no return in {STALL_S:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, STALL_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,83 @@
+"""Mutations of fields in the JSON form of a message: the encoder writes them with correct lengths and checksums."""
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wiretool.errors import EncodeError
+from wiretool.faults.places import check_place
+from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
+from wiretool.fuzz.sequence import Change, Sending, SetField
+
+#: Texts that programs mishandle: empty, with separators, long, format strings, NUL, beyond the BMP.
+TEXTS = (
+    "", "/", "//", ".", "..", "a", "a/b", "/a/b/c", "a/b/c/d", "a/b/0.#epoch.0", "_system", "%s%n", "\x00", "\t\n",
+    "\u00e9", "\U0001f600", "\ud800", "-1", "null", "A" * 255, "A" * 4096, "a/" * 100, "#epoch.0", "a/b/-1.#epoch.-1",
+)  # fmt: skip
+_NUMBERS = (
+    0, 1, -1, 2, 7, 100, 127, 128, -128, 255, 256, 32_767, 65_536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53,
+    2**63 - 1, -(2**63), 2**63, 2**64,
+)  # fmt: skip
+
+
+class FieldValue(MessageMutation):
+    name = "field/value"
+    description = "a field takes a value that is odd for it, correctly encoded"
+
+    def fits(self, sending: Sending) -> bool:
+        return sending.record is not None
+
+    def change(self, sending: Sending, rng: random.Random, context: MutationContext) -> Sending | None:
+        record = sending.record
+        assert record is not None
+        cls = context.adapter.declared.get((record.side, record.message))
+        if cls is None:
+            return None
+        form = context.adapter.form(record)
+        places = list(leaves_of(form))
+        if not places:
+            return None
+        steps, value = rng.choice(places)
+        for _ in range(6):
+            other = other_value(value, rng)
+            try:
+                check_place(cls, steps, other)
+            except EncodeError:
+                continue
+            change = Change(self.name, ".".join("[]" if isinstance(step, int) else step for step in steps))
+            return context.edited(sending, (SetField(steps, other),), change)
+        return None
+
+
+def leaves_of(form: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the values of a JSON form that contain no others, with the steps to them, and lists as a whole."""
+    if isinstance(form, Mapping) and form:
+        for name, value in form.items():
+            yield from leaves_of(value, (*steps, name))
+    elif isinstance(form, list | tuple) and form and len(steps) < 8:
+        yield steps, form
+        yield from leaves_of(form[0], (*steps, 0))
+    elif steps:
+        yield steps, form
+
+
+def other_value(value: Any, rng: random.Random) -> Any:
+    """Return a value in the place of another: mostly of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        near = (value + 1, value - 1, value * 2, -value, value + 2**32)
+        return rng.choice(near) if rng.random() < 0.4 else rng.choice(_NUMBERS)
+    if isinstance(value, str):
+        if rng.random() < 0.3 and value:
+            at = rng.randrange(len(value))
+            return value[:at] + rng.choice(("", value[at:] * 2, "0", "f", "z", "/", ".")) + value[at + 1 :]
+        if value and set(value) <= set("0123456789abcdef"):  # bytes in hexadecimal
+            return rng.choice(("", "00", "ff" * 16, value * 2, value[: len(value) // 4 * 2], "00" * 1024))
+        return rng.choice(TEXTS)
+    if isinstance(value, list | tuple):
+        return rng.choice(([], list(value) * 2, list(value)[1:], list(reversed(value)), list(value)[:1] * 50))
+    return rng.choice((0, "", [], {}, -1))
+
+
+MUTATIONS = (FieldValue(),)

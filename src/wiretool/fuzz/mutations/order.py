@@ -1,0 +1,227 @@
+"""Mutations of the order of steps: messages dropped, doubled, swapped, cut, and on other connections."""
+
+import random
+from dataclasses import replace
+
+from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset, Sending, Step
+
+#: Messages longer than this are not sent byte by byte.
+BYTEWISE_MAX = 96
+#: Messages that are doubled at most, and how often.
+DOUBLED_MAX = 8
+
+
+class _OrderMutation(Mutation):
+    """A mutation that reorders steps."""
+
+    def places(self, sequence: FuzzSequence) -> list[int]:
+        """Return the indices of messages."""
+        return [at for at, step in enumerate(sequence.steps) if isinstance(step, Sending)]
+
+    def done(self, sequence: FuzzSequence, steps: list[Step], at: int) -> FuzzSequence | None:
+        """Return the sequence with other steps, marked with the message at the place of the change; None if equal."""
+        if tuple(steps) == sequence.steps:
+            return None
+        step = sequence.steps[at]
+        message = (step.message or "(bytes)") if isinstance(step, Sending) else type(step).__name__
+        return sequence.with_steps(tuple(steps), Change(self.name, message))
+
+
+class Drop(_OrderMutation):
+    name = "order/drop"
+    description = "a message is not sent"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if len(places) < 2:
+            return None
+        at = rng.choice(places)
+        return self.done(sequence, [*sequence.steps[:at], *sequence.steps[at + 1 :]], at)
+
+
+class Double(_OrderMutation):
+    name = "order/double"
+    description = "a message is sent again, up to eight times"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if not places:
+            return None
+        at = rng.choice(places)
+        times = rng.choice((1, 1, 1, 2, DOUBLED_MAX - 1))
+        again = replace(sequence.steps[at], waits=rng.random() < 0.5)  # type: ignore[type-var]
+        where = rng.choice((at + 1, len(sequence.steps)))
+        return self.done(sequence, [*sequence.steps[:where], *[again] * times, *sequence.steps[where:]], at)
+
+
+class Swap(_OrderMutation):
+    name = "order/swap"
+    description = "two messages are sent in the other order"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if len(places) < 2:
+            return None
+        first = rng.randrange(len(places) - 1)
+        one, two = places[first], places[rng.randrange(first + 1, len(places))]
+        steps = list(sequence.steps)
+        steps[one], steps[two] = steps[two], steps[one]
+        return self.done(sequence, steps, one)
+
+
+class Pipeline(_OrderMutation):
+    name = "order/pipeline"
+    description = "all messages are sent at once, without waiting for replies"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if len(places) < 2:
+            return None
+        steps = [replace(step, waits=False) if isinstance(step, Sending) else step for step in sequence.steps]
+        return self.done(sequence, steps, places[0])
+
+
+class SpliceSessions(_OrderMutation):
+    name = "order/splice"
+    description = "the session goes on as another one"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        others = context.others(sequence.setup)
+        places = self.places(sequence)
+        if not others or not places:
+            return None
+        at = rng.choice(places)
+        tail = relabelled(rng.choice(others), sequence, is_same=rng.random() < 0.7)
+        begin = rng.randrange(len(tail)) if tail else 0
+        opening = [step for step in tail[:begin] if isinstance(step, Connect)]
+        return self.done(sequence, [*sequence.steps[:at], *opening, *tail[begin:]], at)
+
+
+class StopInFrame(_OrderMutation):
+    name = "order/stop-in-frame"
+    description = "the client ends or resets the connection inside a message, or between two"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if not places:
+            return None
+        at = rng.choice(places)
+        step = sequence.steps[at]
+        assert isinstance(step, Sending)
+        cut = rng.randrange(len(step.data) + 1) if step.data else 0
+        end = rng.choice((Finish, Reset))(step.connection)
+        part = [replace(step, data=step.data[:cut], record=None, depends=False)] if cut else []
+        rest = [each for each in sequence.steps[at + 1 :] if each.connection != step.connection]
+        return self.done(sequence, [*sequence.steps[:at], *part, end, *rest], at)
+
+
+class NewConnection(_OrderMutation):
+    name = "order/new-connection"
+    description = "the rest of the session goes over a new connection; the old one is left open, ended or reset"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if len(places) < 2:
+            return None
+        at = rng.choice(places[1:])
+        step = sequence.steps[at]
+        label = new_label(sequence)
+        endpoint = endpoint_of(sequence, step.connection)
+        opening = [each for each in sequence.steps[:at] if isinstance(each, Sending)][:1] if rng.random() < 0.7 else []
+        moved = [on(each, step.connection, label) for each in (*opening, *sequence.steps[at:])]
+        end: list[Step] = [rng.choice((Finish, Reset))(step.connection)] if rng.random() < 0.6 else []
+        return self.done(sequence, [*sequence.steps[:at], *end, Connect(label, endpoint), *moved], at)
+
+
+class Interleave(_OrderMutation):
+    name = "order/interleave"
+    description = "two sessions run at the same time, their messages interleaved"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        others = context.others(sequence.setup)
+        places = self.places(sequence)
+        if not others or not places:
+            return None
+        other = sequence if rng.random() < 0.6 else rng.choice(others)
+        left, right = list(sequence.steps), relabelled(other, sequence, is_same=False)
+        mixed: list[Step] = []
+        while left or right:
+            source = left if left and (not right or rng.random() < 0.5) else right
+            mixed.append(source.pop(0))
+        return self.done(sequence, mixed, places[0])
+
+
+class ByteByByte(_OrderMutation):
+    name = "order/byte-by-byte"
+    description = "a message arrives one byte at a time"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = [at for at in self.places(sequence) if 1 < _size(sequence.steps[at]) <= BYTEWISE_MAX]
+        if not places:
+            return None
+        at = rng.choice(places)
+        step = sequence.steps[at]
+        assert isinstance(step, Sending)
+        parts = [replace(step, data=step.data[i : i + 1], record=None, depends=False) for i in range(len(step.data))]
+        return self.done(sequence, [*sequence.steps[:at], *parts, *sequence.steps[at + 1 :]], at)
+
+
+class HalfClose(_OrderMutation):
+    name = "order/half-close"
+    description = "the client ends its direction while replies are still due"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if not places:
+            return None
+        at = rng.choice(places)
+        step = sequence.steps[at]
+        assert isinstance(step, Sending)
+        steps = [*sequence.steps[:at], replace(step, waits=False), Finish(step.connection)]
+        rest = [each for each in sequence.steps[at + 1 :] if each.connection != step.connection]
+        return self.done(sequence, [*steps, *rest], at)
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+
+def new_label(sequence: FuzzSequence) -> int:
+    """Return a label that no connection of the sequence has."""
+    return max((step.connection for step in sequence.steps), default=0) + 1
+
+
+def endpoint_of(sequence: FuzzSequence, connection: int) -> str:
+    """Return the endpoint to which a connection of the sequence goes."""
+    found = (step.endpoint for step in sequence.steps if isinstance(step, Connect) and step.connection == connection)
+    return next(found, "")
+
+
+def on(step: Step, connection: int, label: int) -> Step:
+    """Return the step on connection `label` if it is one of `connection`."""
+    if step.connection != connection:
+        return step
+    return replace(step, connection=label) if isinstance(step, Sending) else step._replace(connection=label)
+
+
+def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) -> list[Step]:
+    """Return the steps of another sequence on new connections, or on the first connection of this one."""
+    first = next((step.connection for step in sequence.steps if isinstance(step, Sending)), 1)
+    label = new_label(sequence)
+    labels: dict[int, int] = {}
+    steps: list[Step] = []
+    for step in other.steps:
+        to = labels.setdefault(step.connection, first if is_same and not labels else label + len(labels))
+        if not (isinstance(step, Connect) and to == first):
+            steps.append(on(step, step.connection, to))
+    return steps
+
+
+def _size(step: Step) -> int:
+    return len(step.data) if isinstance(step, Sending) else 0
+
+
+MUTATIONS = (
+    Drop(), Double(), Swap(), Pipeline(), SpliceSessions(), StopInFrame(), NewConnection(), Interleave(), ByteByByte(),
+    HalfClose(),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""Runs a finding again: does it still happen?"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from wiretool.conformance.mutants import mutant_named
+from wiretool.errors import InputError
+from wiretool.fuzz.findings import read_finding
+from wiretool.fuzz.oracles import Bucket, Suspicion
+from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.serial import sequence_from_form
+from wiretool.fuzz.session import FuzzSession
+from wiretool.fuzz.socket_target import open_target
+from wiretool.fuzz.target import Target
+from wiretool.net.addresses import address_from
+
+#: Runs of a finding that must all be clean for it to be fixed.
+RUNS = 3
+#: Seconds for one reply.
+PATIENCE_S = 2.0
+#: Opens the target of a session.
+TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
+
+
+class Standing(StrEnum):
+    """The result of replaying a finding."""
+
+    FAILS = "still fails"
+    FIXED = "fixed"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A finding that ran again."""
+
+    folder: Path
+    standing: Standing
+    #: One sentence.
+    text: str
+
+    @property
+    def is_fixed(self) -> bool:
+        """True where no run found anything."""
+        return self.standing is Standing.FIXED
+
+
+def replay_finding(folder: Path, target_of: TargetMaker | None = None) -> Replayed:
+    """Run a finding again on the target that it names; `target_of` opens another one for the session.
+
+    InputError for a folder that is not a finding.
+    """
+    form = read_finding(folder)
+    session = FuzzSession(str(form["protocol"]), seed=int(form.get("seed", 0)))
+    session.add_cases()
+    setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""
+    sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(folder))
+    with (target_of or target_from(form))(session) as target:
+        return _standing(folder, form, session, target, sequence)
+
+
+def target_from(form: Mapping[str, Any]) -> TargetMaker:
+    """Return a function that opens the target which a finding names; WIRETOOL_TARGET names another address."""
+    options = form["options"]
+    if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
+        raise InputError("options: expected a list of texts")
+
+    @contextmanager
+    def opened(session: FuzzSession) -> Iterator[Target]:
+        mutant = _option(options, "--mutant")
+        address = os.environ.get("WIRETOOL_TARGET", "") or _option(options, "--target")
+        if address or "--sockets" in options:
+            addresses = {"": address_from(address, option="WIRETOOL_TARGET")} if address else None
+            command = _option(options, "--command") or None
+            with open_target(
+                session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1
+            ) as target:
+                yield target
+            return
+        yield session.mock_target(mutant_named(session.part, mutant) if mutant else None)
+
+    return opened
+
+
+def _option(options: Sequence[str], name: str) -> str:
+    """Return the value of an option; empty where it is not given."""
+    return next((value for option, value in pairwise(options) if option == name), "")
+
+
+def _standing(
+    folder: Path, form: Mapping[str, Any], session: FuzzSession, target: Target, sequence: FuzzSequence
+) -> Replayed:
+    bucket = Bucket(*map(str, form["bucket"]))
+    if form["case"]:
+        cases = [case for case in session.cases if case.id == form["case"]]
+        if not cases:
+            raise InputError(f"{folder}: case: no conformance case {form['case']} of {session.protocol}")
+        before = (sequence,) if sequence.steps and bucket.oracle == "unhealthy" else ()
+        failed = [result for result in target.run_cases(cases, before) if result.verdict == "fail"]
+        if failed:
+            return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed[0].why}")
+        return Replayed(folder, Standing.FIXED, f"conformance case {form['case']} passes")
+    found: list[Suspicion] = []
+    for _ in range(RUNS):
+        found += [each for outcome in target.run_fresh([sequence]) for each in session.oracles.judge(outcome)]
+    same = next((each for each in found if each.bucket == bucket), None)
+    if same is not None:
+        return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")
+    if found:
+        return Replayed(folder, Standing.OTHER, f"{found[0].bucket.oracle} instead of {bucket.oracle}: {found[0].why}")
+    return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")

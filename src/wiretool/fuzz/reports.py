@@ -1,0 +1,124 @@
+"""The result of a run, as text, JSON, JUnit and SARIF."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from xml.etree import ElementTree
+
+from wiretool.fuzz.campaign import Counts
+from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.oracles import Bucket
+from wiretool.sinks.printable import printable
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+INFORMATION = "https://github.com/wiretool/wiretool"
+
+
+@dataclass(slots=True)
+class FuzzResult:
+    """A run with its findings."""
+
+    protocol: str
+    target: str
+    seed: int
+    counts: Counts = field(default_factory=Counts)
+    phases: Sequence[str] = ()
+    #: Findings with the folder of each.
+    findings: list[tuple[Finding, str]] = field(default_factory=list)
+    #: Buckets of the baseline that the run did not show, and those that it did.
+    gone: Sequence[Bucket] = ()
+    known: Sequence[Bucket] = ()
+    #: Why the run ended early; empty for its own end.
+    why_cut: str = ""
+
+
+def json_report(result: FuzzResult) -> str:
+    """Return the JSON report."""
+    form: dict[str, Any] = {
+        "protocol": result.protocol,
+        "target": result.target,
+        "seed": result.seed,
+        "runs": result.counts.runs,
+        "messages": result.counts.messages,
+        "seconds": round(result.counts.seconds, 3),
+        "phases": sorted(result.phases),
+        "findings": [
+            {
+                "id": finding.id,
+                "oracle": finding.bucket.oracle,
+                "bucket": list(finding.bucket),
+                "why": finding.confirmed.suspicion.why,
+                "messages": finding.messages,
+                "flaky": finding.confirmed.is_flaky,
+                "folder": folder,
+            }
+            for finding, folder in result.findings
+        ],
+        "known": [list(bucket) for bucket in result.known],
+        "gone": [list(bucket) for bucket in result.gone],
+        "cut": result.why_cut,
+    }
+    return json.dumps(form, indent=2) + "\n"
+
+
+def junit_report(result: FuzzResult) -> str:
+    """Return the JUnit report: one test for the run, one for each finding."""
+    name = f"wiretool fuzz {result.protocol}"
+    count = len(result.findings)
+    suite = ElementTree.Element(
+        "testsuite", name=name, tests=str(count + 1), failures=str(count), time=f"{result.counts.seconds:.3f}"
+    )
+    run = ElementTree.SubElement(suite, "testcase", classname=name, name="run", time=f"{result.counts.seconds:.3f}")
+    ElementTree.SubElement(run, "system-out").text = printable(summary_line(result))
+    for finding, folder in result.findings:
+        case = ElementTree.SubElement(suite, "testcase", classname=name, name=finding.id, time="0")
+        failure = ElementTree.SubElement(case, "failure", message=printable(finding.title))
+        failure.text = f"{folder}\n{printable(str(finding.bucket))}"
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def sarif_report(result: FuzzResult) -> str:
+    """Return the SARIF report: a rule for each oracle, a result for each finding."""
+    oracles = sorted({finding.bucket.oracle for finding, _ in result.findings})
+    results = [
+        {
+            "ruleId": finding.bucket.oracle,
+            "level": "error",
+            "message": {"text": printable(finding.title)},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": f"{folder}/README.md"}}}],
+            "partialFingerprints": {"bucket/v1": str(finding.bucket)},
+        }
+        for finding, folder in result.findings
+    ]
+    driver = {
+        "name": "wiretool fuzz",
+        "informationUri": INFORMATION,
+        "rules": [{"id": name, "shortDescription": {"text": name}} for name in oracles],
+    }
+    form = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    return json.dumps(form, indent=2) + "\n"
+
+
+def report_lines(result: FuzzResult) -> Iterator[str]:
+    """Yield the lines of the report on stdout: one for each finding, and the figures."""
+    for finding, folder in result.findings:
+        flaky = ", flaky" if finding.confirmed.is_flaky else ""
+        yield printable(f"{finding.id}: {finding.title} ({finding.messages} messages{flaky}; {folder})")
+    for bucket in result.gone:
+        yield printable(f"not shown any more: {bucket}")
+    if result.known:
+        yield f"{len(result.known)} known finding{'' if len(result.known) == 1 else 's'} of the baseline shown again"
+    yield printable(summary_line(result))
+
+
+def summary_line(result: FuzzResult) -> str:
+    """Return the figures of a run in one line."""
+    counts = result.counts
+    rate = counts.messages / counts.seconds if counts.seconds else 0.0
+    findings = len(result.findings)
+    return (
+        f"{result.protocol}, {result.target}: {counts.runs:,} sequences, {counts.messages:,} messages in "
+        f"{counts.seconds:.1f} s ({rate:,.0f} messages/s), {len(result.phases)} phases, {counts.features:,} kinds of "
+        f"exchanges, {counts.cases:,} runs of conformance cases: {findings} finding{'' if findings == 1 else 's'}"
+    )

@@ -1,0 +1,71 @@
+"""The bytes of a message with edits applied, and with live values in the place of recorded ones."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from wiretool.codec.message import Message
+from wiretool.faults.dialects.dialect import Dialect, Form
+from wiretool.faults.places import values_at, with_value
+from wiretool.fuzz.sequence import Edit, IssuedValue, Sending, SetField, Splice
+from wiretool.protocols.conversation import Conversation
+from wiretool.records import Record
+from wiretool.replay.values import Values
+
+
+class Rewriter:
+    """Encodes messages of one protocol again."""
+
+    def __init__(self, adapter: Dialect) -> None:
+        self._adapter = adapter
+
+    def encode(self, record: Record, edits: Sequence[Edit], conversation: Conversation, form: Any = None) -> bytes:
+        """Return the frame of a recorded message with edits. EncodeError where the edited message has no bytes."""
+        fields = [edit for edit in edits if isinstance(edit, SetField)]
+        splices = [edit for edit in edits if isinstance(edit, Splice)]
+        data = record.raw
+        if fields or form is not None:
+            made = form_of(self._adapter, record) if form is None else form
+            for edit in fields:
+                made = with_value(made, edit.steps, edit.value)
+            data = self._adapter.frame(record, made, record.raw, conversation, random.Random(record.n))
+        return spliced(data, splices)
+
+    def with_live_values(self, sending: Sending, ids: Values, conversation: Conversation) -> bytes:
+        """Return the bytes of a message with the values that the live server issued."""
+        if not sending.depends or sending.record is None:
+            return sending.data
+        recorded = made = form_of(self._adapter, sending.record)
+        for value in sending.issued[""]:
+            live = ids.live_of(value.role, value.scope, value.recorded)
+            if live != value.recorded:
+                made = with_value(made, value.steps, live)
+        if made is recorded:
+            return sending.data
+        return self.encode(sending.record, sending.edits, conversation, made)
+
+    def learn(self, issued: Sequence[IssuedValue], reply: Record, ids: Values) -> None:
+        """Note the values that a live reply issues in the place of recorded ones."""
+        form = form_of(self._adapter, reply)
+        for value in issued:
+            for _, live in values_at(form, value.steps):
+                if live not in value.role.besides and _is_like(value.recorded, live):
+                    ids.learn(value.role, value.scope, value.recorded, live)
+
+
+def _is_like(recorded: object, live: object) -> bool:
+    return type(recorded) is type(live)
+
+
+def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:
+    """Return bytes with splices applied one after the other; those beyond the end have no effect."""
+    for offset, removed, inserted in splices:
+        data = data[:offset] + inserted + data[offset + removed :]
+    return data
+
+
+def form_of(adapter: Dialect, record: Record) -> Form:
+    """Return the fields of a record in their JSON form; of one that no declaration has, as far as they are known."""
+    if (record.side, record.message) in adapter.declared or isinstance(record.fields, Message):
+        return adapter.form(record)
+    return record.fields if record.fields is not None else {}

@@ -1,0 +1,57 @@
+"""Seeds from captures: the sessions of clients, as far as they were recorded from their beginning."""
+
+from collections.abc import Iterator, Sequence
+
+from wiretool.codec.message import Side
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.building import Began, Event, Left, Seen, SentBytes, sequence_from
+from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.protocols.conversation import Protocol
+from wiretool.replay.manners.manner import Manner
+from wiretool.sessions.dialogues import Ended, Opened, Recording
+from wiretool.sessions.dialogues import Event as RecordedEvent
+
+#: Sequences of one capture at most, and connections of one sequence.
+SEQUENCES_MAX = 64
+_CLIENT: Side = "client"
+
+
+def capture_sequences(
+    recording: Recording, protocol: Protocol, adapter: Manner, *, origin: str, setup: str
+) -> Iterator[FuzzSequence]:
+    """Yield a sequence for each connection that was recorded from its first byte, and one of all of them together."""
+    adapter.study(recording)
+    known = [each for each in recording.of(protocol.name) if each.is_opened]
+    every: list[Event] = []
+    by_connection: dict[int, list[Event]] = {each.number: [] for each in known}
+    for event in recording.events:
+        if event.dialogue.number in by_connection and event.dialogue in known:
+            made = _event(event, adapter)
+            by_connection[event.dialogue.number] += made
+            every += made
+    groups = [by_connection[each.number] for each in known[:SEQUENCES_MAX]]
+    for events in [*groups, *([every] if len(known) > 1 else [])]:
+        sequence = sequence_from(events, protocol, dialect_of(protocol), origin=origin, setup=setup)
+        if sequence.sendings:
+            yield sequence
+
+
+def _event(event: RecordedEvent, adapter: Manner) -> list[Event]:
+    number = event.dialogue.number
+    if isinstance(event, Opened):
+        return [Began(number, event.time_ns, adapter.door(event.dialogue))]
+    if isinstance(event, Ended):
+        return [Left(number, event.time_ns, event.how == "rst")] if event.side == _CLIENT else []
+    record = event.record
+    if record.kind == "frame":
+        return [Seen(number, event.time_ns, record)]
+    return [SentBytes(number, event.time_ns, record.raw)] if record.side == _CLIENT and record.raw else []
+
+
+def distinct(sequences: Sequence[FuzzSequence]) -> list[FuzzSequence]:
+    """Return the sequences that send different bytes."""
+    found: dict[tuple[object, ...], FuzzSequence] = {}
+    for each in sequences:
+        key = (each.setup, *((step.connection, step.data) for step in each.steps if isinstance(step, Sending)))
+        found.setdefault(key, each)
+    return list(found.values())

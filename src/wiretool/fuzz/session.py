@@ -1,0 +1,170 @@
+"""Everything that one fuzz run needs of a protocol: seeds, oracles, mutations, the built-in mock."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from wiretool.capture.packets import Packet
+from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.mock_run import mock_of
+from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.registry import conformance_of
+from wiretool.errors import CaptureError
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.campaign import Campaign, Counts, Limits
+from wiretool.fuzz.case_seeds import case_sequences
+from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.investigation import SHRINK_TRIES, Investigation
+from wiretool.fuzz.mutations import MUTATIONS
+from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.novelty import Novelty
+from wiretool.fuzz.oracles import Bucket, Oracles, Suspicion
+from wiretool.fuzz.part import fuzz_part_of
+from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.seeds import capture_sequences, distinct
+from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.target import InMemoryTarget, Target
+from wiretool.protocols.conversation import Protocol
+from wiretool.replay.manners import manners
+from wiretool.replay.recording import recording_of
+from wiretool.servers.choose import mock_for
+from wiretool.servers.mock import Mock
+from wiretool.servers.options import MockOptions
+
+#: Seeds with more bytes are left to captures of large events.
+SEED_BYTES_MAX = 64 * 1024
+BUILT_IN = "built-in mock"
+
+
+@dataclass(slots=True)
+class FuzzSession:
+    """The protocol under test, and where sequences come from."""
+
+    protocol: str
+    seed: int = 0
+    part: Conformance = field(init=False)
+    cases: list[Case] = field(default_factory=list)
+    seeds: list[FuzzSequence] = field(default_factory=list)
+    oracles: Oracles = field(default_factory=Oracles)
+    _options: dict[str, MockOptions] = field(default_factory=dict)
+    _contexts: dict[str, MutationContext] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.part = conformance_of(self.protocol)
+        self.oracles.real = fuzz_part_of(self.protocol).allowed
+
+    def add_cases(self) -> None:
+        """Take the sessions of the conformance cases as seeds; problems that they allow are none."""
+        reference = self.reference()
+        for case, sequence in case_sequences(self.part, seed=self.seed):
+            self.cases.append(case)
+            for outcome in reference.run_fresh([sequence]):
+                self.oracles.allow(outcome)
+            if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
+                self.seeds.append(sequence)
+
+    def add_capture(
+        self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]
+    ) -> CaptureError | None:
+        """Take the sessions of a capture as seeds; return the damage where only a part could be read."""
+        recording = recording_of(packets, ports=ports, notes=notes)
+        protocol = self.protocol_in("")
+        adapter = manners()[self.protocol]
+        setup = f"capture {name}"
+        found = distinct(list(capture_sequences(recording, protocol, adapter, origin=name, setup=setup)))
+        if found:
+            self._options[setup] = adapter.mock_options(recording, MockOptions(seed=self.seed))
+        reference = self.reference()
+        for sequence in found:
+            for outcome in reference.run_fresh([sequence]):
+                self.oracles.allow(outcome)
+        self.seeds += found
+        return recording.damage
+
+    def check_captures(self, names: Sequence[str]) -> None:
+        """CaptureError where no capture has a session that can be a seed."""
+        if not self._options:
+            why = f"no connection of {self.protocol} with its first bytes; expected a recorded session to start from"
+            raise CaptureError(", ".join(names), why)
+
+    def protocol_in(self, setup: str) -> Protocol:
+        """Return the protocol as it is used in a setup."""
+        return self.part.protocol_in("" if setup in self._options else setup)
+
+    def make_mock(self, setup: str) -> Mock:
+        """Return a fresh mock in a setup."""
+        if setup in self._options:
+            return mock_for(manners()[self.protocol].server, self._options[setup])
+        return mock_of(self.part, setup, self.seed)
+
+    def reference(self) -> InMemoryTarget:
+        """Return the clean built-in mock as a target."""
+        return InMemoryTarget(self.part, self.make_mock, self.protocol_in, BUILT_IN)
+
+    def mock_target(self, mutant: Mutant | None = None) -> InMemoryTarget:
+        """Return the built-in mock, or a mutant of it, as a target."""
+        name = BUILT_IN if mutant is None else f"{BUILT_IN}, mutant {mutant.name}"
+        return InMemoryTarget(self.part, self.make_mock, self.protocol_in, name, mutant)
+
+    def context(self, setup: str) -> MutationContext:
+        """Return the context of mutations in a setup."""
+        found = self._contexts.get(setup)
+        if found is None:
+            protocol = self.protocol_in(setup)
+            adapter = dialect_of(protocol)
+            others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
+            found = MutationContext(protocol, adapter, Rewriter(adapter), lambda name: others.get(name, others[setup]))
+            self._contexts[setup] = found
+        return found
+
+    def investigation(self, target: Target, *, is_reference: bool, shrink_tries: int = SHRINK_TRIES) -> Investigation:
+        """Return the investigation of suspicions about a target."""
+        reference = None if is_reference else self.reference()
+        return Investigation(
+            target, reference, self.oracles, self.cases, self.protocol_in, shrink_tries=shrink_tries
+        )  # fmt: skip
+
+    def campaign(
+        self,
+        target: Target,
+        investigation: Investigation,
+        limits: Limits,
+        *,
+        mutations: Sequence[Mutation] | None = None,
+        known: frozenset[Bucket] = frozenset(),
+        on_finding: Callable[[Finding], None] = lambda finding: None,
+        on_progress: Callable[[Counts], None] = lambda counts: None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Campaign:
+        """Return a run on a target; each finding is reported once it is confirmed and shrunk."""
+        numbers = count(1)
+
+        def investigate(suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]) -> bool:
+            confirmed = investigation.confirm(suspicion, sequence, before)
+            if confirmed is None:
+                return False
+            on_finding(Finding(next(numbers), self.protocol, target.name, self.seed, confirmed))
+            return True
+
+        return Campaign(
+            target=target,
+            oracles=self.oracles,
+            seeds=self.seeds,
+            cases=self.cases,
+            mutations=all_mutations(self.protocol) if mutations is None else mutations,
+            context=self.context,
+            novelty=Novelty(self.protocol_in("").exchanges),
+            rng=random.Random(self.seed),
+            limits=limits,
+            investigate=investigate,
+            on_progress=on_progress,
+            is_stopped=is_stopped,
+            batch=target.batch,
+            known=set(known),
+        )
+
+
+def all_mutations(protocol: str) -> tuple[Mutation, ...]:
+    """Return the mutations of every protocol, and those of this one."""
+    return (*MUTATIONS, *fuzz_part_of(protocol).mutations)

@@ -1,0 +1,217 @@
+"""A server at an address as a target: one that runs already, or one that is started, watched and restarted."""
+
+import random
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from itertools import count
+
+from wiretool.conformance.case import Case, Conformance, Connect
+from wiretool.conformance.results import CaseResult
+from wiretool.conformance.target_run import TargetOptions, run_on_target
+from wiretool.errors import PeerError
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.case_seeds import TOKEN
+from wiretool.fuzz.fuzz_caller import FuzzCaller
+from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.sequence import Connect as ConnectStep
+from wiretool.fuzz.sequence import FuzzSequence, Pause
+from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
+from wiretool.fuzz.session import FuzzSession
+from wiretool.fuzz.target import Target
+from wiretool.net.addresses import Address
+from wiretool.net.calling import Stage, call
+from wiretool.net.server_process import ServerProcess, free_address
+from wiretool.protocols.conversation import Protocol
+from wiretool.sinks.pcapng import Recording
+
+#: How long a server may take to end a connection that the client has finished.
+CLOSE_S = 0.25
+#: Sequences that the target remembers.
+HISTORY_MAX = 64
+#: Pauses that are waited for in real time.
+PAUSE_MAX_S = 0.2
+_TOKEN_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class ServerDied(Exception):
+    """The server ended, or accepts no more connections."""
+
+
+class SocketTarget(Target):
+    """Sends sequences to an address."""
+
+    def __init__(
+        self,
+        part: Conformance,
+        protocol_in: Callable[[str], Protocol],
+        addresses: Mapping[str, Address],
+        *,
+        patience_s: float,
+        jobs: int,
+        process: ServerProcess | None = None,
+        reference: Target,
+        name: str = "",
+    ) -> None:
+        """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
+
+        `reference` shows which requests get no reply, so that nothing is waited for in vain.
+        """
+        self._reference = reference
+        self.name = name or str(addresses[""])
+        self._part = part
+        self._protocol_in = protocol_in
+        self._addresses = addresses
+        self._patience = Patience(round(patience_s * NS_PER_S), round(CLOSE_S * NS_PER_S))
+        self._jobs = jobs
+        self._process = process
+        self._numbers = count(1)
+        self._history: list[FuzzSequence] = []
+        self._rng = random.Random()
+        self.batch = 4 * jobs
+
+    def fits(self, sequence: FuzzSequence) -> bool:
+        """Return whether the server has the endpoints and the setup that a sequence requires."""
+        endpoints = {step.endpoint for step in sequence.steps if isinstance(step, ConnectStep)}
+        pauses = sum(step.seconds for step in sequence.steps if isinstance(step, Pause))
+        return pauses <= PAUSE_MAX_S and endpoints <= {*self._addresses, *self._main_endpoints()}
+
+    def _main_endpoints(self) -> set[str]:
+        """Return the names of the main endpoint: every other one has an address of its own."""
+        return {"", self._part.endpoint, self._main_name}
+
+    @property
+    def _main_name(self) -> str:
+        from wiretool.conformance.mock_run import mock_of
+
+        return mock_of(self._part, "", 0).doors[0].name
+
+    def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        self._history = [*self._history, *sequences][-HISTORY_MAX:]
+        return self._run(sequences, self._jobs)
+
+    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        """Run sequences with names of their own; a server that ended is started again first."""
+        return [outcome for sequence in sequences for outcome in self._run([sequence], 1)]
+
+    def _run(self, sequences: Sequence[FuzzSequence], jobs: int, recording: Recording | None = None) -> list[Outcome]:
+        self._revive()
+        caller = FuzzCaller([self._prepared(each) for each in sequences], self._begin, jobs=jobs)
+        called = call(caller, self._stage(recording))
+        if called.stopped_by is not None:
+            self.stopped_by = called.stopped_by
+            caller.stop()
+        outcomes = [caller.outcomes[index] for index in sorted(caller.outcomes)]
+        self._note_death(outcomes)
+        return outcomes
+
+    def _prepared(self, sequence: FuzzSequence) -> FuzzSequence:
+        """Return the sequence with the requests marked that the reference server answers late, or not at all."""
+        (outcome,) = self._reference.run_fresh([sequence])
+        unanswered, deferred = frozenset(each.step for each in outcome.unanswered), frozenset(outcome.deferred)
+        if (unanswered, deferred) == (sequence.unanswered, sequence.deferred):
+            return sequence
+        return replace(sequence, unanswered=unanswered, deferred=deferred)
+
+    def _begin(self, sequence: FuzzSequence) -> SequenceRun:
+        protocol = self._protocol_in(sequence.setup)
+        token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in TOKEN)
+        return SequenceRun(
+            sequence,
+            protocol,
+            Rewriter(dialect_of(protocol)),
+            self._part.server,
+            self._patience,
+            self._numbers,
+            names=(TOKEN.encode(), token.encode()),
+        )
+
+    def _stage(self, recording: Recording | None) -> Stage:
+        targets = {(self._part.server, name): address for name, address in self._addresses.items()}
+        return Stage(targets=targets, record=recording)
+
+    def _revive(self) -> None:
+        """Start a server that ended again. PeerError where that fails."""
+        process = self._process
+        if process is None or not process.death():
+            return
+        process.restart()
+        if process.why_lost:
+            raise PeerError(f"the server cannot be started again: {process.why_lost}")
+        self._history.clear()
+
+    def _note_death(self, outcomes: Sequence[Outcome]) -> None:
+        death = self._process.death() if self._process is not None else ""
+        for outcome in outcomes:
+            if death:
+                outcome.error = ServerDied(death)
+            elif outcome.refused and self._process is None:
+                outcome.error = ServerDied(f"the server accepts no more connections: {outcome.refused[0]}")
+
+    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
+        if before and any(outcome.error is not None for outcome in self.run_fresh(before)):
+            return []
+        self._revive()
+        fitting = [case for case in cases if not case.variant and self._has_endpoints(case)]
+        if not fitting:
+            return []
+        token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6))
+        options = TargetOptions(
+            self._addresses, token=token, patience_s=self._patience.reply_ns / NS_PER_S, process=self._process
+        )
+        return list(run_on_target(self._part, fitting, options).results)
+
+    def _has_endpoints(self, case: Case) -> bool:
+        known = {*self._addresses, *self._main_endpoints()}
+        return all(step.endpoint in known for step in case.steps if isinstance(step, Connect))
+
+    def record(self, sequence: FuzzSequence, recording: Recording) -> None:
+        self._run([sequence], 1, recording)
+
+    def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
+        return tuple(self._history)
+
+
+@contextmanager
+def open_target(
+    session: FuzzSession,
+    addresses: Mapping[str, Address] | None,
+    *,
+    command: str | None = None,
+    mutant: str | None = None,
+    patience_s: float,
+    jobs: int,
+    on_left: Callable[[str], None] = lambda text: None,
+) -> Iterator[SocketTarget]:
+    """Yield a server at addresses as a target: one that a command starts, or one that runs.
+
+    Without addresses it is the built-in mock in a process of its own. PeerError where a server does not start.
+    """
+    is_mock = addresses is None
+    places = {"": free_address()} if addresses is None else addresses
+    words = mock_command(session, places, mutant) if is_mock else command
+    with ExitStack() as stack:
+        process = None
+        if words:
+            process = stack.enter_context(
+                ServerProcess(words, list(places.values()), on_left=on_left, is_quiet=is_mock)
+            )
+        yield SocketTarget(
+            session.part,
+            session.protocol_in,
+            places,
+            patience_s=patience_s,
+            jobs=jobs,
+            process=process,
+            reference=session.reference(),
+            name=f"built-in mock at {places['']}" if is_mock else "",
+        )
+
+
+def mock_command(session: FuzzSession, addresses: Mapping[str, Address], mutant: str | None) -> str:
+    """Return the command that serves the built-in mock at an address."""
+    words = [sys.executable, "-m", "wiretool", "serve", session.protocol, "--listen", str(addresses[""])]
+    words += ["--seed", str(session.seed)]
+    return shlex.join([*words, "--mutant", mutant] if mutant else words)

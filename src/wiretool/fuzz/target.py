@@ -1,0 +1,144 @@
+"""The interface of targets, and the built-in mock in memory as one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from wiretool.conformance.case import Case, Conformance
+from wiretool.conformance.in_memory import InMemory
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.mutants import Mutant, applied
+from wiretool.conformance.results import CaseResult
+from wiretool.conformance.run import ConformanceCaller
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.memory_target import MemoryTarget, alarm
+from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
+from wiretool.protocols.conversation import Protocol
+from wiretool.servers.mock import Mock
+from wiretool.sinks.pcapng import Recording
+
+#: Waiting costs nothing in memory.
+MEMORY_PATIENCE = Patience(5 * NS_PER_S, NS_PER_S)
+#: Sequences that one mock is used for.
+RUNS_PER_MOCK = 32
+CASE_PATIENCE_S = 5.0
+
+#: Returns a fresh mock for a setup of the server.
+MockMaker = Callable[[str], Mock]
+
+
+class Target(ABC):
+    """A server under test."""
+
+    #: Its name in reports.
+    name = ""
+    #: Sequences that are best run together.
+    batch = 16
+    #: The stop signal that ended a run.
+    stopped_by: int | None = None
+
+    def fits(self, sequence: FuzzSequence) -> bool:
+        """Return whether the server has the endpoints and the setup of a sequence."""
+        return True
+
+    @abstractmethod
+    def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        """Run sequences, each with connections of its own; return their outcomes in the same order."""
+
+    @abstractmethod
+    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        """Run sequences one after the other on a server without earlier state, as far as that can be had."""
+
+    @abstractmethod
+    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
+        """Run conformance cases on a fresh server, after some sequences."""
+
+    @abstractmethod
+    def record(self, sequence: FuzzSequence, recording: Recording) -> None:
+        """Run a sequence on a fresh server, and write the bytes of both sides."""
+
+    @abstractmethod
+    def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
+        """Return the sequences that the server has seen since it was fresh, with the last one."""
+
+
+class InMemoryTarget(Target):
+    """The built-in mock, or a mutant of it, called directly."""
+
+    def __init__(
+        self,
+        part: Conformance,
+        make_mock: MockMaker,
+        protocol_in: Callable[[str], Protocol],
+        name: str,
+        mutant: Mutant | None = None,
+    ) -> None:
+        self.name = name
+        self._part = part
+        self._make_mock = make_mock
+        self._protocol_in = protocol_in
+        #: Applied while the target runs, so that the reference stays clean.
+        self._mutant = mutant
+        self._numbers = count(1)
+        self._targets: dict[str, MemoryTarget] = {}
+        self._histories: dict[str, list[FuzzSequence]] = {}
+
+    def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        with applied(self._mutant):
+            return [self._run_next(sequence) for sequence in sequences]
+
+    def _run_next(self, sequence: FuzzSequence) -> Outcome:
+        target = self._target(sequence.setup)
+        history = self._histories[sequence.setup]
+        if len(history) >= RUNS_PER_MOCK:
+            target.reset()
+            history.clear()
+        history.append(sequence)
+        outcome = self._run_on(target, sequence)
+        if outcome.error is not None:
+            target.reset()
+        return outcome
+
+    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        with applied(self._mutant):
+            target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))
+            return [self._run_on(target, sequence) for sequence in sequences]
+
+    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
+        with applied(self._mutant):
+            return [result for case in cases for result in self._run_case(case, before)]
+
+    def _run_case(self, case: Case, before: Sequence[FuzzSequence]) -> list[CaseResult]:
+        target = MemoryTarget(lambda: self._make_mock(case.variant))
+        for sequence in before:
+            if self._run_on(target, sequence).error is not None:
+                return []
+        caller = ConformanceCaller([case], self._part, token="zc", patience_s=CASE_PATIENCE_S, numbers=self._numbers)
+        try:
+            with alarm():
+                InMemory(caller, target.mock, now_ns=target.now_ns).run()
+        except Exception as err:  # noqa: BLE001  (any exception of the mock fails the case)
+            return [CaseResult(case, Verdict.FAIL, f"the server raised {type(err).__name__}: {err}")]
+        return list(caller.results.values())
+
+    def record(self, sequence: FuzzSequence, recording: Recording) -> None:
+        with applied(self._mutant):
+            self._run_on(MemoryTarget(lambda: self._make_mock(sequence.setup)), sequence, recording)
+
+    def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
+        return tuple(self._histories.get(sequence.setup, ()))
+
+    def _target(self, setup: str) -> MemoryTarget:
+        found = self._targets.get(setup)
+        if found is None:
+            found = self._targets[setup] = MemoryTarget(lambda: self._make_mock(setup))
+            self._histories[setup] = []
+        return found
+
+    def _run_on(self, target: MemoryTarget, sequence: FuzzSequence, recording: Recording | None = None) -> Outcome:
+        protocol = self._protocol_in(sequence.setup)
+        rewriter = Rewriter(dialect_of(protocol))
+        run = SequenceRun(sequence, protocol, rewriter, self._part.server, MEMORY_PATIENCE, self._numbers)
+        return target.run(run, recording)

@@ -1,0 +1,97 @@
+"""Runs of the fuzzer: planted bugs are found, clean servers show nothing, a seed repeats a run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.fuzz.helpers import PROTOCOLS, crash_on, plant, run_on, session_of
+from wiretool.conformance.mutants import mutant_named
+from wiretool.fuzz import memory_target
+from wiretool.fuzz.campaign import Limits
+from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER
+from wiretool.fuzz.sequence import Sending
+from wiretool.servers.pravega.reading import Reads
+
+
+def test_a_crash_is_found_and_shrunk() -> None:
+    """A frame of an unknown type crashes this server: one message is enough to show it."""
+    counts, findings = run_on(crash_on(b"\xff\xff\xff\xff"), runs=1_500)
+    died = [each for each in findings if each.bucket.oracle == DIED]
+    assert len(died) == 1, [str(each.bucket) for each in findings]
+    assert "IndexError" in died[0].bucket.reply
+    assert died[0].messages == 1
+    assert died[0].confirmed.shown == 3
+    assert counts.runs <= 1_500
+
+
+def test_a_stall_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This server never returns from a read before the start of a segment."""
+    monkeypatch.setattr(memory_target, "STALL_S", 0.1)
+
+    def stalling(read: Callable[..., Any]) -> Callable[..., Any]:
+        def reading(reads: Any, request: Any, now_ns: int) -> Any:
+            while request.offset < 0:
+                pass
+            return read(reads, request, now_ns)
+
+        return reading
+
+    findings = run_on(plant(Reads, "read", stalling), runs=3_000)[1]
+    stalled = [each for each in findings if each.bucket.reply == "stall"]
+    assert [each.bucket.oracle for each in stalled] == [SILENT]
+    assert stalled[0].bucket.message == "ReadSegment"
+    assert stalled[0].messages <= 3
+
+
+def test_conformance_cases_are_run_first() -> None:
+    session = session_of("pravega")
+    mutant = mutant_named(session.part, "attribute-absent-zero")
+    target = session.mock_target(mutant)
+    found: list[Any] = []
+    investigation = session.investigation(target, is_reference=False)
+    campaign = session.campaign(target, investigation, Limits(seconds=30, runs=1), on_finding=found.append)
+    campaign.run()
+    assert [each.bucket.oracle for each in found] == [WRONG_ANSWER] * len(found)
+    assert found
+    assert found[0].confirmed.case is not None
+    assert found[0].bucket.reply == found[0].confirmed.case.id
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_clean_mock_shows_nothing(protocol: str) -> None:
+    """A bounded run with a fixed seed, for each protocol."""
+    session = session_of(protocol)
+    target = session.mock_target()
+    found: list[Any] = []
+    investigation = session.investigation(target, is_reference=True)
+    campaign = session.campaign(target, investigation, Limits(runs=1_500), on_finding=found.append)
+    counts = campaign.run()
+    assert not found, [each.title for each in found]
+    assert counts.runs >= 1_500
+    assert counts.messages > 3 * counts.runs
+    assert counts.cases >= len(session.cases)
+    assert counts.phases >= 5
+
+
+def test_a_seed_repeats_a_run() -> None:
+    def traced(seed: int) -> list[bytes]:
+        session = session_of("pravega-draft")
+        target = session.mock_target()
+        campaign = session.campaign(target, session.investigation(target, is_reference=True), Limits(runs=400))
+        campaign.rng.seed(seed)
+        sent: list[bytes] = []
+        run = target.run
+
+        def noting(sequences: Any) -> Any:
+            for sequence in sequences:
+                sent.extend(step.data for step in sequence.steps if isinstance(step, Sending))
+            return run(sequences)
+
+        target.run = noting  # type: ignore[method-assign]
+        campaign.run()
+        return sent
+
+    first = traced(7)
+    assert first == traced(7)
+    assert first != traced(8)

@@ -1,0 +1,116 @@
+"""Mutations: each applies to some message, changes it, and depends on nothing but the seed."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.helpers import PROTOCOLS, session_of
+from wiretool.errors import DecodeError, UsageError
+from wiretool.fuzz.mutations import MUTATIONS, select_mutations
+from wiretool.fuzz.mutations.base import Mutation
+from wiretool.fuzz.mutations.numbers import boundaries
+from wiretool.fuzz.rewriting import spliced
+from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Splice
+
+
+def applied_to_seeds(mutation: Mutation, protocol: str, *, seed: int = 1) -> list[tuple[FuzzSequence, FuzzSequence]]:
+    """Return seeds of a protocol with what the mutation makes of each."""
+    session = session_of(protocol)
+    rng = random.Random(seed)
+    pairs = []
+    for sequence in session.seeds[:80]:
+        made = mutation.apply(sequence, rng, session.context(sequence.setup))
+        if made is not None:
+            pairs.append((sequence, made))
+    return pairs
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name)
+def test_a_mutation_changes_what_is_sent(mutation: Mutation) -> None:
+    pairs = applied_to_seeds(mutation, "pravega")
+    assert len(pairs) >= 10
+    for before, after in pairs:
+        assert after.steps != before.steps
+        assert after.all_changes()
+        assert after.all_changes()[-1].mutation == mutation.name
+        assert after.all_changes()[-1].region
+    assert pairs == applied_to_seeds(mutation, "pravega")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_most_mutations_apply_to_each_protocol(protocol: str) -> None:
+    missing = [mutation.name for mutation in MUTATIONS if not applied_to_seeds(mutation, protocol)]
+    assert len(missing) <= 3, missing
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.name)
+def test_connections_are_opened_before_they_are_used(mutation: Mutation) -> None:
+    """A connection that no step opens goes to the main endpoint: no mutation loses the endpoint of another one."""
+    for _, after in applied_to_seeds(mutation, "sbp-0.1"):
+        opened = {step.connection for step in after.steps if isinstance(step, Connect)}
+        assert opened
+        used = {step.connection for step in after.steps if isinstance(step, Sending)}
+        assert used <= opened
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_fields_of_broken_messages_can_be_listed(protocol: str) -> None:
+    """`decode -v` lists the fields of frames that mutations broke: their spans tile the frame, and nothing raises."""
+    session = session_of(protocol)
+    rng = random.Random(3)
+    count = 0
+    for sequence in session.seeds:
+        context = session.context(sequence.setup)
+        for step in sequence.sendings:
+            for _ in range(3):
+                at = rng.randrange(len(step.data))
+                data = spliced(step.data, [Splice(at, 1, rng.randbytes(1))])
+                conversation = context.protocol.open(False)
+                try:
+                    if conversation.extent("client", data, 0, len(data)) != len(data):
+                        continue
+                except DecodeError:
+                    continue
+                spans = conversation.annotate("client", data, 0, len(data))
+                assert sum(span.length for span in spans) == len(data)
+                count += 1
+    assert count > 100
+
+
+@given(st.integers(1, 8), st.data())
+@settings(max_examples=50)
+def test_boundaries_are_other_values_of_the_type(size: int, data: st.DataObject) -> None:
+    value = data.draw(st.integers(0, 256**size - 1))
+    found = boundaries(8 * size, value)
+    assert value not in found
+    assert all(0 <= each < 256**size for each in found)
+    assert found == sorted(set(found))
+    assert {0, 256**size - 1} - {value} <= set(found)
+
+
+@given(st.binary(max_size=40), st.integers(0, 60), st.integers(0, 60), st.binary(max_size=9))
+def test_a_splice_replaces_bytes(data: bytes, offset: int, removed: int, inserted: bytes) -> None:
+    made = spliced(data, [Splice(offset, removed, inserted)])
+    assert made == data[:offset] + inserted + data[offset + removed :]
+
+
+def test_mutations_are_chosen_by_globs() -> None:
+    assert {each.name for each in select_mutations(["number/*", "!number/kind"])} == {
+        "number/boundary",
+        "number/length",
+    }
+    assert select_mutations([]) == MUTATIONS
+    with pytest.raises(
+        UsageError, match=r"--case nummer/kind: no mutation of that name \(did you mean number/kind\?\)"
+    ):
+        select_mutations(["nummer/kind"])
+    with pytest.raises(UsageError, match="no mutation is left"):
+        select_mutations(["number/kind", "!number/*"])
+
+
+def test_names_are_unique_and_described() -> None:
+    names = [each.name for each in MUTATIONS]
+    assert len(names) == len(set(names)) >= 20
+    assert all(each.description for each in MUTATIONS)
