@@ -9,7 +9,7 @@ from wiretool.conformance.in_memory import START_NS
 from wiretool.consistency.model import Anomaly, Consistency, Question
 from wiretool.consistency.registry import consistency_of
 from wiretool.dissect import Source, read
-from wiretool.protocols.conversation import let_go
+from wiretool.protocols.conversation import Reading, let_go
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.servers.choose import mock_for
@@ -112,16 +112,26 @@ class Client:
         self._replies += self._read("server", data)
 
     def _read(self, side: Side, data: bytes) -> list[Record]:
-        found = [self._record(side, piece) for piece in self._splitters[side].feed(data)]
-        for record in found:
-            self.world.take(record)
+        found = []
+        for piece in self._splitters[side].feed(data):
+            if piece.kind == "frame":
+                found.append(self._take(side, piece))
+            else:
+                self.world.model.forget(self.number, side)
         return found
 
-    def _record(self, side: Side, piece: Piece) -> Record:
-        assert piece.kind == "frame", piece.why
+    def _take(self, side: Side, piece: Piece) -> Record:
+        """Let the model follow a frame, and forget what is wrong in it."""
         n = len(self.world.records) + 1
         reading = self._conversation.read(side, piece.data, piece.at, piece.end, n)
         let_go(reading.defects)
+        record = self._record(side, piece, reading, n)
+        self.world.take(record)
+        if reading.defects:
+            self.world.model.forget(self.number, side)
+        return record
+
+    def _record(self, side: Side, piece: Piece, reading: Reading, n: int) -> Record:
         return Record(
             n=n,
             kind="frame",

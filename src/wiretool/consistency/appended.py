@@ -25,6 +25,8 @@ class AppendedBytes:
     is_due: bool = False
     is_judged: bool = False
     is_reported: bool = False
+    #: Whether the server has denied to have it.
+    is_retracted: bool = False
 
     def copy(self) -> "AppendedBytes":
         """Return the same append to another segment, without an acknowledgement."""

@@ -116,6 +116,13 @@ class SegmentLog:
         self._held_bytes += len(append.data)
         self._pending += bool(append.data)
 
+    def retract(self, append: AppendedBytes, copies: Iterable[bytes]) -> None:
+        """The server does not have an append, which is sent again if at all; an acknowledgement may yet come."""
+        if not append.is_retracted:
+            append.is_retracted = True
+            self._sent.subtract(copies)
+            self._pending -= bool(append.data)
+
     def expect(self, other: "SegmentLog") -> None:
         """The events of another segment may be appended to this one."""
         self._sent.update(other._sent)
@@ -161,6 +168,10 @@ class SegmentLog:
 
     def _accept(self, append: AppendedBytes) -> list[Anomaly]:
         """Count the events of an acknowledged append; those with a surplus copy in the segment are anomalies."""
+        if append.is_retracted:
+            append.is_retracted = False
+            self._sent.update(append.digests)
+            self._pending += 1
         for digest in append.digests:
             self._acknowledged.setdefault(digest, append)
         surplus = [digest for digest in dict.fromkeys(append.digests) if digest in self._surplus]
@@ -288,9 +299,9 @@ class SegmentLog:
     def _find_event(self, digest: bytes, offset: int, length: int) -> list[Anomaly]:
         self._found[digest] += 1
         sent = self._sent[digest]
-        if not sent:
+        if sent <= 0:
             self._unknown[length] += 1
-        if not sent or not self.is_whole or self._found[digest] != sent + 1:
+        if sent <= 0 or not self.is_whole or self._found[digest] != sent + 1:
             return []
         n = self._read.record_at(offset)
         if digest not in self._acknowledged:

@@ -287,6 +287,18 @@ def test_a_resent_event_that_is_stored_again_is_doubled(world: World, writer: Cl
     assert names(world.anomalies) == ["doubled-event"]
 
 
+def test_the_last_number_that_comes_again_is_a_further_append(world: World, writer: Client) -> None:
+    """The reference stores it, and does not acknowledge it (protocols/pravega.md §3.7)."""
+    append(writer, 1, b"one")
+    assert append(writer, 1, b"one") == []
+    again = world.client()
+    set_up(again)
+    assert append(again, 1, b"one") == []
+    world.ask_all()
+    assert world.records[-1].fields.data == event_frame(b"one") * 3  # type: ignore[union-attr]
+    assert (world.anomalies, world.model.judged) == ([], 1)
+
+
 def test_one_acknowledgement_covers_earlier_appends(world: World, writer: Client) -> None:
     append(writer, 1, b"one")
     append(writer, 2, b"two")

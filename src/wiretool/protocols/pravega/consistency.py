@@ -2,17 +2,17 @@
 
 An acknowledgement has the length of the segment after the append (protocols/pravega.md §3.7), so the place of its bytes
 is known. One acknowledgement may cover earlier appends of its writer, and an AppendSetup those of earlier connections
-(§3.8): their places are open, so their events are counted. A resent append has the same event number and is stored
-once. A read proves the bytes that it has; that it has none proves nothing (§5.3), but the length of the segment does.
+(§3.8): their places are open, so their events are counted. The store never takes a number again that it has passed, so
+what a writer sends again is stored once. A read proves the bytes that it has; that it has none proves nothing (§5.3), but the length of the segment does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.message import Message, Side
-from wiretool.consistency.event_numbers import EventNumbers
 from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk
 from wiretool.consistency.segment_logs import SegmentLogs
+from wiretool.consistency.stored_levels import StoredLevels
 from wiretool.protocols.pravega import failures, segments
 from wiretool.protocols.pravega.consistency_writers import ConnectionWriters, event_end
 from wiretool.protocols.pravega.messages import (
@@ -43,7 +43,7 @@ class PravegaConsistency(Consistency):
         super().__init__(is_new=is_new)
         self._logs = SegmentLogs("segment", event_end, is_new=is_new)
         self._writers: dict[int, ConnectionWriters] = {}
-        self._numbers = EventNumbers()
+        self._stored = StoredLevels()
         #: Reads of a segment and of its length, by record.
         self._asked: set[int | None] = set()
         #: Requests to merge segments, by record; the sources of all of them.
@@ -68,7 +68,7 @@ class PravegaConsistency(Consistency):
                 self._writers[connection].forget_waiting()
             return
         self._writers.clear()
-        self._numbers.clear()
+        self._stored.clear()
         self._logs.doubt()
 
     def questions(self) -> Iterable[Question]:
@@ -86,10 +86,10 @@ class PravegaConsistency(Consistency):
         return ()
 
     def _append(self, record: Record, message: Message) -> Sequence[Anomaly]:
-        sent = self._writers_on(record).finish(record, self._numbers)
-        if sent is None or self._numbers.is_full:
+        sent = self._writers_on(record).finish(record, self._stored)
+        if sent is None:
             self._logs.doubt_copies()
-        if sent is not None:
+        else:
             self._logs.of(sent.segment).send(sent.append, sent.copies)
             self._logs.bound_bytes(sent.segment)
         return ()
@@ -100,6 +100,7 @@ class PravegaConsistency(Consistency):
         if not covered:
             return ()
         log, end = self._logs.of(covered[-1].segment), ack.current_segment_write_offset
+        self._stored.confirm(covered[-1].segment, ack.writer_id, ack.event_number)
         *earlier, last = [sent.append for sent in covered if sent.segment == covered[-1].segment]
         if record.reply_to != last.n or end < 0:
             return [anomaly for append in (*earlier, last) for anomaly in log.note(append, record.n, end)]
@@ -107,14 +108,17 @@ class PravegaConsistency(Consistency):
         return [*anomalies, *(each for append in earlier for each in log.note(append, record.n, last.start))]
 
     def _set_up(self, record: Record, reply: AppendSetup) -> Sequence[Anomaly]:
-        """The last number of a writer: its appends on earlier connections are stored up to that."""
+        """The last number of a writer: its appends on earlier connections are stored up to that, and no others."""
         anomalies: list[Anomaly] = []
         number = reply.last_event_number
+        self._stored.confirm(reply.segment, reply.writer_id, number)
         for writers in self._writers.values():
+            for sent in writers.waiting_after(reply.writer_id, reply.segment, number):
+                self._logs.of(sent.segment).retract(sent.append, sent.copies)
             if writers.has_waiting(reply.writer_id, reply.segment, number):
                 for sent in writers.acknowledge(reply.writer_id, number):
                     anomalies += self._logs.of(sent.segment).note(sent.append, record.n)
-        self._writers_on(record).set_up(reply.writer_id, record.reply_to)
+        self._writers_on(record).set_up(reply.writer_id, number, record.reply_to)
         return anomalies
 
     def _check_failed(self, record: Record, reply: ConditionalCheckFailed) -> Sequence[Anomaly]:
@@ -172,7 +176,7 @@ class PravegaConsistency(Consistency):
     def _create(self, record: Record, reply: segments.SegmentCreated) -> Sequence[Anomaly]:
         self._logs.create(reply.segment)
         self._sources.discard(reply.segment)
-        self._numbers.forget(reply.segment)
+        self._stored.forget(reply.segment)
         return ()
 
     def _delete(self, record: Record, message: segments.DeleteSegment | segments.SegmentDeleted) -> Sequence[Anomaly]:

@@ -4,8 +4,8 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from wiretool.consistency.appended import AppendedBytes
-from wiretool.consistency.event_numbers import EventNumbers
 from wiretool.consistency.segment_log import digest_of, split_events
+from wiretool.consistency.stored_levels import StoredLevels
 from wiretool.errors import ProtocolViolation
 from wiretool.protocols.pravega.appends import EVENT_HEAD, HEADER_BYTES, Appends, event_frame
 from wiretool.protocols.pravega.messages import (
@@ -20,10 +20,9 @@ AppendEnd = AppendBlockEnd | ConditionalAppend | ConditionalBlockEnd
 
 
 class SentAppend(NamedTuple):
-    """An append, its segment, and the events in it that were not sent before with the same number."""
+    """An append, its segment, and the events of it that a sound store may put there."""
 
     segment: str
-    writer_id: str
     append: AppendedBytes
     copies: list[bytes]
 
@@ -46,6 +45,8 @@ class ConnectionWriters:
         self._appends = Appends(is_whole=True)
         #: Appends without an acknowledgement, by writer and event number.
         self._waiting: dict[str, OrderedDict[int, SentAppend]] = {}
+        #: The last number of each writer, by its appends and its AppendSetup.
+        self._last: dict[str, int] = {}
 
     def forget_waiting(self) -> None:
         """Replies are missing: appends may be refused."""
@@ -56,30 +57,26 @@ class ConnectionWriters:
         self._bind(block.writer_id)
         self._appends.begin(block)
 
-    def finish(self, record: Record, numbers: EventNumbers) -> SentAppend | None:
-        """Return the append that a record completes; None where a part of it is missing. Its numbers are added."""
+    def finish(self, record: Record, stored: StoredLevels) -> SentAppend | None:
+        """Return the append that a record completes; None where a part of it is missing.
+
+        The store takes a number that it has as the last one, where it comes again on a connection, for a further
+        append, and sends no reply (§3.7). Lower numbers it never stores again.
+        """
         message = record.fields
         assert isinstance(message, AppendEnd)
         data = self._data_of(message)
         form = record.append
         if data is None or form is None or form["segment"] is None or form["length"] != len(data):
             return None
-        segment, writer_id, number, count = (
-            form["segment"],
-            form["writer_id"],
-            form["event_number"],
-            form["event_count"],
-        )
-        events = split_events(data, event_end)
-        append = AppendedBytes(n=record.n, data=data, events=count, digests=[digest_of(event) for event in events])
-        waiting = self._waiting.setdefault(writer_id, OrderedDict())
-        if number in waiting:
-            # The store takes a number that comes again on one connection for a further append, and sends no reply.
-            return SentAppend(segment, writer_id, append, append.digests)
-        copies = append.digests
-        if len(copies) == count:
-            copies = numbers.add(segment, writer_id, range(number - count + 1, number + 1), copies)
-        waiting[number] = sent = SentAppend(segment, writer_id, append, copies)
+        segment, writer_id, number = form["segment"], form["writer_id"], form["event_number"]
+        digests = [digest_of(event) for event in split_events(data, event_end)]
+        append = AppendedBytes(n=record.n, data=data, events=form["event_count"], digests=digests)
+        last, self._last[writer_id] = self._last.get(writer_id), number
+        if number == last:
+            return SentAppend(segment, append, digests)
+        sent = SentAppend(segment, append, [] if stored.has(segment, writer_id, number) else digests)
+        self._waiting.setdefault(writer_id, OrderedDict())[number] = sent
         return sent
 
     def acknowledge(self, writer_id: str, number: int) -> list[SentAppend]:
@@ -87,8 +84,9 @@ class ConnectionWriters:
         waiting = self._waiting.get(writer_id, OrderedDict())
         return [waiting.pop(each) for each in [each for each in waiting if each <= number]]
 
-    def set_up(self, writer_id: str, n: int | None) -> None:
+    def set_up(self, writer_id: str, last: int, n: int | None) -> None:
         """A writer was set up, as record `n` asked: its appends before that are stored, or will be sent again."""
+        self._last[writer_id] = last
         waiting = self._waiting.get(writer_id, OrderedDict())
         for each in [each for each, sent in waiting.items() if n is None or sent.append.n < n]:
             del waiting[each]
@@ -103,6 +101,11 @@ class ConnectionWriters:
     def refuse_one(self, writer_id: str, number: int) -> None:
         """The store refused a conditional append."""
         self._waiting.get(writer_id, OrderedDict()).pop(number, None)
+
+    def waiting_after(self, writer_id: str, segment: str, number: int) -> list[SentAppend]:
+        """Return the appends of a writer to a segment, with higher numbers, that have no acknowledgement."""
+        waiting = self._waiting.get(writer_id, OrderedDict())
+        return [sent for each, sent in waiting.items() if each > number and sent.segment == segment]
 
     def has_waiting(self, writer_id: str, segment: str, number: int) -> bool:
         """Return whether the append with that number is the writer's to a segment, and has no acknowledgement."""

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from wiretool.codec.message import Side
 from wiretool.consistency.appended import AppendedBytes
-from wiretool.consistency.event_numbers import EventNumbers
 from wiretool.consistency.model import Anomaly, Consistency, Question, ReadTalk
 from wiretool.consistency.segment_log import digest_of
 from wiretool.consistency.segment_logs import SegmentLogs
+from wiretool.consistency.stored_levels import StoredLevels
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.consistency_writers import event_end
 from wiretool.protocols.pravega_draft.messages import (
@@ -38,6 +38,8 @@ class _SentBlock(NamedTuple):
     start: int
     end: int
     append: AppendedBytes
+    #: The events of it that a sound store may put there.
+    copies: list[bytes]
 
 
 class _Appender:
@@ -55,7 +57,7 @@ class DraftConsistency(Consistency):
     def __init__(self, *, is_new: bool = False) -> None:
         super().__init__(is_new=is_new)
         self._logs = SegmentLogs("segment", event_end, is_new=is_new)
-        self._numbers = EventNumbers()
+        self._stored = StoredLevels()
         #: Blocks without an acknowledgement, by TCP connection and appender.
         self._waiting: dict[tuple[int, str], list[_SentBlock]] = {}
         #: Segments with a single appender; None for others.
@@ -106,16 +108,15 @@ class DraftConsistency(Consistency):
             self._logs.doubt_copies()
             return
         append = AppendedBytes(record.n, b"".join(frames), len(frames), [digest_of(frame) for frame in frames])
-        copies = self._numbers.add(segment, writer_id, _offsets_of(frames, offset), append.digests)
-        if self._numbers.is_full:
-            self._logs.doubt_copies()
+        end = offset + form["length"]
+        copies = [] if self._stored.has(segment, writer_id, end) else append.digests
         self._logs.of(segment).send(append, copies)
         sole = self._sole.setdefault(segment, _Appender(writer_id))
         if sole is not None and sole.connection_id != writer_id:
             self._sole[segment] = None
         self._logs.bound_bytes(segment)
         waiting = self._waiting.setdefault((record.connection, writer_id), [])
-        waiting.append(_SentBlock(segment, offset, offset + form["length"], append))
+        waiting.append(_SentBlock(segment, offset, end, append, copies))
 
     def _acknowledge(self, key: tuple[int, str], level: int, n: int) -> list[Anomaly]:
         """Everything of an appender up to an offset is stored."""
@@ -123,6 +124,7 @@ class DraftConsistency(Consistency):
         stored = [block for block in waiting if block.end <= level]
         self._waiting[key] = [block for block in waiting if block.end > level]
         for block in stored:
+            self._stored.confirm(block.segment, key[1], block.end)
             sole = self._sole.get(block.segment)
             if sole is not None:
                 sole.blocks[block.append] = block.start
@@ -135,13 +137,15 @@ class DraftConsistency(Consistency):
         for key in [key for key in self._waiting if key[1] == setup.connection_id]:
             self._waiting[key] = [block for block in self._waiting[key] if block.segment == setup.segment]
             anomalies += self._acknowledge(key, setup.connection_offset_ack_level, n)
+            for block in self._waiting[key]:
+                self._logs.of(block.segment).retract(block.append, block.copies)
             del self._waiting[key]
         return anomalies
 
     def _drop(self, segment: str) -> None:
         """The segment does not exist: it may have been removed, for which the draft has no message."""
         self._logs.drop(segment)
-        self._numbers.forget(segment)
+        self._stored.forget(segment)
         self._sole[segment] = None
         for key, blocks in self._waiting.items():
             self._waiting[key] = [block for block in blocks if block.segment != segment]
@@ -165,15 +169,6 @@ class DraftConsistency(Consistency):
             return []
         starts, sole.blocks = sole.blocks, {}
         return log.settle(starts)
-
-
-def _offsets_of(frames: Sequence[bytes], offset: int) -> list[int]:
-    """Return the connection offset of each event of a block."""
-    found = []
-    for frame in frames:
-        found.append(offset)
-        offset += len(frame)
-    return found
 
 
 def _read_back(segment: str) -> ReadTalk:
