@@ -3,7 +3,8 @@
 An acknowledgement has the length of the segment after the append (protocols/pravega.md §3.7), so the place of its bytes
 is known. One acknowledgement may cover earlier appends of its writer, and an AppendSetup those of earlier connections
 (§3.8): their places are open, so their events are counted. The store never takes a number again that it has passed, so
-what a writer sends again is stored once. A read proves the bytes that it has; that it has none proves nothing (§5.3), but the length of the segment does.
+what a writer sends again is stored once. A read proves the bytes that it has; that it has none proves nothing (§5.3),
+but the length of the segment does.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
