@@ -59,19 +59,19 @@ def test_a_place_that_was_truncated_is_not_judged(log: SegmentLog) -> None:
 def test_an_acknowledgement_before_the_first_byte_leaves_the_place_open(log: SegmentLog) -> None:
     assert log.place(sent(log, 1, b"3abc"), 2, 2) == []
     assert not log.placed
-    assert log.whole_length == -1
+    assert log.known_length == -1
 
 
-def test_the_whole_length_needs_every_append(log: SegmentLog) -> None:
-    assert log.whole_length == 0
+def test_the_known_length_needs_every_append(log: SegmentLog) -> None:
+    assert log.known_length == 0
     log.place(sent(log, 1, b"1a"), 2, 2)
-    assert log.whole_length == 2
+    assert log.known_length == 2
     pending = sent(log, 3, b"1b")
-    assert log.whole_length == -1
+    assert log.known_length == -1
     log.place(pending, 4, 4)
-    assert log.whole_length == 4
+    assert log.known_length == 4
     log.place(sent(log, 5, b"1b"), 6, 8)
-    assert log.whole_length == -1
+    assert log.known_length == -1
 
 
 def test_an_open_place_is_bounded_by_a_later_append(log: SegmentLog) -> None:

@@ -97,14 +97,14 @@ class SegmentLog:
         return self.placed.end
 
     @property
-    def whole_length(self) -> int:
-        """Return the length of the segment where all of its appends are known, with their places; -1 where not."""
+    def known_length(self) -> int:
+        """Return the length of the appends where they follow one another from the first byte on; -1 where not."""
         end = 0
         for append in self.placed:
             if append.start != end:
                 return -1
             end = append.end
-        return end if self.is_whole and not self._pending and not self._unplaced else -1
+        return end if not self._pending and not self._unplaced else -1
 
     # -- appends -----------------------------------------------------------------------------------------------------
 

@@ -351,3 +351,23 @@ def test_a_capture_that_begins_in_the_middle_makes_no_anomaly() -> None:
     records = list(read(CAPTURES / "pravega" / "read.pcap"))
     for begin in range(0, len(records), 10):
         assert model_of_records("pravega", records[begin:])[0] == []
+
+
+@pytest.mark.parametrize("name", ["read.pcap", "reconnect.pcap", "py_bytestream.pcap", "java_conditional.pcap"])
+def test_a_changed_byte_in_a_recorded_read_is_found(name: str) -> None:
+    """Of segments whose appends are in the capture; others have writers that were set up before it began."""
+    records = list(read(CAPTURES / "pravega" / name))
+    appended = {record.append["segment"] for record in records if record.append} - {None}
+    tried = 0
+    for index, record in enumerate(records):
+        fields = record.fields
+        if not isinstance(fields, SegmentRead) or not fields.data or fields.segment not in appended:
+            continue
+        for at in {0, len(fields.data) // 2, len(fields.data) - 1}:
+            data = bytearray(fields.data)
+            data[at] ^= 1
+            changed = list(records)
+            changed[index] = msgspec.structs.replace(record, fields=msgspec.structs.replace(fields, data=bytes(data)))
+            assert model_of_records("pravega", changed)[0] != [], f"byte {at} of record {record.n}"
+            tried += 1
+    assert tried > 0

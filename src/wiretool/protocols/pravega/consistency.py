@@ -221,13 +221,17 @@ class PravegaConsistency(Consistency):
         ]
 
     def _merge_one(self, record: Record, target: str, source: str, end: int) -> Sequence[Anomaly]:
-        """The appends of the source are in the target now, before the offset that is its length."""
+        """The appends of the source are in the target now, before the offset that is its length.
+
+        Their places are known where the source has no other appends, as when it just fits after the known end of the target.
+        """
         taken = self._logs.remove(source)
         is_fresh = record.reply_to is not None and source in self._merges.get(record.reply_to, ())
         if taken is None or not is_fresh or end < 0:
             return ()
-        log, length = self._logs.of(target), taken.whole_length
-        is_placed = 0 <= length <= end - log.end
+        log, length = self._logs.of(target), taken.known_length
+        room = end - self._logs.of(target).end
+        is_placed = 0 <= length <= room and (taken.is_whole or length == room)
         anomalies = []
         for append in list(taken.acknowledged):
             copy = append.copy()
