@@ -223,7 +223,8 @@ class PravegaConsistency(Consistency):
     def _merge_one(self, record: Record, target: str, source: str, end: int) -> Sequence[Anomaly]:
         """The appends of the source are in the target now, before the offset that is its length.
 
-        Their places are known where the source has no other appends, as when it just fits after the known end of the target.
+        Their places are known where the source has no other appends: all are known, or they just fit after the end of
+        the target that is known.
         """
         taken = self._logs.remove(source)
         is_fresh = record.reply_to is not None and source in self._merges.get(record.reply_to, ())
