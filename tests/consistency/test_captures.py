@@ -1,6 +1,7 @@
 """Clean captures of real programs have no anomaly; how many events of each protocol were judged is fixed here.
 
-The models were built with every second capture of each protocol. The others were counted only.
+The models were built with every second capture of each protocol; the others were only counted, and had no anomaly at
+once. Later runs without some packets, and with mutated clients, used all of them.
 """
 
 from collections.abc import Iterator
