@@ -49,4 +49,5 @@ PROTOCOL = Protocol(
     from_json=from_json,
     exchanges=EXCHANGES,
     conformance="wiretool.protocols.pravega_draft.conformance",
+    consistency="wiretool.protocols.pravega_draft.consistency",
 )
