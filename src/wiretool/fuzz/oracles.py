@@ -72,7 +72,13 @@ class Oracles:
 
     def judge(self, outcome: Outcome) -> list[Suspicion]:
         """Return the signs of bugs in an outcome, the gravest first."""
-        return [*self._died(outcome), *self._answers(outcome), *self._silent(outcome), *self._costs(outcome)]
+        return [
+            *self._died(outcome),
+            *self._anomalies(outcome),
+            *self._answers(outcome),
+            *self._silent(outcome),
+            *self._costs(outcome),
+        ]
 
     def _died(self, outcome: Outcome) -> Iterator[Suspicion]:
         error = outcome.error
@@ -89,6 +95,11 @@ class Oracles:
         where = place_of(error)
         why = f"the server raised {type(error).__name__} at {where}: {error}"
         yield Suspicion(Bucket(DIED, "", "", "", f"{type(error).__name__} at {where}"), why, step)
+
+    def _anomalies(self, outcome: Outcome) -> Iterator[Suspicion]:
+        for anomaly in outcome.anomalies:
+            why = f"{anomaly.place}: {anomaly.why}"
+            yield Suspicion(Bucket(anomaly.name, reply=kind_of(anomaly.why)), why, outcome.last_step)
 
     def _answers(self, outcome: Outcome) -> Iterator[Suspicion]:
         for exchanged in outcome.exchanged:

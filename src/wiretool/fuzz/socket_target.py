@@ -12,16 +12,14 @@ from wiretool.conformance.case import Case, Conformance, Connect
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
 from wiretool.errors import PeerError
-from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.oracles import message_at
-from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Connect as ConnectStep
 from wiretool.fuzz.sequence import FuzzSequence, Pause
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.target import Target
+from wiretool.fuzz.target import Target, setting_of
 from wiretool.net.addresses import Address
 from wiretool.net.calling import Stage, call
 from wiretool.net.server_process import ServerProcess, free_address
@@ -126,17 +124,9 @@ class SocketTarget(Target):
         return replace(sequence, unanswered=unanswered, deferred=deferred)
 
     def _begin(self, sequence: FuzzSequence) -> SequenceRun:
-        protocol = self._protocol_in(sequence.setup)
+        setting = setting_of(self._part, self._protocol_in(sequence.setup), self._patience)
         token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in TOKEN)
-        return SequenceRun(
-            sequence,
-            protocol,
-            Rewriter(dialect_of(protocol)),
-            self._part.server,
-            self._patience,
-            self._numbers,
-            names=(TOKEN.encode(), token.encode()),
-        )
+        return SequenceRun(sequence, setting, self._numbers, names=(TOKEN.encode(), token.encode()))
 
     def _stage(self, recording: Recording | None) -> Stage:
         targets = {(self._part.server, name): address for name, address in self._addresses.items()}

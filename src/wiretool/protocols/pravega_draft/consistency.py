@@ -121,9 +121,14 @@ class DraftConsistency(Consistency):
     def _acknowledge(self, key: tuple[int, str], level: int, n: int) -> list[Anomaly]:
         """Everything of an appender up to an offset is stored."""
         waiting = self._waiting.get(key, [])
-        stored = [block for block in waiting if block.end <= level]
+        reached = [block for block in waiting if block.end <= level]
         self._waiting[key] = [block for block in waiting if block.end > level]
-        for block in stored:
+        stored = []
+        for block in reached:
+            if self._stored.has(block.segment, key[1], block.end):  # sent on two connections, stored once (S14)
+                self._logs.of(block.segment).retract(block.append, block.copies)
+                continue
+            stored.append(block)
             self._stored.confirm(block.segment, key[1], block.end)
             sole = self._sole.get(block.segment)
             if sole is not None:
