@@ -104,7 +104,7 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.confirmed.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.messages} messages{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
     for bucket in result.gone:
         yield printable(f"not shown any more: {bucket}")
     if result.known:

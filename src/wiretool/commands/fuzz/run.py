@@ -78,7 +78,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         def note(finding: "Finding") -> None:
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
-            tell(f"{finding.id}: {shortened(finding.title)} ({finding.messages} messages, {folder})")
+            tell(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
 
         is_reference = not (options.targets or options.mutant)
         campaign = session.campaign(
