@@ -156,6 +156,8 @@ class SocketTarget(Target):
         for outcome in outcomes:
             for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
                 self._slow.add(message_at(outcome.sequence, step))
+            may_wait = self._protocol_in(outcome.sequence.setup).exchanges.may_wait
+            outcome.unanswered = [each for each in outcome.unanswered if each.request.message not in may_wait]
             if death:
                 outcome.error = ServerDied(death)
             elif outcome.refused and self._process is None:

@@ -32,6 +32,8 @@ class Exchanges:
     #: Where that can only be so, for who looks at many at once: answers by name, and fields with any but these numbers.
     failures: frozenset[str] = frozenset()
     fine: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    #: Requests whose reply may come as late as it likes: it waits for data.
+    may_wait: frozenset[str] = frozenset()
     #: Messages of the server after which it answers no request that is open.
     farewells: frozenset[str] = frozenset()
 

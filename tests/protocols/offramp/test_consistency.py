@@ -9,6 +9,7 @@ import pytest
 from tests.consistency.world import Client, World, model_of_records, names
 from wiretool.protocols.offramp import handshake
 from wiretool.protocols.offramp.messages import CommitEvent, MessageEvent, RequestEvent
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.servers.offramp.consumer import Consumer
 from wiretool.servers.offramp.feed import FeedMessage
@@ -198,3 +199,43 @@ def test_a_gap_that_is_reported_late_explains_what_came_before(world: World, mon
     world.model.forget(first.number, "client")
     world.end()
     assert world.anomalies == []
+
+
+def test_a_second_handshake_before_the_reply_makes_a_connection_unknown() -> None:
+    """Messages of the first road may follow a handshake for another one: they are not compared with that."""
+    messages = [
+        FeedMessage(payload={"number": number}, partition=0, timestamp=5, road=road)
+        for number, road in enumerate(["bookings"] * 3 + ["others"] * 3)
+    ]
+    world = World("offramp", MockOptions(feed=messages, roads=["bookings", "others"]), is_new=False)
+    client = world.client()
+    targets = [f"/offramp/v2/roads/{road}/streams/s/messages?defaultOffset=EARLIEST" for road in ("bookings", "others")]
+    frames = [PROTOCOLS["offramp"].encode(handshake.request(target, HEADERS), "client") for target in targets]
+    client._read("client", frames[0])
+    client._read("client", frames[1])
+    world.carry_out(world.mock.received(client.number, frames[0], world.now_ns))
+    request = PROTOCOLS["offramp"].encode(RequestEvent(count=3), "client")
+    world.carry_out(world.mock.received(client.number, request, world.now_ns))
+    assert any(isinstance(record.fields, MessageEvent) for record in world.records)
+    world.ask_all()
+    other = world.client()
+    other.send(handshake.request(targets[1], HEADERS))
+    other.send(RequestEvent(count=3))
+    assert world.anomalies == []
+
+
+def test_questions_may_be_asked_while_answers_bring_further_roads() -> None:
+    roads = ["bookings", "others", "third"]
+    world = World("offramp", MockOptions(feed=feed(6), roads=roads), is_new=False)
+
+    def read(road: str) -> None:
+        client = world.client()
+        client.send(handshake.request(f"/offramp/v2/roads/{road}/streams/s/messages?defaultOffset=EARLIEST", HEADERS))
+        client.send(RequestEvent(count=3))
+
+    read("bookings")
+    read("others")
+    questions = iter(world.model.questions())
+    assert next(questions).place == "road bookings"
+    read("third")
+    assert [question.place for question in questions] == ["road others"]

@@ -21,12 +21,15 @@ from wiretool.protocols.offramp.messages import (
     CommitEvent,
     CommitResponseEvent,
     HandshakeRequest,
+    HandshakeResponse,
     MessageEvent,
     RebalanceEvent,
     RequestEvent,
 )
 from wiretool.records import Record
 
+#: The status of a handshake that succeeds (RFC 6455 §4.2.2).
+SWITCHING = 101
 #: How the names of the streams begin on which questions are asked. No consumer has committed anything on them.
 QUESTION_STREAM = "wiretool-check-"
 _EARLIEST = "EARLIEST"
@@ -78,6 +81,8 @@ class OfframpConsistency(Consistency):
         super().__init__(is_new=is_new)
         self._judged = 0
         self._consumers: dict[int, _Consumer] = {}
+        #: Connections with a second handshake before a refusal of the first.
+        self._ambiguous: set[int] = set()
         #: Messages by road, partition and offset; how many of these and of deliveries are kept.
         self._known: dict[RoadKey, dict[int, dict[int, _Known]]] = {}
         self._count = 0
@@ -109,6 +114,8 @@ class OfframpConsistency(Consistency):
             self._is_whole = False
             return ()
         match record.fields:
+            case HandshakeResponse(status=status) if status != SWITCHING:
+                del self._consumers[record.connection]
             case CommitEvent() as commit:
                 self._ask_commit(consumer, commit, record.n)
             case CommitResponseEvent(success=True):
@@ -141,7 +148,7 @@ class OfframpConsistency(Consistency):
         return stream[1].startswith(QUESTION_STREAM) or (self._is_whole and stream not in self._unsure)
 
     def questions(self) -> Iterable[Question]:
-        for number, (road, partitions) in enumerate(self._known.items()):
+        for number, (road, partitions) in enumerate(list(self._known.items())):  # answers add to them
             known = {(partition, offset) for partition, those in partitions.items() for offset in those}
             talk = _read_back(road, f"{QUESTION_STREAM}{number}", self._proofs.get(road, ()), known)
             yield Question(f"road {road[0]}", "offramp", "", talk)
@@ -149,7 +156,11 @@ class OfframpConsistency(Consistency):
     # -- consumers ---------------------------------------------------------------------------------------------------
 
     def _connect(self, connection: int, asked: HandshakeRequest) -> None:
-        self._consumers.pop(connection, None)
+        if self._consumers.pop(connection, None) is not None or connection in self._ambiguous:
+            # It is not known to which handshake the messages of the connection belong.
+            self._ambiguous.add(connection)
+            self._is_whole = False
+            return
         if asked.road is None:
             return
         consumer = self._consumers[connection] = _Consumer(asked)

@@ -12,6 +12,7 @@ from wiretool.protocols.pravega.messages import (
     DataAppended,
     Hello,
     KeepAlive,
+    ReadSegment,
 )
 from wiretool.protocols.pravega.pairing import ANSWERS
 
@@ -32,4 +33,5 @@ EXCHANGES = Exchanges(
     settles={DataAppended.declaration.name: frozenset(cls.declaration.name for cls in APPENDS)},
     failure=failure,
     failures=_FAILURES,
+    may_wait=frozenset({ReadSegment.declaration.name}),
 )

@@ -27,4 +27,5 @@ EXCHANGES = Exchanges(
     settles={DataAppended.declaration.name: frozenset({EndAppendBlock.declaration.name})},
     failure=failure,
     failures=_FAILURES,
+    may_wait=frozenset({ReadSegment.declaration.name}),
 )
