@@ -1,6 +1,6 @@
 """One live connection of a sequence: both directions decoded as a dissector decodes them, into records."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
@@ -54,8 +54,15 @@ class FuzzConnection:
 
     def sent(self, data: bytes, now_ns: int) -> list[Record]:
         """Note bytes of the client; return the records of the frames that they complete."""
+        return self._sent(self._client.feed(data, 0, now_ns))
+
+    def end_client(self) -> None:
+        """Note the last byte of the client; it may end inside a frame."""
+        self._sent([piece for piece in self._client.end() if piece.error != "incomplete"])
+
+    def _sent(self, pieces: Iterable[Piece]) -> list[Record]:
         found = []
-        for piece in self._client.feed(data, 0, now_ns):
+        for piece in pieces:
             if piece.kind != "frame":
                 self.is_broken = True
                 self.client_problems.append(("", f"{piece.error}: {piece.why}"))

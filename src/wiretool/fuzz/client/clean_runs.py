@@ -13,6 +13,8 @@ RUNS = 2
 GIB = 1024**3
 #: Memory of a client beyond which it is stopped, and how many times that of a clean run it may have.
 MEMORY_MAX_BYTES, MEMORY_FACTOR = GIB, 10
+#: The least memory of a clean run that counts: one of a few milliseconds is not measured at its peak.
+MEMORY_MIN_BYTES = 32 * 1024**2
 #: Memory that a clean run may take.
 CLEAN_MEMORY_MAX_BYTES = 16 * GIB
 #: Time without traffic after an illegal message, as a share of the time limit; at least, at most, in seconds.
@@ -54,8 +56,8 @@ def learn(setup: ClientSetup, on_note: Callable[[str], None] = lambda text: None
     codes = frozenset(each.exit_code for each in outcomes if each.exit_code is not None)
     if any(codes):
         on_note(f"the client ends with exit code {max(codes)} without any fault: {outcomes[0].last_line}")
-    peak_bytes = max(each.peak_bytes for each in outcomes)
-    limit = min(MEMORY_FACTOR * peak_bytes, max(MEMORY_MAX_BYTES, 2 * peak_bytes)) or MEMORY_MAX_BYTES
+    peak_bytes = max(MEMORY_MIN_BYTES, *(each.peak_bytes for each in outcomes))
+    limit = min(MEMORY_FACTOR * peak_bytes, max(MEMORY_MAX_BYTES, 2 * peak_bytes))
     return CleanRuns(
         replace(setup, memory_max_bytes=limit),
         outcomes[0].log.replies,

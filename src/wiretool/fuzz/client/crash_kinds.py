@@ -9,6 +9,7 @@ import builtins
 import re
 import sys
 from signal import Signals
+from typing import NamedTuple
 
 #: The number that a shell adds to that of the signal that ended its child.
 SHELL_SIGNAL = 128
@@ -17,9 +18,9 @@ _FATAL = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS
 _PYTHON_PLACE = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 #: Files of Python itself: the place of their caller is more specific.
 _STANDARD_LIBRARY = re.compile(r"[/\\\\][Ll]ib[/\\\\](?:python[\d.]+[/\\\\])?(?!.*site-packages)|^<")
-_PYTHON_ERROR = re.compile(r"^(?:\s*\|\s*)?([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
-_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\)|Exception in thread ")
-_RUST_PANIC = re.compile(r"panicked at (?:'[^\n]*', )?([^\s:']+:\d+)")
+_PYTHON_ERROR = re.compile(r"^(?:\s*\|\s*)?([A-Za-z_][\w.]*)(?::([^\n]*)|$)", re.MULTILINE)
+_PYTHON_TRACE = re.compile(r"Traceback \(most recent call last\)")
+_RUST_PANIC = re.compile(r"panicked at (?:'([^\n]*)', )?([^\s:']+:\d+)(?::\d+:?)?(?:\n([^\n]*))?")
 _GO_PANIC = re.compile(r"^(?:panic|fatal error): ([^\n]+)", re.MULTILINE)
 _ASSERTION = re.compile(r"Assertion [`'\"]?([^\n]{1,80}?)['\"]? failed|terminate called after throwing[^\n]*")
 _SANITIZER = re.compile(r"ERROR: \w+Sanitizer: ([\w-]+)|stack smashing detected|double free or corruption")
@@ -27,6 +28,7 @@ _JAVA_ERROR = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?(jav
 _JAVA_PLACE = re.compile(r"^\s+at [\w.$/<>]+\(([\w$]+\.java:\d+)\)", re.MULTILINE)
 _JS_ERROR = re.compile(r"^(?:Uncaught )?(TypeError|RangeError|ReferenceError): ", re.MULTILINE)
 _JS_PLACE = re.compile(r"^\s+at .*?([^/\\\s(]+:\d+):\d+\)?$", re.MULTILINE)
+_DIGITS = re.compile(r"\d+")
 #: Errors that programs raise on purpose where a peer or the network fails.
 _ON_PURPOSE = frozenset({"SystemExit", "KeyboardInterrupt", "Exception", "RuntimeError"})
 _JAVA_BUGS = frozenset(
@@ -49,37 +51,50 @@ def fatal_signal(exit_code: int) -> str:
     return name if name in _FATAL or (exit_code < 0 and name in ("SIGKILL", "SIGPIPE")) else ""
 
 
-def crash_in(output: str) -> str:
-    """Return the error of a program that crashed, with its place, from its last output; empty where it shows none."""
+class Crash(NamedTuple):
+    """An error of a program itself."""
+
+    #: The kind of error and its place; the same for crashes of the same cause.
+    error: str
+    #: Its message, which may differ each time.
+    message: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.message}" if self.message else self.error
+
+
+def crash_in(output: str) -> Crash | None:
+    """Return the crash that the last output of a program shows; None for an orderly failure."""
     if found := _RUST_PANIC.search(output):
-        return f"panic at {_short(found.group(1))}"
+        return Crash(f"panic at {_short(found.group(2))}", (found.group(1) or found.group(3) or "").strip())
     if found := _SANITIZER.search(output):
-        return found.group(1) or found.group(0)
+        return Crash(found.group(1) or found.group(0))
     if found := _ASSERTION.search(output):
-        return found.group(0)
+        return Crash(found.group(0))
     if _PYTHON_TRACE.search(output):
         return _python_crash(output)
     if (found := _GO_PANIC.search(output)) and "goroutine " in output:
-        return f"panic: {found.group(1)}"
+        return Crash(f"panic: {_DIGITS.sub('#', found.group(1))}", found.group(1))
     for pattern, place, names in ((_JAVA_ERROR, _JAVA_PLACE, _JAVA_BUGS), (_JS_ERROR, _JS_PLACE, None)):
         for error in pattern.finditer(output):
             where = place.search(output, error.end())
             if where is not None and (names is None or error.group(1) in names):
-                return f"{error.group(1)} at {where.group(1)}"
-    return ""
+                return Crash(f"{error.group(1)} at {where.group(1)}")
+    return None
 
 
-def _python_crash(output: str) -> str:
-    """Return the error of the last traceback; empty for one of the network, or of a class that a library declares."""
+def _python_crash(output: str) -> Crash | None:
+    """Return the error of the last traceback; None for one of the network, or of a class that a library declares."""
     trace = output[max(found.start() for found in _PYTHON_TRACE.finditer(output)) :]
     places = list(_PYTHON_PLACE.finditer(trace))
     if not places:
-        return ""
+        return None
     error = _PYTHON_ERROR.search(trace, places[-1].end())
     if error is None or not _is_bug(error.group(1)):
-        return ""
+        return None
     place = next((each for each in reversed(places) if not _STANDARD_LIBRARY.search(each.group(1))), places[-1])
-    return f"{error.group(1)} at {_short(place.group(1))}:{place.group(2)}"
+    where = f"{_short(place.group(1))}:{place.group(2)}"
+    return Crash(f"{error.group(1)} at {where}", (error.group(2) or "").strip())
 
 
 def _is_bug(name: str) -> bool:

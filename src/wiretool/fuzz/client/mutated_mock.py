@@ -137,7 +137,10 @@ class MutatedMock(Mock):
         return self._passed(self._mock.ended(connection, now_ns), now_ns)
 
     def lost(self, connection: int, now_ns: int) -> list[Action]:
-        self._flows.pop(connection, None)
+        flow = self._flows.pop(connection, None)
+        if flow is not None:
+            flow.view.end_client()
+            self._note_problems(flow)
         return self._passed(self._mock.lost(connection, now_ns), now_ns)
 
     def woken(self, now_ns: int) -> list[Action]:
@@ -190,6 +193,9 @@ class MutatedMock(Mock):
     def _observe(self, flow: _MutatedFlow, data: bytes, now_ns: int) -> None:
         self._last_ns = now_ns
         self.log.client_messages += sum(record.kind == "frame" for record in flow.view.sent(data, now_ns))
+        self._note_problems(flow)
+
+    def _note_problems(self, flow: _MutatedFlow) -> None:
         if self.log.is_well_formed:
             self.log.problems += flow.view.client_problems
         flow.view.client_problems.clear()
@@ -299,7 +305,7 @@ def is_well_formed(protocol: Protocol, data: bytes) -> bool:
     """Return whether bytes are one message of the server that decodes alone without a problem."""
     conversation = protocol.open(False)
     try:
-        if conversation.extent("server", data, 0, len(data)) != len(data):
+        if not data or conversation.extent("server", data, 0, len(data)) != len(data):
             return False
     except DecodeError:
         return False

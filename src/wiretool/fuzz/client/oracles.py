@@ -28,14 +28,14 @@ class ClientOracles:
         code = outcome.exit_code
         if code is None or code in self.clean.exit_codes:
             return
-        signal_name, error = fatal_signal(code), crash_in(outcome.output)
-        if signal_name:
-            about = f"{signal_name}, {error}" if error else signal_name
-            bucket = Bucket(CRASH, "", *(("", "") if error else _place(fault)), about)
-            yield Suspicion(bucket, f"the client ended by {about} after {_described(fault)}", 0)
-        elif error:
-            why = f"the client ended with exit code {code} after {_described(fault)}: {error}; {outcome.last_line}"
-            yield Suspicion(Bucket(CRASH, "", "", "", error), why, 0)
+        signal_name, crash = fatal_signal(code), crash_in(outcome.output)
+        if signal_name and crash is None:
+            bucket = Bucket(CRASH, "", *_place(fault), signal_name)
+            yield Suspicion(bucket, f"the client ended by {signal_name} after {_described(fault)}", 0)
+        elif crash is not None:
+            how = f"by {signal_name}" if signal_name else f"with exit code {code}"
+            why = f"the client ended {how} after {_described(fault)}: {crash}"
+            yield Suspicion(Bucket(CRASH, "", "", "", crash.error), why, 0)
 
     def _silent(self, outcome: ClientOutcome, fault: ReplyFault) -> Iterator[Suspicion]:
         log = outcome.log
