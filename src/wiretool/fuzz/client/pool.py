@@ -65,7 +65,7 @@ def _received(connection: Connection) -> ClientOutcome:
     """Return the outcome that a worker sends. PeerError where the worker ended, WiretoolError of its run."""
     try:
         result = connection.recv()
-    except EOFError as err:
+    except (EOFError, ConnectionError) as err:
         raise PeerError("a process that runs the client has ended; run with --jobs 1 to see why") from err
     if isinstance(result, WiretoolError):
         raise result
