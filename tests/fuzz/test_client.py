@@ -32,9 +32,7 @@ from wiretool.replay.recording import recording_of
 
 def cleaned(program: str, *, timeout_s: float = 5.0) -> CleanRuns:
     """Return the behaviour of a client without faults."""
-    found = learn(setup_for("pravega", clients.command(program), timeout_s=timeout_s, seed=0))
-    assert found is not None
-    return found
+    return learn(setup_for("pravega", clients.command(program), timeout_s=timeout_s, seed=0))
 
 
 def fuzzed(

@@ -12,7 +12,7 @@ from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.fuzz.client.campaign import reply_context
-from wiretool.fuzz.client.mutated_mock import NS_PER_S, MutatedMock, is_well_formed
+from wiretool.fuzz.client.mutated_mock import NS_PER_S, MutatedMock
 from wiretool.fuzz.client.mutations import ReplyMutation, reply_mutations
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form, plan_from_form
 from wiretool.fuzz.sequence import Change, Sending, Splice
@@ -149,6 +149,18 @@ def test_connections_are_closed_once_nothing_follows_an_illegal_message() -> Non
     assert not mock.received(1, HELLO, IDLE_NS)
 
 
+def test_connections_of_other_protocols_count_and_are_closed_too() -> None:
+    mock, _ = greeted(fault(FaultKind.DROP))
+    other = next(each for each in mock.doors if each.protocol != "pravega")
+    mock.opened(2, other.name, NS_PER_S)
+    mock.note_late()
+    assert mock.log.open_when_late == 2
+    assert mock.wake_ns == NS_PER_S + IDLE_NS
+    assert sorted(mock.woken(NS_PER_S + IDLE_NS)) == [Close(1), Close(2)]
+    mock.note_late()
+    assert mock.log.open_when_late == 0
+
+
 def test_a_legal_run_stays_open() -> None:
     mock, _ = greeted(fault(FaultKind.DELAY, seconds=0.1))
     mock.woken(NS_PER_S)
@@ -172,11 +184,25 @@ def test_bytes_of_the_client_that_do_not_decode_are_noted() -> None:
     assert not half.log.problems
 
 
-def test_well_formed_messages() -> None:
-    protocol = conformance_of("pravega").protocol_in("")
-    assert is_well_formed(protocol, REPLY)
-    assert not is_well_formed(protocol, REPLY[:-1])
-    assert not is_well_formed(protocol, b"")
-    assert not is_well_formed(conformance_of("offramp").protocol_in(""), b"")
-    assert not is_well_formed(protocol, REPLY + b"\x00")
-    assert not is_well_formed(protocol, bytes(4) + b"\xff" * 8)
+@pytest.mark.parametrize(
+    ("edit", "is_well_formed"),
+    [
+        (Splice(11, 1, b"\x20"), True),
+        (Splice(7, 1, b"\x05"), False),
+        (Splice(0, 1, b"\x01"), False),
+        (Splice(0, 16, b""), True),
+    ],
+)
+def test_messages_that_arrive_well_formed(edit: Splice, is_well_formed: bool) -> None:
+    mock, _ = greeted(fault(FaultKind.EDIT, edits=(edit,)))
+    mock.received(1, KEEP_ALIVE, 1)
+    assert mock.log.acted == [0]
+    assert mock.log.is_well_formed == is_well_formed
+
+
+def test_edits_of_one_message_add_up() -> None:
+    first = fault(FaultKind.EDIT, edits=(Splice(11, 1, b"\x20"),))
+    second = fault(FaultKind.EDIT, edits=(Splice(15, 1, b"\x07"),))
+    mock, found = greeted(first, second)
+    assert found == [Send(1, REPLY[:11] + b"\x20" + REPLY[12:15] + b"\x07")]
+    assert mock.log.acted == [0, 1]

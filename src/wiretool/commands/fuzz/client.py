@@ -35,8 +35,8 @@ def fuzz_client(options: FuzzOptions) -> None:
     stopped: list[int] = []
     with handled_by(lambda number, frame: note_stop(stopped, number)):
         clean = learn(setup, tell)
-        if clean is None or stopped:
-            raise Stopped(stopped[0] if stopped else 2)
+        if stopped:
+            raise Stopped(stopped[0])
         run_campaign(clean, mutations, options, stopped)
 
 
@@ -83,6 +83,7 @@ def run_campaign(
             note,
             lambda counts: progress.update(counts.runs),
             lambda: bool(stopped),
+            tell,
             known=set(known),
         )
         try:

@@ -78,6 +78,8 @@ class ClientCampaign:
     on_finding: Callable[[ConfirmedFault], None]
     on_progress: Callable[[Counts], None] = lambda counts: None
     is_stopped: Callable[[], bool] = lambda: False
+    #: Takes the name of each process of a client that could not be stopped.
+    on_left: Callable[[str], None] = lambda text: None
     counts: Counts = field(default_factory=Counts)
     #: Buckets that are no new findings, and those that the run has shown.
     known: set[Bucket] = field(default_factory=set)
@@ -117,6 +119,8 @@ class ClientCampaign:
         self.counts.runs += 1
         self.counts.messages += outcome.log.client_messages
         self.stopped_by = self.stopped_by or outcome.stopped_by
+        for text in outcome.left:
+            self.on_left(text)
         for fault in outcome.acted:
             self.phases.add(fault.message)
             self._features.add((fault.message, fault.change.region, fault.change.mutation))

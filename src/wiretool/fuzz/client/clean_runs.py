@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from wiretool.errors import PeerError, UsageError
+from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.fuzz.client.client_run import ClientOutcome, ClientSetup, run_plan
 from wiretool.fuzz.oracles import kind_of
 from wiretool.fuzz.sequence import Sending
@@ -41,16 +41,16 @@ def setup_for(protocol: str, command: Sequence[str], *, timeout_s: float, seed: 
     return ClientSetup(protocol, tuple(command), timeout_s, idle_s, CLEAN_MEMORY_MAX_BYTES, seed)
 
 
-def learn(setup: ClientSetup, on_note: Callable[[str], None] = lambda text: None) -> CleanRuns | None:
-    """Run the client without faults and return its behaviour, with the limits of further runs; None when stopped.
+def learn(setup: ClientSetup, on_note: Callable[[str], None] = lambda text: None) -> CleanRuns:
+    """Run the client without faults and return its behaviour, with the limits of further runs.
 
-    PeerError where it never connects or gets no message, UsageError where it does not end in time.
+    PeerError where it never connects or sends nothing, UsageError where it does not end in time, Stopped by a signal.
     """
     outcomes: list[ClientOutcome] = []
     for _ in range(RUNS):
         outcome = run_plan(setup, (), keeps_replies=not outcomes)
         if outcome.stopped_by is not None:
-            return None
+            raise Stopped(outcome.stopped_by)
         check_clean(setup, outcome)
         outcomes.append(outcome)
     codes = frozenset(each.exit_code for each in outcomes if each.exit_code is not None)

@@ -2,16 +2,16 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
-from wiretool.errors import DecodeError, EncodeError
+from wiretool.errors import EncodeError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.client.reply_fault import LEGAL_KINDS, FaultKind, ReplyFault
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.sequence import Sending
-from wiretool.protocols.conversation import Protocol, let_go
+from wiretool.fuzz.sequence import Edit, Sending
+from wiretool.protocols.conversation import Protocol
 from wiretool.records import Record
 from wiretool.servers.mock import Action, Close, Link, Mock, Send
 
@@ -51,7 +51,10 @@ class _MutatedFlow:
 
     def __init__(self, number: int, protocol: Protocol, numbers: Iterable[int]) -> None:
         self.number = number
-        self.view = FuzzConnection(protocol, number, iter(numbers))
+        numbers = iter(numbers)
+        #: The connection as the server sees it, and as the client does.
+        self.view = FuzzConnection(protocol, number, numbers)
+        self.arrived = FuzzConnection(protocol, number, numbers)
         #: Bytes of the server that are not a whole message yet.
         self.unframed = b""
         self.queue: deque[tuple[int, Action]] = deque()
@@ -79,7 +82,7 @@ class MutatedMock(Mock):
     ) -> None:
         """Only connections of `protocol` are mutated.
 
-        After an illegal message the mock closes them once nothing was sent for `idle_ns`.
+        After an illegal message the mock closes all connections once nothing was sent for `idle_ns`.
         """
         super().__init__()
         self._mock = mock
@@ -91,6 +94,8 @@ class MutatedMock(Mock):
         self._idle_ns = idle_ns
         self._keeps_replies = keeps_replies
         self._flows: dict[int, _MutatedFlow] = {}
+        #: Open connections of other protocols.
+        self._others: set[int] = set()
         self._counts: Counter[str] = Counter()
         self._numbers = count(1)
         self._last_ns = 0
@@ -117,9 +122,12 @@ class MutatedMock(Mock):
         self._last_ns = now_ns
         if any(each.name == door and each.protocol == self._protocol.name for each in self.doors):
             self._flows[connection] = _MutatedFlow(connection, self._protocol, self._numbers)
+        else:
+            self._others.add(connection)
         return self._passed(self._mock.opened(connection, door, now_ns), now_ns)
 
     def received(self, connection: int, data: bytes, now_ns: int) -> list[Action]:
+        self._last_ns = now_ns
         flow = self._flows.get(connection)
         if flow is not None:
             if flow.is_cut:
@@ -137,6 +145,7 @@ class MutatedMock(Mock):
         return self._passed(self._mock.ended(connection, now_ns), now_ns)
 
     def lost(self, connection: int, now_ns: int) -> list[Action]:
+        self._others.discard(connection)
         flow = self._flows.pop(connection, None)
         if flow is not None:
             flow.view.end_client()
@@ -151,7 +160,7 @@ class MutatedMock(Mock):
                 flow.swapped = None
         idle_ns = self._idle_at_ns
         if idle_ns is not None and idle_ns <= now_ns:
-            self._close_idle(now_ns)
+            actions = [*actions, *self._close_idle(now_ns)]
         return self._passed(actions, now_ns)
 
     def stopped(self, now_ns: int) -> list[Action]:
@@ -171,7 +180,7 @@ class MutatedMock(Mock):
 
     @property
     def _open_count(self) -> int:
-        return sum(not flow.is_cut for flow in self._flows.values())
+        return len(self._others) + sum(not flow.is_cut for flow in self._flows.values())
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 
@@ -181,17 +190,19 @@ class MutatedMock(Mock):
             return None
         return self._last_ns + self._idle_ns
 
-    def _close_idle(self, now_ns: int) -> None:
+    def _close_idle(self, now_ns: int) -> list[Action]:
         self.log.has_closed_idle = True
         for flow in self._flows.values():
             if not flow.is_cut:
                 flow.swapped = None
                 flow.push(Close(flow.number), now_ns)
+        others, self._others = self._others, set()
+        return [Close(number) for number in sorted(others)]
 
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def _observe(self, flow: _MutatedFlow, data: bytes, now_ns: int) -> None:
-        self._last_ns = now_ns
+        flow.arrived.sent(data, now_ns)
         self.log.client_messages += sum(record.kind == "frame" for record in flow.view.sent(data, now_ns))
         self._note_problems(flow)
 
@@ -207,6 +218,9 @@ class MutatedMock(Mock):
             flow = self._flows.get(action.connection)
             if flow is None:
                 due.append(action)
+                self._last_ns = now_ns
+                if isinstance(action, Close):
+                    self._others.discard(action.connection)
             elif isinstance(action, Close):
                 self._finish(flow, action, now_ns)
             elif not flow.is_cut:
@@ -241,12 +255,16 @@ class MutatedMock(Mock):
             self.log.replies.append((nth, Sending(record.connection, data, name, record)))
         overtaken, flow.swapped = flow.swapped, None
         parts, due_ns = [data], now_ns
+        edits: tuple[Edit, ...] = ()
         for index, fault in self._faults.get((name, nth), ()):
+            edits += fault.edits
             if fault.kind is FaultKind.SWAP:
                 flow.swapped = b"".join(parts), index, now_ns + SWAP_NS
                 parts = []
                 continue
-            parts, due_ns = self._mutated(flow, record, parts, fault, index, due_ns)
+            parts, due_ns = self._mutated(flow, record, parts, replace(fault, edits=edits), index, due_ns)
+        if self._has_problem_arrived(flow, b"".join(parts), now_ns):
+            self.log.is_well_formed = False
         step_ns = BYTE_NS if len(parts) > 1 and len(parts[0]) == 1 else 0
         for at, part in enumerate(parts):
             flow.push(Send(flow.number, part), due_ns + at * step_ns)
@@ -285,11 +303,13 @@ class MutatedMock(Mock):
     def _edited(self, flow: _MutatedFlow, record: Record, fault: ReplyFault) -> bytes | None:
         """Return the bytes of a live message with the edits of a fault; None where it has none."""
         try:
-            made = self._rewriter.encode(record, fault.edits, flow.view.conversation)
+            return self._rewriter.encode(record, fault.edits, flow.view.conversation)
         except EncodeError:
             return None
-        self.log.is_well_formed = self.log.is_well_formed and is_well_formed(self._protocol, made)
-        return made
+
+    def _has_problem_arrived(self, flow: _MutatedFlow, data: bytes, now_ns: int) -> bool:
+        """Decode bytes as the client does; return whether they break the protocol."""
+        return any(each.problems or each.violations for each in flow.arrived.received(data, now_ns))
 
     def _note(self, index: int, kind: FaultKind) -> None:
         self.log.acted.append(index)
@@ -299,16 +319,3 @@ class MutatedMock(Mock):
 
 
 _ENDS = frozenset({FaultKind.CLOSE, FaultKind.RESET})
-
-
-def is_well_formed(protocol: Protocol, data: bytes) -> bool:
-    """Return whether bytes are one message of the server that decodes alone without a problem."""
-    conversation = protocol.open(False)
-    try:
-        if not data or conversation.extent("server", data, 0, len(data)) != len(data):
-            return False
-    except DecodeError:
-        return False
-    reading = conversation.read("server", data, 0, len(data), 1)
-    let_go(reading.defects)
-    return not reading.defects and not reading.left_over
