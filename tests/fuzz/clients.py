@@ -43,6 +43,17 @@ if data != bytes.fromhex("ffffff81 00000008 00000010 00000005"):
     sys.exit("not the reply that was expected")
 """
 )
+#: After a wrong reply it connects again and again, each time for a moment.
+RETRYING = (
+    _BEGIN
+    + """
+if end.recv(100)[:1] != bytes([255]):
+    end.close()
+    while True:
+        time.sleep(0.3)
+        socket.create_connection((host, int(port)), timeout=5).close()
+"""
+)
 #: Leaves the exception of a lost connection uncaught, as many scripts do.
 UNCAUGHT = (
     _BEGIN

@@ -87,10 +87,21 @@ def test_a_crash_is_found_and_shrunk(tmp_path: Path) -> None:
 
 
 def test_a_hang_after_a_lost_connection_is_found() -> None:
-    found = fuzzed(clients.HANGING, "reply/close", runs=6, timeout_s=1.5, findings=1)[1]
+    found = fuzzed(clients.HANGING, "reply/close", runs=6, timeout_s=2.5, findings=1)[1]
     assert [each.suspicion.bucket.oracle for each in found] == [SILENT]
     assert "its connections are closed" in found[0].suspicion.why
     assert found[0].outcome.exit_code is None
+
+
+def test_a_client_that_tries_again_is_not_silent() -> None:
+    """It has no connection at the end of its time, but makes a new one again and again."""
+    clean = cleaned(clients.RETRYING, timeout_s=2.0)
+    broken = ReplyFault("Hello", 1, FaultKind.EDIT, Change("number/kind", "Hello.type"), (Splice(0, 1, b"\x01"),))
+    with RunPool(clean.setup, 1) as pool:
+        (outcome,) = pool.run([(broken,)])
+    assert (outcome.exit_code, outcome.log.open_when_late) == (None, 0)
+    assert outcome.log.connections > 3
+    assert not ClientOracles(clean).judge(outcome)
 
 
 def test_a_reply_that_is_lost_ends_with_a_closed_connection() -> None:

@@ -140,11 +140,11 @@ def test_connections_are_closed_once_nothing_follows_an_illegal_message() -> Non
     mock, _ = greeted(fault(FaultKind.DROP))
     assert not mock.log.is_legal
     assert mock.wake_ns == IDLE_NS
-    mock.note_late()
-    assert mock.log.open_when_late == 1
+    mock.note_late(IDLE_NS)
+    assert (mock.log.open_when_late, mock.log.quiet_s) == (1, 2.0)
     assert mock.woken(IDLE_NS) == [Close(1)]
     assert mock.log.has_closed_idle
-    mock.note_late()
+    mock.note_late(IDLE_NS)
     assert mock.log.open_when_late == 0
     assert not mock.received(1, HELLO, IDLE_NS)
 
@@ -153,11 +153,11 @@ def test_connections_of_other_protocols_count_and_are_closed_too() -> None:
     mock, _ = greeted(fault(FaultKind.DROP))
     other = next(each for each in mock.doors if each.protocol != "pravega")
     mock.opened(2, other.name, NS_PER_S)
-    mock.note_late()
+    mock.note_late(IDLE_NS)
     assert mock.log.open_when_late == 2
     assert mock.wake_ns == NS_PER_S + IDLE_NS
     assert sorted(mock.woken(NS_PER_S + IDLE_NS)) == [Close(1), Close(2)]
-    mock.note_late()
+    mock.note_late(IDLE_NS)
     assert mock.log.open_when_late == 0
 
 

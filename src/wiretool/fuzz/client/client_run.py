@@ -8,6 +8,7 @@ from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.mutated_mock import MutatedMock, RunLog
 from wiretool.fuzz.client.reply_fault import Plan, ReplyFault
 from wiretool.net.client_host import ClientWatch, run_client
+from wiretool.net.clock import Clock
 from wiretool.servers.choose import mock_for
 from wiretool.servers.mock import Mock
 from wiretool.servers.options import MockOptions
@@ -71,7 +72,8 @@ def run_plan(
         idle_ns=round(setup.idle_s * NS_PER_S),
         keeps_replies=keeps_replies,
     )
-    watch = ClientWatch(setup.memory_max_bytes, OUTPUT_BYTES, mock.note_late)
+    clock = Clock()
+    watch = ClientWatch(setup.memory_max_bytes, OUTPUT_BYTES, lambda: mock.note_late(clock.now_ns()))
     end = run_client(
         setup.command, mock, (), recording, timeout_s=setup.timeout_s, seed=setup.seed, watch=watch
     )  # fmt: skip

@@ -42,6 +42,8 @@ class RunLog:
     has_closed_idle: bool = False
     #: Connections that were open when the client was stopped; None where it ended by itself.
     open_when_late: int | None = None
+    #: Seconds without traffic at that time.
+    quiet_s: float = 0.0
     #: Messages of the server, with the number of each among those of its name; kept in clean runs.
     replies: list[tuple[int, Sending]] = field(default_factory=list)
 
@@ -174,9 +176,10 @@ class MutatedMock(Mock):
         times += [flow.swapped[2] for flow in flows if flow.swapped is not None]
         return min((each for each in times if each is not None), default=None)
 
-    def note_late(self) -> None:
-        """Note how many connections are open while the client is being stopped."""
+    def note_late(self, now_ns: int) -> None:
+        """Note the open connections of a client that is about to be stopped, and how long nothing was sent."""
         self.log.open_when_late = self._open_count
+        self.log.quiet_s = (now_ns - self._last_ns) / NS_PER_S
 
     @property
     def _open_count(self) -> int:

@@ -9,6 +9,9 @@ from wiretool.fuzz.client.crash_kinds import crash_in, fatal_signal
 from wiretool.fuzz.client.reply_fault import ReplyFault
 from wiretool.fuzz.oracles import CRASH, MEMORY, SILENT, UNDECODABLE, Bucket, Suspicion, kind_of
 
+#: The share of its time in which a client without a connection must have made none: another one tries again.
+QUIET_SHARE = 0.6
+
 
 @dataclass(frozen=True, slots=True)
 class ClientOracles:
@@ -39,9 +42,11 @@ class ClientOracles:
 
     def _silent(self, outcome: ClientOutcome, fault: ReplyFault) -> Iterator[Suspicion]:
         log = outcome.log
-        if outcome.exit_code is not None or not (log.is_legal or log.open_when_late == 0):
+        is_closed = log.open_when_late == 0 and log.quiet_s >= QUIET_SHARE * outcome.seconds
+        if outcome.exit_code is not None or not (log.is_legal or is_closed):
             return
-        state = "its connections are closed" if log.open_when_late == 0 else "every message that arrived is legal"
+        quiet = f"its connections are closed, and nothing was sent for {log.quiet_s:.0f} s"
+        state = quiet if is_closed else "every message that arrived is legal"
         why = f"the client did not end in {outcome.seconds:.0f} s after {_described(fault)}; {state}"
         yield Suspicion(Bucket(SILENT, "", fault.message, "", str(fault.kind)), why, 0)
 
