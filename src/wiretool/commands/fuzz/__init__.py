@@ -123,7 +123,7 @@ def fuzz(
             parser=file_parser("--output"),
             metavar="FOLDER",
             show_default="wiretool-findings",
-            help="folder for findings",
+            help="findings folder",
         ),
     ] = None,
     baseline: Annotated[

@@ -33,7 +33,7 @@ class ClientOracles:
             return
         signal_name, crash = fatal_signal(code), crash_in(outcome.output)
         if signal_name and crash is None:
-            bucket = Bucket(CRASH, "", *_place(fault), signal_name)
+            bucket = Bucket(CRASH, "", fault.message, "", signal_name)
             yield Suspicion(bucket, f"the client ended by {signal_name} after {_described(fault)}", 0)
         elif crash is not None:
             how = f"by {signal_name}" if signal_name else f"with exit code {code}"
