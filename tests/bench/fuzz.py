@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.mutations import select_mutations
+from wiretool.fuzz.mutations import MUTATIONS, select_mutations
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import SocketTarget, open_target
@@ -86,7 +86,7 @@ def broken_cost(session: FuzzSession) -> float:
     rng = random.Random(1)
     first = [sending for seed in session.seeds if not seed.setup for sending in seed.sendings[:1]]
     valid = [rng.choice(first) for _ in range(FRAMES)]
-    mutations = select_mutations(["bytes/*", "number/*", "text/not-utf-8", "frame/*"])
+    mutations = select_mutations(["bytes/*", "number/*", "text/not-utf-8", "frame/*"], MUTATIONS)
     context = session.context("")
     broken: list[bytes] = []
     while len(broken) < FRAMES:
@@ -134,7 +134,7 @@ def mutated_echoes(session: FuzzSession) -> list[FuzzSequence]:
     echo = next(step for seed in session.seeds if not seed.setup for step in seed.sendings if step.message == name)
     first = echoes_of(session, echo)
     rng = random.Random(2)
-    mutations = select_mutations(["bytes/*"])
+    mutations = select_mutations(["bytes/*"], MUTATIONS)
     context = session.context("")
     found: list[FuzzSequence] = []
     while len(found) < SEQUENCES:

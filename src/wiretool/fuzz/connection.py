@@ -1,6 +1,6 @@
 """One live connection of a sequence: both directions decoded as a dissector decodes them, into records."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
@@ -44,6 +44,8 @@ class FuzzConnection:
         #: How the connection ended: "closed" by the server, "reset" by it, "left" by the client; empty while open.
         self.ended = ""
         self.records: list[Record] = []
+        #: Bytes of the client that do not decode: the name of the message, empty for none, and the problem.
+        self.client_problems: list[tuple[str, str]] = []
         #: Requests without a reply, by the number of their record, with the index of their step.
         self.open_requests: dict[int, int] = {}
         #: The last message of the server, "connected" before the first; it stands for the phase of the session.
@@ -56,13 +58,24 @@ class FuzzConnection:
 
     def sent(self, data: bytes, now_ns: int) -> list[Record]:
         """Note bytes of the client; return the records of the frames that they complete."""
+        return self._sent(self._client.feed(data, 0, now_ns))
+
+    def end_client(self) -> None:
+        """Note the last byte of the client; it may end inside a frame."""
+        self._sent([piece for piece in self._client.end() if piece.error != "incomplete"])
+
+    def _sent(self, pieces: Iterable[Piece]) -> list[Record]:
         found = []
-        for piece in self._client.feed(data, 0, now_ns):
+        for piece in pieces:
             if piece.kind != "frame":
                 self.is_broken = True
+                self.client_problems.append(("", f"{piece.error}: {piece.why}"))
                 found.append(self._lost("client", piece))
                 continue
             reading = self._read("client", piece)
+            self.client_problems += [
+                (reading.message, str(each)) for each in reading.defects if isinstance(each, DecodeError)
+            ]
             if reading.defects or reading.left_over:
                 self.is_broken = True
             found.append(self._record("client", piece, reading))
