@@ -40,6 +40,8 @@ class FuzzConnection:
         #: How the connection ended: "closed" by the server, "reset" by it, "left" by the client; empty while open.
         self.ended = ""
         self.records: list[Record] = []
+        #: Bytes of the client that do not decode: the name of the message, empty for none, and the problem.
+        self.client_problems: list[tuple[str, str]] = []
         #: Requests without a reply, by the number of their record, with the index of their step.
         self.open_requests: dict[int, int] = {}
         #: The last message of the server, "connected" before the first; it stands for the phase of the session.
@@ -56,9 +58,13 @@ class FuzzConnection:
         for piece in self._client.feed(data, 0, now_ns):
             if piece.kind != "frame":
                 self.is_broken = True
+                self.client_problems.append(("", f"{piece.error}: {piece.why}"))
                 found.append(self._lost("client", piece))
                 continue
             reading = self._read("client", piece)
+            self.client_problems += [
+                (reading.message, str(each)) for each in reading.defects if isinstance(each, DecodeError)
+            ]
             if reading.defects or reading.left_over:
                 self.is_broken = True
             found.append(self._record("client", piece, reading))

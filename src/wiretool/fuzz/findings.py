@@ -13,7 +13,7 @@ from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.rewriting import form_of
-from wiretool.fuzz.sequence import Change, Connect, Finish, Pause, Sending, SetField, Step
+from wiretool.fuzz.sequence import Change, Connect, Edit, Finish, Pause, Sending, SetField, Step
 from wiretool.fuzz.serial import sequence_form
 from wiretool.fuzz.target import Target
 from wiretool.protocols.conversation import Protocol
@@ -24,12 +24,16 @@ VERSION = 1
 JSON_FILE, PAGE_FILE, TEST_FILE, CAPTURE_FILE = "finding.json", "README.md", "test_repro.py", "repro.pcapng"
 #: Characters of a value, and bytes of a message, that a page shows.
 _SHOWN_TEXT, _SHOWN_BYTES = 120, 64
+#: Keys of the JSON form of a finding about a server, and of one about a client.
+_KEYS = ("version", "protocol", "bucket", "sequence", "options", "why", "case")
+_CLIENT_KEYS = ("version", "protocol", "bucket", "client", "faults", "timeout", "seed", "why")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9]+")
 #: Characters that would end a string of the test.
 _NOT_IN_PYTHON = str.maketrans('"\\', "'/")
+_NOTE = "WIRETOOL_TARGET=HOST:PORT sends the sequence to another server."
 _TEST = '''"""{title}
 
-Runs with pytest wherever wiretool is installed. WIRETOOL_TARGET=HOST:PORT sends the sequence to another server.
+Runs with pytest wherever wiretool is installed. {note}
 """
 
 from pathlib import Path
@@ -61,10 +65,7 @@ class Finding:
     @property
     def id(self) -> str:
         """Its number, oracle and message."""
-        bucket = self.bucket
-        about = bucket.message or bucket.reply
-        name = _NOT_NAME.sub("-", about).strip("-").lower()[:40]
-        return f"{self.number:03}-{bucket.oracle}-{name}".rstrip("-")
+        return finding_id(self.number, self.bucket)
 
     @property
     def messages(self) -> int:
@@ -74,7 +75,28 @@ class Finding:
     @property
     def title(self) -> str:
         """One sentence."""
-        return f"{self.bucket.oracle}: {self.confirmed.suspicion.why}"
+        return f"{self.bucket.oracle}: {self.why}"
+
+    @property
+    def why(self) -> str:
+        """One sentence: the actual and the expected reply."""
+        return self.confirmed.suspicion.why
+
+    @property
+    def is_flaky(self) -> bool:
+        """True where some runs on a fresh server did not show it."""
+        return self.confirmed.is_flaky
+
+
+def finding_id(number: int, bucket: Bucket) -> str:
+    """Return the name of a finding: its number, oracle and message."""
+    name = _NOT_NAME.sub("-", bucket.message or bucket.reply).strip("-").lower()[:40]
+    return f"{number:03}-{bucket.oracle}-{name}".rstrip("-")
+
+
+def pytest_file(title: str, note: str) -> str:
+    """Return the text of the pytest file of a finding; `note` is a sentence about its replay."""
+    return _TEST.format(title=one_line(title).translate(_NOT_IN_PYTHON), note=note)
 
 
 def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
@@ -108,8 +130,7 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
     form = finding_form(finding, protocol, command)
     (place / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
     (place / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
-    title = _one_line(finding.title).translate(_NOT_IN_PYTHON)
-    (place / TEST_FILE).write_text(_TEST.format(title=title), "utf-8")
+    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
     with open_output(place / CAPTURE_FILE) as output:
         recording = Recording(output)
         recording.begin()
@@ -126,7 +147,7 @@ def read_finding(folder: Path) -> Mapping[str, Any]:
         raise InputError(f"{folder}: no {JSON_FILE} in it; expected the folder of a finding") from err
     except (OSError, ValueError) as err:
         raise InputError(f"{path}: {err}; expected the JSON file of a finding") from err
-    keys = ("version", "protocol", "bucket", "sequence", "options", "why", "case")
+    keys = _CLIENT_KEYS if isinstance(form, dict) and "client" in form else _KEYS
     if not isinstance(form, dict) or any(key not in form for key in keys):
         raise InputError(f"{path}: not a finding; expected the keys {', '.join(keys)}")
     if form["version"] != VERSION:
@@ -146,11 +167,11 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
     lines = [
         f"# {finding.id}",
         "",
-        f"{_one_line(finding.title)}",
+        f"{one_line(finding.title)}",
         "",
         f"- protocol: {finding.protocol}",
         f"- target: {finding.target}",
-        f"- bucket: {_one_line(str(bucket))}",
+        f"- bucket: {one_line(str(bucket))}",
         f"- confirmed: {confirmed.shown} of 3 runs on a fresh server"
         + ("; flaky: its timing or earlier sessions matter" if confirmed.is_flaky else ""),
     ]
@@ -187,7 +208,7 @@ def _described(step: Step, adapter: Any) -> str:
     if step.record is not None:
         text += f" `{_cut(_fields(step, adapter))}`"
     if step.edits:
-        text += ", " + "; ".join(_edit(edit) for edit in step.edits)
+        text += ", " + "; ".join(described_edit(edit) for edit in step.edits)
     if step.record is None or step.edits:
         shown = step.data[:_SHOWN_BYTES].hex()
         text += f"; bytes `{shown}{'…' if len(step.data) > _SHOWN_BYTES else ''}` ({len(step.data)})"
@@ -199,7 +220,8 @@ def _fields(step: Sending, adapter: Any) -> str:
     return json.dumps(form_of(adapter, step.record), ensure_ascii=True, default=str)
 
 
-def _edit(edit: Any) -> str:
+def described_edit(edit: Edit) -> str:
+    """Return an edit of a message in words."""
     if isinstance(edit, SetField):
         return f"with {'.'.join(map(str, edit.steps))} = `{_cut(json.dumps(edit.value))}`"
     inserted = edit.inserted[:16].hex() + ("…" if len(edit.inserted) > 16 else "")
@@ -207,14 +229,14 @@ def _edit(edit: Any) -> str:
 
 
 def _changes(changes: Sequence[Change]) -> str:
-    return f" ({', '.join(f'{each.mutation} of {_one_line(each.region)}' for each in changes)})" if changes else ""
+    return f" ({', '.join(f'{each.mutation} of {one_line(each.region)}' for each in changes)})" if changes else ""
 
 
 def _cut(text: str) -> str:
-    text = _one_line(text).replace("`", "'")
+    text = one_line(text).replace("`", "'")
     return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return text without characters that end a line or control a terminal."""
     return "".join(char if char.isprintable() else "." for char in text)[:400]

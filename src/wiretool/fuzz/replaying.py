@@ -3,60 +3,38 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from wiretool.conformance.mutants import mutant_named
 from wiretool.errors import InputError
+from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.findings import read_finding
 from wiretool.fuzz.oracles import Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.serial import sequence_from_form
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import open_target
+from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.target import Target
 from wiretool.net.addresses import address_from
 
-#: Runs of a finding that must all be clean for it to be fixed.
-RUNS = 3
 #: Seconds for one reply.
 PATIENCE_S = 2.0
 #: Opens the target of a session.
 TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
 
 
-class Standing(StrEnum):
-    """The result of replaying a finding."""
+def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: Sequence[str] = ()) -> Replayed:
+    """Run a finding again on the target that it names.
 
-    FAILS = "still fails"
-    FIXED = "fixed"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """A finding that ran again."""
-
-    folder: Path
-    standing: Standing
-    #: One sentence.
-    text: str
-
-    @property
-    def is_fixed(self) -> bool:
-        """True where no run found anything."""
-        return self.standing is Standing.FIXED
-
-
-def replay_finding(folder: Path, target_of: TargetMaker | None = None) -> Replayed:
-    """Run a finding again on the target that it names; `target_of` opens another one for the session.
-
-    InputError for a folder that is not a finding.
+    `target_of` opens another one for the session, `client` is the command of another client. InputError for a folder
+    that is not a finding.
     """
     form = read_finding(folder)
+    if "client" in form:
+        return replay_client_finding(folder, form, client)
     session = FuzzSession(str(form["protocol"]), seed=int(form.get("seed", 0)))
     session.add_cases()
     setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""

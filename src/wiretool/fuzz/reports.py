@@ -3,16 +3,32 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
-from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.oracles import Bucket
 from wiretool.sinks.printable import printable
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 INFORMATION = "https://github.com/wiretool/wiretool"
+
+
+class ReportedFinding(Protocol):
+    """The attributes of a finding that reports show."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def bucket(self) -> Bucket: ...
+    @property
+    def messages(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def is_flaky(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -25,10 +41,11 @@ class FuzzResult:
     counts: Counts = field(default_factory=Counts)
     phases: Sequence[str] = ()
     #: Findings with the folder of each.
-    findings: list[tuple[Finding, str]] = field(default_factory=list)
+    findings: list[tuple[ReportedFinding, str]] = field(default_factory=list)
     #: Buckets of the baseline that the run did not show, and those that it did.
     gone: Sequence[Bucket] = ()
     known: Sequence[Bucket] = ()
+    is_client: bool = False
     #: Why the run ended early; empty for its own end.
     why_cut: str = ""
 
@@ -48,9 +65,9 @@ def json_report(result: FuzzResult) -> str:
                 "id": finding.id,
                 "oracle": finding.bucket.oracle,
                 "bucket": list(finding.bucket),
-                "why": finding.confirmed.suspicion.why,
+                "why": finding.why,
                 "messages": finding.messages,
-                "flaky": finding.confirmed.is_flaky,
+                "flaky": finding.is_flaky,
                 "folder": folder,
             }
             for finding, folder in result.findings
@@ -103,7 +120,7 @@ def sarif_report(result: FuzzResult) -> str:
 def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
-        flaky = ", flaky" if finding.confirmed.is_flaky else ""
+        flaky = ", flaky" if finding.is_flaky else ""
         yield printable(f"{finding.id}: {finding.title} ({finding.messages} messages{flaky}; {folder})")
     for bucket in result.gone:
         yield printable(f"not shown any more: {bucket}")
@@ -117,6 +134,12 @@ def summary_line(result: FuzzResult) -> str:
     counts = result.counts
     rate = counts.messages / counts.seconds if counts.seconds else 0.0
     findings = len(result.findings)
+    if result.is_client:
+        return (
+            f"{result.protocol}, {result.target}: {counts.runs:,} runs in {counts.seconds:.1f} s, {len(result.phases)}"
+            f" messages of the server mutated in {counts.features:,} ways:"
+            f" {findings} finding{'' if findings == 1 else 's'}"
+        )
     return (
         f"{result.protocol}, {result.target}: {counts.runs:,} sequences, {counts.messages:,} messages in "
         f"{counts.seconds:.1f} s ({rate:,.0f} messages/s), {len(result.phases)} phases, {counts.features:,} kinds of "

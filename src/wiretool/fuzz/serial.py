@@ -54,12 +54,13 @@ def _step_form(step: Step, adapter: Dialect) -> dict[str, Any]:
     if step.record is not None and (step.depends or step.edits or step.issued):
         form["recorded"] = step.record.raw.hex()
         form["fields"] = form_of(adapter, step.record)
-        form["edits"] = [_edit_form(edit) for edit in step.edits]
+        form["edits"] = [edit_form(edit) for edit in step.edits]
         form["issued"] = {name: [_value_form(value) for value in values] for name, values in step.issued.items()}
     return form
 
 
-def _edit_form(edit: Edit) -> dict[str, Any]:
+def edit_form(edit: Edit) -> dict[str, Any]:
+    """Return the JSON form of an edit."""
     if isinstance(edit, SetField):
         return {"field": list(edit.steps), "value": edit.value}
     return {"offset": edit.offset, "removed": edit.removed, "inserted": edit.inserted.hex()}
@@ -104,7 +105,7 @@ def _step(form: Mapping[str, Any], protocol: Protocol) -> Step:
         data,
         message,
         _record(message, bytes.fromhex(form["recorded"]), form["fields"], protocol),
-        tuple(_edit(each) for each in form["edits"]),
+        tuple(edit_from_form(each) for each in form["edits"]),
         issued,
         depends=bool(issued.get("")),
         changes=changes,
@@ -120,7 +121,8 @@ def _record(message: str, raw: bytes, fields: Mapping[str, Any], protocol: Proto
     return Record(1, "frame", 0, 0, "", "", "client", (0, 0), 0, len(raw), protocol.name, message, made, raw=raw)
 
 
-def _edit(form: Mapping[str, Any]) -> Edit:
+def edit_from_form(form: Mapping[str, Any]) -> Edit:
+    """Return the edit of a JSON form. KeyError or ValueError for one that is not."""
     if "field" in form:
         return SetField(tuple(form["field"]), form["value"])
     return Splice(int(form["offset"]), int(form["removed"]), bytes.fromhex(form["inserted"]))

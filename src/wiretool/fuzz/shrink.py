@@ -62,7 +62,7 @@ class Shrinker:
         for at, step in enumerate(sequence.steps):
             if not isinstance(step, Sending) or not step.edits:
                 continue
-            for edits in _fewer(step.edits):
+            for edits in fewer(step.edits):
                 simpler = self._edited(step, edits)
                 if simpler is not None and self._is_failing(smaller := _with_step(sequence, at, simpler)):
                     sequence = smaller
@@ -103,7 +103,8 @@ class Shrinker:
             yield replace(step, data=step.data[half_size:])
 
 
-def _fewer(edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
+def fewer(edits: Sequence[Edit]) -> Iterator[tuple[Edit, ...]]:
+    """Yield no edits, and all edits but one."""
     yield ()
     if len(edits) > 1:
         for at in range(len(edits)):

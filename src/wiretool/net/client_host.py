@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from wiretool.errors import UsageError
 from wiretool.faults import Interceptor, Rule
@@ -24,6 +25,8 @@ from wiretool.sinks.pcapng import Recording
 STOP_S, OUTPUT_BYTES_MAX = 5.0, 4_000
 #: Seconds in which output is read that is in the pipe at the end, and bytes that are read at once.
 DRAIN_S, PIECE_BYTES = 0.1, 65_536
+#: Seconds between two measurements of the memory of a client.
+MEASURE_S = 0.05
 #: The environment variable that names the server's address.
 ADDRESS_VARIABLE = "WIRETOOL_ADDRESS"
 
@@ -41,10 +44,30 @@ class ClientEnd:
     left: Sequence[str] = ()
     #: The signal that stopped wiretool meanwhile.
     stopped_by: int | None = None
+    #: The most memory that was measured of it and its descendants; 0 where it was not measured.
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientWatch:
+    """The observation of a client beyond its exit code, and a limit on its memory."""
+
+    #: Resident memory of the client and its descendants at which it is stopped; None to measure nothing.
+    memory_max_bytes: int | None = None
+    output_bytes: int = OUTPUT_BYTES_MAX
+    #: Is called before a client is stopped that did not end in time.
+    on_late: Callable[[], None] = lambda: None
 
 
 def run_client(
-    command: Sequence[str], mock: Mock, rules: Sequence[Rule], recording: Recording, *, timeout_s: float, seed: int = 0
+    command: Sequence[str],
+    mock: Mock,
+    rules: Sequence[Rule],
+    recording: Recording | None,
+    *,
+    timeout_s: float,
+    seed: int = 0,
+    watch: ClientWatch | None = None,
 ) -> ClientEnd:
     """Serve `mock` on free ports of the loopback, run a client and record both. UsageError where it cannot start.
 
@@ -52,22 +75,29 @@ def run_client(
     """
     fill_standard_streams()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_run(command, mock, rules, recording, timeout_s, seed))
+        return runner.run(_run(command, mock, rules, recording, timeout_s, seed, watch or ClientWatch()))
 
 
 async def _run(
-    command: Sequence[str], mock: Mock, rules: Sequence[Rule], recording: Recording, timeout_s: float, seed: int
+    command: Sequence[str],
+    mock: Mock,
+    rules: Sequence[Rule],
+    recording: Recording | None,
+    timeout_s: float,
+    seed: int,
+    watch: ClientWatch,
 ) -> ClientEnd:
     host = Host(mock, lambda text: None, interceptor=Interceptor(rules, seed=seed, on_note=lambda text: None))
-    host.recording = recording
-    recording.begin()
+    if recording is not None:
+        host.recording = recording
+        recording.begin()
     stopped = asyncio.Event()
     try:
         with on_stop(stopped.set) as came:
             doors = {door.name: await host.listen(door.name, Address(LOOPBACK, 0), None) for door in mock.doors}
             with adopted_descendants() as descendants:
-                end = await _client(command, doors, mock.doors[0].name, timeout_s, stopped, descendants)
-            return ClientEnd(*end, stopped_by=came[0] if stopped.is_set() and came else None)
+                end = await _client(command, doors, mock.doors[0].name, timeout_s, stopped, descendants, watch)
+            return replace(end, stopped_by=came[0] if stopped.is_set() and came else None)
     finally:
         await host.stop()
 
@@ -79,12 +109,13 @@ async def _client(
     timeout_s: float,
     stopped: asyncio.Event,
     descendants: Descendants,
-) -> tuple[int | None, float, str, Sequence[str]]:
+    watch: ClientWatch,
+) -> ClientEnd:
     names = {name: str(address) for name, address in doors.items()} | {"address": str(doors[first])}
     words = [filled(word, names) for word in command]
     loop = asyncio.get_running_loop()
     started = loop.time()
-    output = _OutputTail()
+    output = _OutputTail(watch.output_bytes)
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
@@ -99,24 +130,50 @@ async def _client(
         output.close()
         raise UsageError(f"--client: {words[0]}: {err.strerror}") from err
     output.begin()
-    waits = [asyncio.ensure_future(process.wait()), asyncio.ensure_future(stopped.wait())]
+    meter = _MemoryMeter(descendants, watch.memory_max_bytes)
+    waits: list[asyncio.Future[Any]] = [
+        asyncio.ensure_future(each) for each in (process.wait(), stopped.wait(), meter.exceeded())
+    ]
     await asyncio.wait(waits, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     is_late = process.returncode is None
     if is_late:
+        watch.on_late()
         descendants.signal(signal.SIGTERM)
         await _stop(process, min(STOP_S, timeout_s))
-    waits[1].cancel()
+    for wait in waits[1:]:
+        wait.cancel()
     await waits[0]
     _signal(process, signal.SIGKILL)
     left = descendants.kill()
     text = output.close().decode(errors="replace")
-    return None if is_late else process.returncode, loop.time() - started, text, left
+    code = None if is_late else process.returncode
+    return ClientEnd(code, loop.time() - started, text, left, peak_bytes=meter.peak_bytes)
+
+
+class _MemoryMeter:
+    """Measures the resident memory of processes again and again."""
+
+    def __init__(self, descendants: Descendants, limit_bytes: int | None) -> None:
+        self._descendants = descendants
+        self._limit_bytes = limit_bytes
+        self.peak_bytes = 0
+
+    async def exceeded(self) -> None:
+        """Return once the memory is beyond the limit; without a limit, never."""
+        if self._limit_bytes is None:
+            await asyncio.Event().wait()
+            return
+        while self.peak_bytes <= self._limit_bytes:
+            self.peak_bytes = max(self.peak_bytes, self._descendants.resident_bytes())
+            await asyncio.sleep(MEASURE_S)
 
 
 class _OutputTail:
     """The end of the output of a client, read from a pipe that a process which lives on may hold open."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        """`size` bytes of the end are kept."""
+        self._size = size
         self._read_end, self.write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         self._kept = bytearray()
@@ -136,7 +193,7 @@ class _OutputTail:
         if not data:
             asyncio.get_running_loop().remove_reader(self._read_end)
         self._kept += data
-        del self._kept[:-OUTPUT_BYTES_MAX]
+        del self._kept[: -self._size]
         return bool(data)
 
     def close(self) -> bytes:

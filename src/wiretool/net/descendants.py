@@ -27,6 +27,10 @@ class Descendants:
         """Return those that live."""
         return [each for each in _children() if each not in self._earlier and _is_alive(each)]
 
+    def resident_bytes(self) -> int:
+        """Return the resident memory of all of them together."""
+        return sum(map(_resident_bytes, self.find()))
+
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all of them."""
         for process in self.find():
@@ -86,6 +90,13 @@ def _is_alive(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def _words(process: psutil.Process) -> str:

@@ -1,4 +1,4 @@
-"""`wiretool fuzz`: send mutated sessions to a server, and reduce each failure to a test case."""
+"""`wiretool fuzz`: send mutated messages to a server or a client, and reduce each failure to a test case."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,10 @@ _FILE = {"metavar": "FILE", "show_default": False}
 
 def fuzz(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", show_default=False, help="protocol to fuzz")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[COMMAND]...", show_default=False, help="command of a client, after --client --"),
+    ] = None,
     seeds: Annotated[
         list[Path] | None,
         typer.Option(
@@ -50,6 +54,7 @@ def fuzz(
             help="fuzz this mutant of the built-in mock",
         ),
     ] = None,
+    client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
     allow_remote: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,10 +90,22 @@ def fuzz(
     timeout: Annotated[
         float | None,
         typer.Option(
-            parser=duration_parser("--timeout", most=3600), metavar="TIME", show_default="2s", help="time for one reply"
+            parser=duration_parser("--timeout", most=3600),
+            metavar="TIME",
+            show_default="2s, 30s with --client",
+            help="time for one reply; with --client, for one run of the client",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="sequences that run at the same time")] = 32,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            metavar="N",
+            show_default="32, 1 with --client",
+            help="sequences, or runs of the client, at the same time",
+        ),
+    ] = None,
     replay: Annotated[
         list[Path] | None,
         typer.Option(
@@ -129,16 +146,19 @@ def fuzz(
     port: PortNames = None,
     seed: Seed = 0,
 ) -> None:
-    """Fuzz a server: mutated sessions in, a minimal test case out for each bug.
+    """Fuzz a server or a client: mutated messages in, a minimal test case out for each bug.
 
-    Sessions come from the conformance cases, and from captures with --seeds. Exit code 1 with new findings, 3 when no
-    seed decodes, 4 when the server is gone.
+    Sessions come from the conformance cases, and from captures with --seeds. A client runs again and again against
+    the built-in mock, whose replies are mutated. Exit code 1 with new findings, 3 when no seed decodes, 4 when the
+    server is gone or the client never connects.
     """
-    from wiretool.commands.fuzz.options import TIMEOUT_S, FuzzOptions, Reports
+    from wiretool.commands.fuzz.options import CLIENT_JOBS, CLIENT_TIMEOUT_S, JOBS, TIMEOUT_S, FuzzOptions, Reports
     from wiretool.commands.fuzz.run import run_fuzz
 
     options = FuzzOptions(
         protocol=protocol,
+        arguments=arguments or (),
+        is_client=client,
         seeds=seeds or (),
         targets=target or (),
         command=command,
@@ -149,8 +169,8 @@ def fuzz(
         only_lists=list_,
         time_s=time,
         runs=runs,
-        timeout_s=timeout or TIMEOUT_S,
-        jobs=jobs,
+        timeout_s=timeout or (CLIENT_TIMEOUT_S if client else TIMEOUT_S),
+        jobs=jobs or (CLIENT_JOBS if client else JOBS),
         replay=replay or (),
         output=output or Path("wiretool-findings"),
         baseline=baseline,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 TIME_S = 60.0
 #: Time for one reply of a server over sockets.
 TIMEOUT_S = 2.0
+#: Time for one run of a client, and runs of it at the same time; sequences at the same time on a server.
+CLIENT_TIMEOUT_S, CLIENT_JOBS, JOBS = 30.0, 1, 32
 #: Limits on targets that are other machines.
 REMOTE_TIME_S, REMOTE_RUNS_PER_S = 600.0, 100
 
@@ -40,6 +42,9 @@ class FuzzOptions:
     """Parsed options, as the command line gives them."""
 
     protocol: str
+    #: The command of a client.
+    arguments: Sequence[str] = ()
+    is_client: bool = False
     seeds: Sequence[Path] = ()
     targets: Sequence[str] = ()
     command: str | None = None
@@ -51,7 +56,7 @@ class FuzzOptions:
     time_s: float | None = None
     runs: int | None = None
     timeout_s: float = TIMEOUT_S
-    jobs: int = 32
+    jobs: int = JOBS
     replay: Sequence[Path] = ()
     output: Path = Path("wiretool-findings")
     baseline: Path | None = None
@@ -75,6 +80,7 @@ class FuzzOptions:
 
 def check_options(options: FuzzOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
+    check_client(options)
     if options.command and not options.targets:
         raise UsageError("--command: requires --target, the address of the server")
     if options.uses_sockets and options.targets:
@@ -96,6 +102,32 @@ def check_options(options: FuzzOptions) -> None:
         other = seen.setdefault(path.absolute(), option)
         if other != option and not (other == "--baseline" and option == "--write-baseline"):
             raise UsageError(f"{other} and {option} are both {path}; give each its own file")
+
+
+def check_client(options: FuzzOptions) -> None:
+    """UsageError where a client is named wrongly, or with options of servers."""
+    from wiretool.commands.conform.options import check_placeholders
+
+    if not options.is_client:
+        if options.arguments:
+            raise UsageError(f"{options.arguments[0]}: expected --client -- before the command of a client")
+        return
+    of_servers = {
+        "--target": options.targets,
+        "--command": options.command,
+        "--sockets": options.uses_sockets,
+        "--mutant": options.mutant,
+        "--seeds": options.seeds,
+        "--port": options.ports,
+    }
+    for name, value in of_servers.items():
+        if value:
+            raise UsageError(f"--client and {name}: a client runs against the built-in mock; expected one of them")
+    if not options.arguments and not (options.only_lists or options.replay):
+        raise UsageError("--client: expected a command after --, as --client -- python client.py {address}")
+    if options.arguments and not options.arguments[0].strip():
+        raise UsageError("--client: expected a program after --, got an empty text")
+    check_placeholders(options.arguments)
 
 
 def addresses_from(options: FuzzOptions) -> "dict[str, Address]":

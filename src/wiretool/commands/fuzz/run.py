@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from wiretool.fuzz.campaign import Limits
+    from wiretool.fuzz.client.mutations import ReplyMutation
     from wiretool.fuzz.findings import Finding
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
@@ -39,6 +40,11 @@ def run_fuzz(options: FuzzOptions) -> None:
     from wiretool.fuzz.session import FuzzSession, all_mutations
 
     check_options(options)
+    if options.is_client and not options.replay:
+        from wiretool.commands.fuzz.client import fuzz_client
+
+        fuzz_client(options)
+        return
     session = FuzzSession(options.protocol, seed=options.seed)
     mutations = select_mutations(options.case_globs, all_mutations(options.protocol))
     if options.only_lists:
@@ -49,7 +55,7 @@ def run_fuzz(options: FuzzOptions) -> None:
         fuzz_server(session, mutations, options)
 
 
-def write_list(mutations: "Sequence[Mutation]") -> None:
+def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
     """Write the mutations, a line each."""
     from wiretool.commands.conform.reports import write_text
 
@@ -238,7 +244,7 @@ def replay_findings(options: FuzzOptions) -> None:
 
     is_fine = True
     for folder in options.replay:
-        replayed = replay_finding(folder, target_maker(options))
+        replayed = replay_finding(folder, target_maker(options), options.arguments)
         write_text(f"{folder}: {replayed.standing}: {printable(replayed.text)}\n")
         is_fine = is_fine and replayed.is_fixed
     if not is_fine:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Protocol, TypeVar
 
 from wiretool.codec.jsonform import nearest
 from wiretool.errors import UsageError
@@ -11,7 +12,16 @@ from wiretool.fuzz.mutations.base import Mutation
 MUTATIONS: tuple[Mutation, ...] = (*numbers.MUTATIONS, *fields.MUTATIONS, *texts.MUTATIONS, *order.MUTATIONS)
 
 
-def select_mutations(globs: Sequence[str], every: Sequence[Mutation] = MUTATIONS) -> tuple[Mutation, ...]:
+class NamedMutation(Protocol):
+    """A mutation of any kind, as `--case` chooses it."""
+
+    name: str
+
+
+Named = TypeVar("Named", bound=NamedMutation)
+
+
+def select_mutations(globs: Sequence[str], every: Sequence[Named]) -> tuple[Named, ...]:
     """Return the mutations that fit the globs; `!GLOB` excludes. UsageError for a glob that fits none."""
     names = [each.name for each in every]
     for glob in globs:

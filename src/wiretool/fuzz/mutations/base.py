@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiretool.codec.cursor import Span
+from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.dialects.dialect import Dialect
 from wiretool.fuzz.rewriting import Rewriter, spliced
@@ -27,10 +28,12 @@ class MutationContext:
     rewriter: Rewriter
     #: Seeds that run in the same setup of the server.
     others: Callable[[str], Sequence[FuzzSequence]]
+    #: The sender of the messages that are mutated.
+    side: Side = "client"
     _spans: dict[bytes, list[Span]] = field(default_factory=dict)
 
     def spans(self, data: bytes) -> list[Span]:
-        """Return the fields of a message of the client with their places; empty where it does not decode."""
+        """Return the fields of a message with their places; empty where it does not decode."""
         found = self._spans.get(data)
         if found is None:
             found = self._annotated(data)
@@ -45,11 +48,11 @@ class MutationContext:
         if not data:
             return []
         try:
-            if conversation.extent("client", data, 0, len(data)) != len(data):
+            if conversation.extent(self.side, data, 0, len(data)) != len(data):
                 return []
         except DecodeError:
             return []
-        return [span for span in conversation.annotate("client", data, 0, len(data)) if span.length > 0]
+        return [span for span in conversation.annotate(self.side, data, 0, len(data)) if span.length > 0]
 
     def edited(self, sending: Sending, edits: Sequence[Edit], change: Change) -> Sending | None:
         """Return a message with further edits; None where it has no bytes, or the same ones."""

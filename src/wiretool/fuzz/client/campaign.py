@@ -1,0 +1,145 @@
+"""The loop of a run against a client: draw a plan, run the client, judge it."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from wiretool.errors import PeerError
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.campaign import REJECTED_MAX, TRIES_MAX, Counts, Limits
+from wiretool.fuzz.client.clean_runs import CleanRuns
+from wiretool.fuzz.client.client_run import ClientOutcome
+from wiretool.fuzz.client.investigation import ClientInvestigation, ConfirmedFault
+from wiretool.fuzz.client.mutations import ReplyMutation
+from wiretool.fuzz.client.oracles import ClientOracles
+from wiretool.fuzz.client.pool import RunPool
+from wiretool.fuzz.client.reply_fault import Plan, ReplyFault
+from wiretool.fuzz.mutations.base import MutationContext
+from wiretool.fuzz.oracles import Bucket, Suspicion, first_of
+from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.protocols.conversation import Protocol
+
+#: The share of runs with a second fault.
+SECOND_SHARE = 0.3
+#: The share of faults of the first messages of a name: later ones depend on timing more.
+FIRST_SHARE = 0.5
+
+
+def reply_context(protocol: Protocol, replies: Sequence[tuple[int, Sending]]) -> MutationContext:
+    """Return the context of mutations of the server's messages."""
+    adapter = dialect_of(protocol)
+    session = FuzzSequence(tuple(sending for _, sending in replies), "clean run")
+    return MutationContext(protocol, adapter, Rewriter(adapter), lambda name: (session,), "server")
+
+
+@dataclass(slots=True)
+class PlanSource:
+    """Draws plans. The names of messages are equally frequent, however often the server sends each."""
+
+    replies: Sequence[tuple[int, Sending]]
+    mutations: Sequence[ReplyMutation]
+    context: MutationContext
+    rng: random.Random
+    _by_name: dict[str, list[tuple[int, Sending]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for nth, reply in self.replies:
+            self._by_name.setdefault(reply.message, []).append((nth, reply))
+
+    def draw(self) -> Plan:
+        """Return a plan with one or two faults; an empty one where no mutation applies."""
+        count = 2 if self.rng.random() < SECOND_SHARE else 1
+        return tuple(fault for _ in range(count) if (fault := self._fault()) is not None)
+
+    def _fault(self) -> ReplyFault | None:
+        for _ in range(TRIES_MAX):
+            found = self._by_name[self.rng.choice(list(self._by_name))]
+            nth, reply = found[0] if self.rng.random() < FIRST_SHARE else self.rng.choice(found)
+            fault = self.rng.choice(self.mutations).fault(nth, reply, self.rng, self.context)
+            if fault is not None:
+                return fault
+        return None
+
+
+@dataclass(slots=True)
+class ClientCampaign:
+    """One run against a client."""
+
+    pool: RunPool
+    clean: CleanRuns
+    plans: PlanSource
+    oracles: ClientOracles
+    investigation: ClientInvestigation
+    limits: Limits
+    jobs: int
+    on_finding: Callable[[ConfirmedFault], None]
+    on_progress: Callable[[Counts], None] = lambda counts: None
+    is_stopped: Callable[[], bool] = lambda: False
+    counts: Counts = field(default_factory=Counts)
+    #: Buckets that are no new findings, and those that the run has shown.
+    known: set[Bucket] = field(default_factory=set)
+    shown: set[Bucket] = field(default_factory=set)
+    #: Names of messages that were mutated.
+    phases: set[str] = field(default_factory=set)
+    #: The stop signal that ended the run.
+    stopped_by: int | None = None
+    _features: set[tuple[str, str, str]] = field(default_factory=set)
+    _rejected: Counter[Bucket] = field(default_factory=Counter)
+    _started_s: float = 0.0
+
+    def run(self) -> Counts:
+        """Run to a limit; findings are reported as they come. PeerError where no mutation applies to any message."""
+        self._started_s = time.monotonic()
+        while not self._is_over():
+            size = self.jobs if self.limits.runs is None else min(self.jobs, self.limits.runs - self.counts.runs)
+            plans = [self.plans.draw() for _ in range(size)]
+            if not any(plans):
+                raise PeerError("no mutation applies to a message of the server; expected another --case")
+            for outcome in self.pool.run([plan for plan in plans if plan]):
+                self._note(outcome)
+            self.on_progress(self.counted())
+        return self.counted()
+
+    def _is_over(self) -> bool:
+        limits, counts = self.limits, self.counts
+        return (
+            self.is_stopped()
+            or self.stopped_by is not None
+            or (limits.seconds is not None and time.monotonic() - self._started_s >= limits.seconds)
+            or (limits.runs is not None and counts.runs >= limits.runs)
+            or counts.findings >= limits.findings
+        )
+
+    def _note(self, outcome: ClientOutcome) -> None:
+        self.counts.runs += 1
+        self.counts.messages += outcome.log.client_messages
+        self.stopped_by = self.stopped_by or outcome.stopped_by
+        for fault in outcome.acted:
+            self.phases.add(fault.message)
+            self._features.add((fault.message, fault.change.region, fault.change.mutation))
+        suspicions = self.oracles.judge(outcome)
+        self.shown.update(each.bucket for each in suspicions if each.bucket in self.known)
+        for suspicion in first_of(suspicions, self.known):
+            self._suspect(suspicion, outcome.plan)
+
+    def _suspect(self, suspicion: Suspicion, plan: Plan) -> None:
+        bucket = suspicion.bucket
+        if self._rejected[bucket] >= REJECTED_MAX:
+            return
+        confirmed = self.investigation.confirm(suspicion, plan)
+        self.stopped_by = self.stopped_by or self.investigation.stopped_by
+        if confirmed is None:
+            self._rejected[bucket] += 1
+            return
+        self.known.add(bucket)
+        self.counts.findings += 1
+        self.on_finding(confirmed)
+
+    def counted(self) -> Counts:
+        """Return the figures so far."""
+        self.counts.seconds = time.monotonic() - self._started_s
+        self.counts.features, self.counts.phases = len(self._features), len(self.phases)
+        return self.counts

@@ -1,0 +1,163 @@
+"""A finding about a client as a folder: the traffic that shows it, a pytest file, its JSON form, and a page."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wiretool.fuzz.client.client_run import ClientSetup, run_plan
+from wiretool.fuzz.client.investigation import ConfirmedFault
+from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
+from wiretool.fuzz.findings import (
+    CAPTURE_FILE,
+    JSON_FILE,
+    PAGE_FILE,
+    TEST_FILE,
+    VERSION,
+    described_edit,
+    finding_id,
+    one_line,
+    pytest_file,
+)
+from wiretool.fuzz.oracles import Bucket
+from wiretool.sinks.output import open_output
+from wiretool.sinks.pcapng import Recording
+
+#: Lines of the client's output that a page shows.
+OUTPUT_LINES = 40
+#: The environment variable that names another command for the replay of a finding.
+CLIENT_VARIABLE = "WIRETOOL_CLIENT"
+_NOTE = f"{CLIENT_VARIABLE}='COMMAND ARGS...' tests another client than that of the finding."
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFinding:
+    """A confirmed finding about a client."""
+
+    number: int
+    setup: ClientSetup
+    confirmed: ConfirmedFault
+
+    @property
+    def bucket(self) -> Bucket:
+        """The bucket that makes it different from others."""
+        return self.confirmed.suspicion.bucket
+
+    @property
+    def id(self) -> str:
+        """Its number, oracle and message."""
+        return finding_id(self.number, self.bucket)
+
+    @property
+    def messages(self) -> int:
+        """The number of messages with a fault."""
+        return len(self.confirmed.plan)
+
+    @property
+    def why(self) -> str:
+        """One sentence: the behaviour of the client."""
+        return self.confirmed.suspicion.why
+
+    @property
+    def title(self) -> str:
+        """The oracle and the sentence."""
+        return f"{self.bucket.oracle}: {self.why}"
+
+    @property
+    def is_flaky(self) -> bool:
+        """True where some runs did not show it."""
+        return self.confirmed.is_flaky
+
+
+def client_finding_form(finding: ClientFinding) -> dict[str, Any]:
+    """Return the JSON form."""
+    return {
+        "version": VERSION,
+        "id": finding.id,
+        "protocol": finding.setup.protocol,
+        "target": shlex.join(finding.setup.command),
+        "client": list(finding.setup.command),
+        "timeout": finding.setup.timeout_s,
+        "seed": finding.setup.seed,
+        "oracle": finding.bucket.oracle,
+        "bucket": list(finding.bucket),
+        "why": finding.why,
+        "exit_code": finding.confirmed.outcome.exit_code,
+        "messages": finding.messages,
+        "flaky": finding.is_flaky,
+        "shown": finding.confirmed.shown,
+        "faults": [fault_form(fault) for fault in finding.confirmed.plan],
+    }
+
+
+def write_client_finding(finding: ClientFinding, folder: Path) -> Path:
+    """Write the folder of a finding into `folder` and return it; the client runs once more for the recording.
+
+    OSError where a file cannot be written.
+    """
+    place = folder / finding.id
+    place.mkdir(parents=True, exist_ok=True)
+    (place / JSON_FILE).write_text(json.dumps(client_finding_form(finding), indent=2) + "\n", "utf-8")
+    (place / PAGE_FILE).write_text(client_page(finding, place), "utf-8")
+    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+    with open_output(place / CAPTURE_FILE) as output:
+        run_plan(finding.setup, finding.confirmed.plan, recording=Recording(output))
+    return place
+
+
+def client_page(finding: ClientFinding, place: Path) -> str:
+    """Return the page of a finding: the faults, and the end of the client."""
+    outcome = finding.confirmed.outcome
+    how = "stopped by wiretool" if outcome.exit_code is None else f"exit code {outcome.exit_code}"
+    lines = [
+        f"# {finding.id}",
+        "",
+        one_line(finding.title),
+        "",
+        f"- protocol: {finding.setup.protocol}",
+        f"- client: `{shlex.join(finding.setup.command)}`",
+        f"- bucket: {one_line(str(finding.bucket))}",
+        f"- confirmed: {finding.confirmed.shown} of 3 runs"
+        + ("; flaky: its timing matters" if finding.is_flaky else ""),
+        f"- its end: {how} after {outcome.seconds:.1f} s, {outcome.peak_bytes / 1e6:,.0f} MB",
+        "",
+        "## Messages of the server with a fault",
+        "",
+        *(f"{number}. {_described(fault)}" for number, fault in enumerate(finding.confirmed.plan, 1)),
+        "",
+        f"`{CAPTURE_FILE}` has the bytes of both sides as the client saw them; `wiretool decode {CAPTURE_FILE} -v`"
+        " explains them.",
+        "",
+        "## The end of the client's output",
+        "",
+        *(f"    {one_line(line)}" for line in outcome.output.splitlines()[-OUTPUT_LINES:]),
+        "",
+        "## Run it again",
+        "",
+        "```sh",
+        shlex.join(["wiretool", "fuzz", finding.setup.protocol, "--replay", str(place)]),
+        f"pytest {shlex.quote(str(place / TEST_FILE))}",
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _described(fault: ReplyFault) -> str:
+    """Return the fault of a message in words."""
+    text = f"{fault.message} {fault.nth} "
+    if fault.kind is FaultKind.EDIT:
+        text += "arrives " + "; ".join(described_edit(edit) for edit in fault.edits)
+    elif fault.kind in (FaultKind.CLOSE, FaultKind.RESET):
+        verb = "closes" if fault.kind is FaultKind.CLOSE else "resets"
+        text += f"is the last one: the server {verb} the connection after {fault.cut} bytes of it"
+    else:
+        text += {
+            FaultKind.DROP: "does not arrive",
+            FaultKind.DOUBLE: f"arrives {1 + fault.times} times",
+            FaultKind.SWAP: "arrives after the next message",
+            FaultKind.DELAY: f"arrives {fault.seconds:g} s late, and all after it",
+            FaultKind.BYTEWISE: "arrives one byte at a time",
+        }[fault.kind]
+    return f"{text} ({fault.change.mutation} of {one_line(fault.change.region)})"
