@@ -46,8 +46,15 @@ class FuzzResult:
     gone: Sequence[Bucket] = ()
     known: Sequence[Bucket] = ()
     is_client: bool = False
+    #: Whether wiretool's own decoder is the target; findings have packets then, not messages.
+    is_self: bool = False
     #: Why the run ended early; empty for its own end.
     why_cut: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The parts of which findings have a number."""
+        return "packets" if self.is_self else "messages"
 
 
 def json_report(result: FuzzResult) -> str:
@@ -66,7 +73,7 @@ def json_report(result: FuzzResult) -> str:
                 "oracle": finding.bucket.oracle,
                 "bucket": list(finding.bucket),
                 "why": finding.why,
-                "messages": finding.messages,
+                result.unit: finding.messages,
                 "flaky": finding.is_flaky,
                 "folder": folder,
             }
@@ -121,7 +128,7 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.messages} messages{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.messages} {result.unit}{flaky}; {folder})")
     for bucket in result.gone:
         yield printable(f"not shown any more: {bucket}")
     if result.known:
@@ -134,6 +141,13 @@ def summary_line(result: FuzzResult) -> str:
     counts = result.counts
     rate = counts.messages / counts.seconds if counts.seconds else 0.0
     findings = len(result.findings)
+    if result.is_self:
+        rate = counts.runs / counts.seconds if counts.seconds else 0.0
+        return (
+            f"{result.protocol}, {result.target}: {counts.runs:,} captures, {counts.messages:,} frames in "
+            f"{counts.seconds:.1f} s ({rate:,.0f} captures/s), {counts.features:,} kinds of records:"
+            f" {findings} finding{'' if findings == 1 else 's'}"
+        )
     if result.is_client:
         return (
             f"{result.protocol}, {result.target}: {counts.runs:,} runs in {counts.seconds:.1f} s, {len(result.phases)}"

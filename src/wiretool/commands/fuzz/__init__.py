@@ -55,6 +55,9 @@ def fuzz(
         ),
     ] = None,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
+    self_: Annotated[
+        bool, typer.Option("--self", help="fuzz wiretool's own decoder: mutated captures, read on both of its paths")
+    ] = False,
     allow_remote: Annotated[
         list[str] | None,
         typer.Option(
@@ -159,6 +162,7 @@ def fuzz(
         protocol=protocol,
         arguments=arguments or (),
         is_client=client,
+        is_self=self_,
         seeds=seeds or (),
         targets=target or (),
         command=command,

@@ -45,6 +45,8 @@ class FuzzOptions:
     #: The command of a client.
     arguments: Sequence[str] = ()
     is_client: bool = False
+    #: Whether wiretool's own decoder is the target.
+    is_self: bool = False
     seeds: Sequence[Path] = ()
     targets: Sequence[str] = ()
     command: str | None = None
@@ -80,6 +82,7 @@ class FuzzOptions:
 
 def check_options(options: FuzzOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
+    check_self(options)
     check_client(options)
     if options.command and not options.targets:
         raise UsageError("--command: requires --target, the address of the server")
@@ -102,6 +105,23 @@ def check_options(options: FuzzOptions) -> None:
         other = seen.setdefault(path.absolute(), option)
         if other != option and not (other == "--baseline" and option == "--write-baseline"):
             raise UsageError(f"{other} and {option} are both {path}; give each its own file")
+
+
+def check_self(options: FuzzOptions) -> None:
+    """UsageError where --self is given with another target."""
+    if not options.is_self:
+        return
+    others = {
+        "--target": options.targets,
+        "--command": options.command,
+        "--sockets": options.uses_sockets,
+        "--mutant": options.mutant,
+        "--client": options.is_client,
+        "--allow-remote": options.allowed_hosts,
+    }
+    for name, value in others.items():
+        if value:
+            raise UsageError(f"--self and {name}: the target is wiretool's own decoder; expected one of them")
 
 
 def check_client(options: FuzzOptions) -> None:

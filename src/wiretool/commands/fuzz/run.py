@@ -51,6 +51,10 @@ def run_fuzz(options: FuzzOptions) -> None:
         write_list(mutations)
     elif options.replay:
         replay_findings(options)
+    elif options.is_self:
+        from wiretool.commands.fuzz.decoder import fuzz_decoder
+
+        fuzz_decoder(session, mutations, options)
     else:
         fuzz_server(session, mutations, options)
 
