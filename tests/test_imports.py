@@ -10,6 +10,8 @@ SOURCE = Path(__file__).parent.parent / "src"
 
 #: The parts of protocols that declare conformance cases: they know the engine, and the servers that they break.
 CASES = "protocols/*/conformance"
+#: The consistency models of protocols: they know the records and the interface of a model.
+MODELS = "protocols/*/consistency"
 #: The parts of protocols that add to fuzzing.
 FUZZING = "protocols/*/fuzz"
 
@@ -19,8 +21,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("codec", "units"),
     ("capture", "protocols"),
     ("records", "ledger", "batches", "stretches"),
-    ("where", "watch", "sessions", "sinks"),
-    ("dissect", "api", "servers", "faults"),
+    ("where", "watch", "sessions", "sinks", "consistency"),
+    ("dissect", "api", "servers", "faults", MODELS),
     ("bulk",),
     ("net",),
     ("replay", "load", "pipeline", "conformance"),
@@ -91,6 +93,8 @@ def part_named(module: str) -> str:
     package, *inner = module.split(".")
     if inner[:1] == ["protocols"] and inner[2:3] == ["conformance"]:
         return CASES
+    if inner[:1] == ["protocols"] and inner[2:] and inner[2].startswith("consistency"):
+        return MODELS
     if inner[:1] == ["protocols"] and inner[2:3] == ["fuzz"]:
         return FUZZING
     return inner[0] if package == "wiretool" else package

@@ -9,7 +9,7 @@ from wiretool.errors import InputError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence, Sending
-from wiretool.fuzz.sequence_run import NS_PER_S, Patience, SequenceRun
+from wiretool.fuzz.sequence_run import NS_PER_S, Patience, RunSetting, SequenceRun
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
 from wiretool.net.caller import Send
 
@@ -75,9 +75,8 @@ def test_a_name_is_replaced_on_servers_that_keep_their_state() -> None:
     sequence = next(each for each in session.seeds if any(b"zq7k" in step.data for step in each.sendings))
     protocol = session.protocol_in("")
     patience = Patience(NS_PER_S, NS_PER_S)
-    run = SequenceRun(
-        sequence, protocol, Rewriter(dialect_of(protocol)), "pravega", patience, count(1), names=(b"zq7k", b"abcd")
-    )
+    setting = RunSetting(protocol, Rewriter(dialect_of(protocol)), "pravega", patience)
+    run = SequenceRun(sequence, setting, count(1), names=(b"zq7k", b"abcd"))
     sent = b""
     now_ns = 0
     acts = run.start(now_ns)
@@ -101,9 +100,8 @@ def test_a_request_without_reply_is_noted() -> None:
     session = session_of("pravega")
     sequence = next(each for each in session.seeds if len(each.sendings) == 1 and each.sendings[0].message == "Hello")
     protocol = session.protocol_in("")
-    run = SequenceRun(
-        sequence, protocol, Rewriter(dialect_of(protocol)), "pravega", Patience(NS_PER_S, NS_PER_S), count(1)
-    )
+    setting = RunSetting(protocol, Rewriter(dialect_of(protocol)), "pravega", Patience(NS_PER_S, NS_PER_S))
+    run = SequenceRun(sequence, setting, count(1))
     dial = run.start(0)[0]
     run.opened(dial.connection, 0)
     assert run.wake_ns == NS_PER_S

@@ -1,11 +1,12 @@
 """One live connection of a sequence: both directions decoded as a dissector decodes them, into records."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.conversation import Conversation, Protocol, Reading, let_go
+from wiretool.protocols.exchanges import value_in
 from wiretool.records import Record
 
 
@@ -25,8 +26,11 @@ class Received:
 class FuzzConnection:
     """Decodes both directions. `is_broken`: the client sent bytes that are not the protocol."""
 
-    def __init__(self, protocol: Protocol, number: int, numbers: Iterator[int]) -> None:
-        """`numbers` counts the records of all connections of the sequence."""
+    def __init__(
+        self, protocol: Protocol, number: int, numbers: Iterator[int], revisions: Sequence[Protocol] = ()
+    ) -> None:
+        """`numbers` counts the records of all connections of the sequence; `revisions` are others of the protocol."""
+        self._revisions = revisions
         self.number = number
         self._protocol = protocol
         self._numbers = numbers
@@ -71,6 +75,37 @@ class FuzzConnection:
             let_go(reading.defects)
         return found
 
+    def expect(self, records: Sequence[Record], *, step: int) -> list[int]:
+        """Note the requests among records of the client, unless the connection is broken; return their numbers."""
+        exchanges = self._protocol.exchanges
+        found = []
+        for record in records:
+            if (record.message, "client") not in exchanges.asks or self.is_broken:
+                continue
+            if not (exchanges.unless and value_in(record.fields, exchanges.unless)):
+                self.open_requests[record.n] = step
+                found.append(record.n)
+        return found
+
+    def answer(self, reply: Record) -> int | None:
+        """Close the requests that a reply answers; return the step of the one that it names."""
+        exchanges = self._protocol.exchanges
+        step = None
+        if reply.reply_to is not None:
+            step = self.open_requests.pop(reply.reply_to, None)
+            if (settled := exchanges.settles.get(reply.message)) is not None:
+                self._settle(reply.reply_to, settled)
+        if reply.message in exchanges.farewells:
+            self.open_requests.clear()
+        return step
+
+    def _settle(self, number: int, names: Collection[str]) -> None:
+        """Close earlier requests of some names."""
+        open_now = [each for each in self.records if each.n in self.open_requests]
+        for request in open_now:
+            if request.n < number and request.message in names:
+                del self.open_requests[request.n]
+
     def received(self, data: bytes, now_ns: int) -> list[Received]:
         """Decode bytes of the server."""
         return [self._received(piece) for piece in self._server.feed(data, 0, now_ns)]
@@ -93,18 +128,22 @@ class FuzzConnection:
             str(each) for each in reading.defects if isinstance(each, ProtocolViolation) and each.side == "server"
         ]
         let_go(reading.defects)
-        if self.is_broken and (problems or violations):
+        if (problems or violations) and (self.is_broken or self._revisions):
+            # A server may have taken the client for one of another revision.
             problems, violations = self._problems_alone(piece), []
         record = self._record("server", piece, reading)
         self.phase = record.message
         return Received(record, problems, violations)
 
     def _problems_alone(self, piece: Piece) -> list[str]:
-        """Return the problems of a frame whatever the client sent before it."""
-        fresh = self._protocol.open(False)
-        reading = fresh.read("server", piece.data, piece.at, piece.end, 1)
-        problems = [str(each) for each in reading.defects if isinstance(each, DecodeError)]
-        let_go(reading.defects)
+        """Return the problems of a frame whatever the client sent before it; none where it fits a revision."""
+        problems: list[str] = []
+        for protocol in (*self._revisions, self._protocol):
+            reading = protocol.open(False).read("server", piece.data, piece.at, piece.end, 1)
+            problems = [str(each) for each in reading.defects if isinstance(each, DecodeError)]
+            let_go(reading.defects)
+            if not problems:
+                break
         return problems
 
     def _read(self, side: Side, piece: Piece) -> Reading:

@@ -54,6 +54,8 @@ class Oracles:
     allowed: set[tuple[str, str]] = field(default_factory=set)
     #: Requests that the cases leave without a reply, by name and phase.
     may_be_silent: set[tuple[str, str]] = field(default_factory=set)
+    #: Names of requests that the reference server answered late, or not at all.
+    slow: set[str] = field(default_factory=set)
     #: Problems that real servers show, by the name of the reply: the beginnings of their texts.
     real: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -65,10 +67,18 @@ class Oracles:
                 self.allowed.add((received.record.message, kind_of(text)))
         for each in outcome.unanswered:
             self.may_be_silent.add((each.request.message, each.connection.phase))
+        for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
+            self.slow.add(message_at(outcome.sequence, step))
 
     def judge(self, outcome: Outcome) -> list[Suspicion]:
         """Return the signs of bugs in an outcome, the gravest first."""
-        return [*self._died(outcome), *self._answers(outcome), *self._silent(outcome), *self._costs(outcome)]
+        return [
+            *self._died(outcome),
+            *self._anomalies(outcome),
+            *self._answers(outcome),
+            *self._silent(outcome),
+            *self._costs(outcome),
+        ]
 
     def _died(self, outcome: Outcome) -> Iterator[Suspicion]:
         error = outcome.error
@@ -85,6 +95,11 @@ class Oracles:
         where = place_of(error)
         why = f"the server raised {type(error).__name__} at {where}: {error}"
         yield Suspicion(Bucket(DIED, "", "", "", f"{type(error).__name__} at {where}"), why, step)
+
+    def _anomalies(self, outcome: Outcome) -> Iterator[Suspicion]:
+        for anomaly in outcome.anomalies:
+            why = f"{anomaly.place}: {anomaly.why}"
+            yield Suspicion(Bucket(anomaly.name, reply=kind_of(anomaly.why)), why, outcome.last_step)
 
     def _answers(self, outcome: Outcome) -> Iterator[Suspicion]:
         for exchanged in outcome.exchanged:

@@ -1,17 +1,18 @@
 """One run of a sequence: a state machine over its steps, without sockets and clocks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
+from wiretool.consistency.model import Anomaly, Consistency
 from wiretool.errors import EncodeError
 from wiretool.fuzz.connection import FuzzConnection, Received
+from wiretool.fuzz.read_back import Follower, ReadBack
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Connect, Finish, FuzzSequence, Pause, Reset, Sending, Step
 from wiretool.net import caller
 from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.exchanges import value_in
 from wiretool.records import Record
 from wiretool.replay.values import Values
 
@@ -24,6 +25,19 @@ class Patience:
 
     reply_ns: int
     close_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetting:
+    """The protocol and the server of a run."""
+
+    protocol: Protocol
+    rewriter: Rewriter
+    #: The name of the mock server, by the protocol of its first endpoint.
+    server: str
+    patience: Patience
+    #: Other revisions in which a reply to broken bytes may come.
+    revisions: Sequence[Protocol] = ()
 
 
 class Exchanged(NamedTuple):
@@ -64,6 +78,9 @@ class Outcome:
     error: BaseException | None = None
     slowest_s: float = 0.0
     slowest_step: int = 0
+    #: Reads that contradict acknowledgements, and the number of acknowledged events that were compared.
+    anomalies: list[Anomaly] = field(default_factory=list)
+    judged_events: int = 0
     #: Bytes that the target holds after the run beyond those before, where they are known.
     grown_bytes: int = 0
 
@@ -76,20 +93,25 @@ class SequenceRun:
     """Carries out the steps of a sequence. Each call returns the acts that follow from it."""
 
     def __init__(
-        self, sequence: FuzzSequence, protocol: Protocol, rewriter: Rewriter, server: str, patience: Patience,
-        numbers: Iterator[int], names: tuple[bytes, bytes] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        sequence: FuzzSequence,
+        setting: RunSetting,
+        numbers: Iterator[int],
+        *,
+        names: tuple[bytes, bytes] | None = None,
+        model: Consistency | None = None,
+    ) -> None:
         """`numbers` gives the connections numbers that no other run has.
 
-        `names` is a part of names in the sequence, and its replacement on a server that keeps its state.
+        `names` is a part of names in the sequence, and its replacement on a server that keeps its state. With a
+        consistency `model`, acknowledged events are read back at the end.
         """
         self.sequence = sequence
         self.outcome = Outcome(sequence)
         self._steps = sequence.steps
-        self._protocol = protocol
-        self._rewriter = rewriter
-        self._server = server
-        self._patience = patience
+        self._setting = setting
+        self._patience = patience = setting.patience
+        self._rewriter = setting.rewriter
         self._numbers = numbers
         self._names = names
         self._record_numbers = count(1)
@@ -101,7 +123,13 @@ class SequenceRun:
         #: The request whose reply the next step waits for, and its connection.
         self._awaited: tuple[FuzzConnection, int] | None = None
         self._since_ns: int | None = None
-        self._is_leaving = False
+        self._is_leaving = self._has_replies = False
+        self._follower = None if model is None else Follower(model)
+        self._read_back = None
+        if self._follower is not None:
+            self._read_back = ReadBack(self._follower, setting.protocol, self._open_for_question, patience.reply_ns)
+        #: Connections that only read back.
+        self._asking: set[int] = set()
         self.wake_ns: int | None = None
         self.is_over = False
 
@@ -161,29 +189,20 @@ class SequenceRun:
 
     def _note(self, connection: FuzzConnection, received: Received, phase: str, now_ns: int) -> None:
         record = received.record
-        step, latency_ns = None, 0
-        if record.reply_to is not None:
-            step = connection.open_requests.pop(record.reply_to, None)
-            latency_ns = now_ns - self._sent_ns.get(record.reply_to, now_ns)
-            self._settle(connection, record)
+        if self._follower is not None:
+            self._follower.note_received(connection, received)
+        step = connection.answer(record)
+        if connection.number in self._asking:
+            if self._read_back is not None:
+                self._read_back.received(received)
+            return
+        latency_ns = now_ns - self._sent_ns.get(record.reply_to or 0, now_ns)
         if step is not None:
             sending = self._steps[step]
             assert isinstance(sending, Sending)
             if issued := sending.issued.get(record.message):
                 self._rewriter.learn(issued, record, self._ids)
-        if record.message in self._protocol.exchanges.farewells:
-            connection.open_requests.clear()
         self.outcome.exchanged.append(Exchanged(received, step, phase, connection, latency_ns))
-
-    def _settle(self, connection: FuzzConnection, reply: Record) -> None:
-        """Close the earlier requests that a reply answers as well."""
-        settled = self._protocol.exchanges.settles.get(reply.message)
-        if settled is None or reply.reply_to is None:
-            return
-        by_number = {record.n: record for record in connection.records if record.n in connection.open_requests}
-        for number, request in by_number.items():
-            if number < reply.reply_to and request.message in settled:
-                del connection.open_requests[number]
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -222,12 +241,9 @@ class SequenceRun:
             return not self._is_within(round(step.seconds * NS_PER_S), now_ns)
         connection = self._by_label.get(step.connection)
         if connection is None:
-            number = next(self._numbers)
-            connection = FuzzConnection(self._protocol, number, self._record_numbers)
-            self._by_label[step.connection] = self._by_number[number] = connection
-            self.outcome.connections.append(connection)
             endpoint = step.endpoint if isinstance(step, Connect) else ""
-            acts.append(caller.Dial(number, self._server, endpoint))
+            connection = self._by_label[step.connection] = self._open(endpoint, acts)
+            self.outcome.connections.append(connection)
         if connection.ended:
             return True  # the server has ended it: the rest of its steps has no effect
         if not connection.is_open:
@@ -241,6 +257,19 @@ class SequenceRun:
             acts.append(caller.Abort(connection.number))
         return True
 
+    def _open(self, endpoint: str, acts: list[caller.Act]) -> FuzzConnection:
+        number = next(self._numbers)
+        connection = self._by_number[number] = FuzzConnection(
+            self._setting.protocol, number, self._record_numbers, self._setting.revisions
+        )
+        acts.append(caller.Dial(number, self._setting.server, endpoint))
+        return connection
+
+    def _open_for_question(self, endpoint: str, acts: list[caller.Act]) -> FuzzConnection:
+        connection = self._open(endpoint, acts)
+        self._asking.add(connection.number)
+        return connection
+
     def _send(self, step: Sending, connection: FuzzConnection, acts: list[caller.Act], now_ns: int) -> None:
         try:
             data = self._rewriter.with_live_values(step, self._ids, connection.conversation)
@@ -250,35 +279,50 @@ class SequenceRun:
             data = data.replace(*self._names)
         acts.append(caller.Send(connection.number, data))
         self.outcome.sent_messages += 1
-        exchanges = self._protocol.exchanges
-        for record in connection.sent(data, now_ns):
-            if (record.message, "client") not in exchanges.asks or connection.is_broken:
-                continue
-            if exchanges.unless and value_in(record.fields, exchanges.unless):
-                continue
-            if self._at in self.sequence.unanswered:
-                continue
-            connection.open_requests[record.n] = self._at
-            self._sent_ns[record.n] = now_ns
+        records = connection.sent(data, now_ns)
+        if self._follower is not None:
+            self._follower.note_sent(connection, records)
+        if self._at in self.sequence.unanswered:
+            return
+        for number in connection.expect(records, step=self._at):
+            self._sent_ns[number] = now_ns
             if step.waits and self._at not in self.sequence.deferred:
-                self._awaited, self._since_ns = (connection, record.n), now_ns
+                self._awaited, self._since_ns = (connection, number), now_ns
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _leave(self, acts: list[caller.Act], now_ns: int) -> None:
-        """Wait for the replies that are due, then end the connections and wait for the server to do so."""
+        """Wait for the replies that are due, read back, end the connections and wait for the server to do so."""
         alive = [each for each in self._by_number.values() if not each.ended]
-        if not self._is_leaving:
+        if not self._has_replies:
             waiting = [each for each in alive if each.open_requests and not each.is_broken]
             if waiting and self._is_within(self._patience.reply_ns, now_ns):
                 return
             self._note_unanswered(waiting)
+            self._has_replies, self._since_ns = True, None
+        if self._read_back is not None and not self._ask(acts, now_ns):
+            return
+        if not self._is_leaving:
             self._is_leaving, self._since_ns = True, None
             acts += [caller.Finish(each.number) for each in alive if each.is_open]
+        alive = [each for each in alive if not each.ended]
         if alive and self._is_within(self._patience.close_ns, now_ns):
             return
         self.is_over = True
         acts += [caller.Abort(number) for number, each in self._by_number.items() if each.ended != "left"]
+
+    def _ask(self, acts: list[caller.Act], now_ns: int) -> bool:
+        """Read back what was acknowledged; return whether that is done."""
+        assert self._read_back is not None
+        assert self._follower is not None
+        if not self._read_back.advance(now_ns, acts):
+            self.wake_ns = self._read_back.wake_ns
+            return False
+        self._read_back = None
+        self._follower.end()
+        self.outcome.anomalies = self._follower.anomalies
+        self.outcome.judged_events = self._follower.model.judged
+        return True
 
     def _note_unanswered(self, connections: list[FuzzConnection]) -> None:
         for connection in connections:

@@ -3,7 +3,7 @@
 import random
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -12,15 +12,14 @@ from wiretool.conformance.case import Case, Conformance, Connect
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
 from wiretool.errors import PeerError
-from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
-from wiretool.fuzz.rewriting import Rewriter
+from wiretool.fuzz.oracles import message_at
 from wiretool.fuzz.sequence import Connect as ConnectStep
 from wiretool.fuzz.sequence import FuzzSequence, Pause
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.target import Target
+from wiretool.fuzz.target import Target, setting_of
 from wiretool.net.addresses import Address
 from wiretool.net.calling import Stage, call
 from wiretool.net.server_process import ServerProcess, free_address
@@ -53,13 +52,17 @@ class SocketTarget(Target):
         jobs: int,
         process: ServerProcess | None = None,
         reference: Target,
+        slow: Collection[str],
         name: str = "",
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
-        `reference` shows which requests get no reply, so that nothing is waited for in vain.
+        `reference` shows which requests get no reply, so that nothing is waited for in vain; `slow` are the names of
+        messages of which some get none.
         """
         self._reference = reference
+        #: Names of messages that a server may answer late, or not at all.
+        self._slow = set(slow)
         self.name = name or str(addresses[""])
         self._part = part
         self._protocol_in = protocol_in
@@ -108,7 +111,12 @@ class SocketTarget(Target):
         return outcomes
 
     def _prepared(self, sequence: FuzzSequence) -> FuzzSequence:
-        """Return the sequence with the requests marked that the reference server answers late, or not at all."""
+        """Return the sequence with the requests marked that the reference server answers late, or not at all.
+
+        That is known only of messages that were left without a reply before.
+        """
+        if self._slow.isdisjoint(step.message for step in sequence.sendings):
+            return sequence
         (outcome,) = self._reference.run_fresh([sequence])
         unanswered, deferred = frozenset(each.step for each in outcome.unanswered), frozenset(outcome.deferred)
         if (unanswered, deferred) == (sequence.unanswered, sequence.deferred):
@@ -116,17 +124,9 @@ class SocketTarget(Target):
         return replace(sequence, unanswered=unanswered, deferred=deferred)
 
     def _begin(self, sequence: FuzzSequence) -> SequenceRun:
-        protocol = self._protocol_in(sequence.setup)
+        setting = setting_of(self._part, self._protocol_in(sequence.setup), self._patience)
         token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in TOKEN)
-        return SequenceRun(
-            sequence,
-            protocol,
-            Rewriter(dialect_of(protocol)),
-            self._part.server,
-            self._patience,
-            self._numbers,
-            names=(TOKEN.encode(), token.encode()),
-        )
+        return SequenceRun(sequence, setting, self._numbers, names=(TOKEN.encode(), token.encode()))
 
     def _stage(self, recording: Recording | None) -> Stage:
         targets = {(self._part.server, name): address for name, address in self._addresses.items()}
@@ -145,6 +145,8 @@ class SocketTarget(Target):
     def _note_death(self, outcomes: Sequence[Outcome]) -> None:
         death = self._process.death() if self._process is not None else ""
         for outcome in outcomes:
+            for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
+                self._slow.add(message_at(outcome.sequence, step))
             if death:
                 outcome.error = ServerDied(death)
             elif outcome.refused and self._process is None:
@@ -206,6 +208,7 @@ def open_target(
             jobs=jobs,
             process=process,
             reference=session.reference(),
+            slow=session.oracles.slow,
             name=f"built-in mock at {places['']}" if is_mock else "",
         )
 

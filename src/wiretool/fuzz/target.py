@@ -10,12 +10,15 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutants import Mutant, applied
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
+from wiretool.consistency.model import Consistency
+from wiretool.consistency.registry import consistency_of
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.memory_target import MemoryTarget, alarm
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
-from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
+from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.servers.mock import Mock
 from wiretool.sinks.pcapng import Recording
 
@@ -23,6 +26,8 @@ from wiretool.sinks.pcapng import Recording
 MEMORY_PATIENCE = Patience(5 * NS_PER_S, NS_PER_S)
 #: Sequences that one mock is used for.
 RUNS_PER_MOCK = 32
+#: Of so many sequences one runs on a fresh mock, from which all acknowledged events are read back at the end.
+READ_BACK_EVERY = 4
 CASE_PATIENCE_S = 5.0
 
 #: Returns a fresh mock for a setup of the server.
@@ -81,15 +86,21 @@ class InMemoryTarget(Target):
         self._protocol_in = protocol_in
         #: Applied while the target runs, so that the reference stays clean.
         self._mutant = mutant
+        self._settings: dict[str, RunSetting] = {}
+        self._has_model = bool(PROTOCOLS[part.protocol].consistency)
         self._numbers = count(1)
         self._targets: dict[str, MemoryTarget] = {}
         self._histories: dict[str, list[FuzzSequence]] = {}
+        self._count = 0
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         with applied(self._mutant):
             return [self._run_next(sequence) for sequence in sequences]
 
     def _run_next(self, sequence: FuzzSequence) -> Outcome:
+        self._count += 1
+        if self._count % READ_BACK_EVERY == 0 and self._has_model:
+            return self._run_new(sequence)
         target = self._target(sequence.setup)
         history = self._histories[sequence.setup]
         if len(history) >= RUNS_PER_MOCK:
@@ -103,8 +114,15 @@ class InMemoryTarget(Target):
 
     def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         with applied(self._mutant):
+            if len(sequences) == 1 and self._has_model:
+                return [self._run_new(sequences[0])]
             target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))
             return [self._run_on(target, sequence) for sequence in sequences]
+
+    def _run_new(self, sequence: FuzzSequence) -> Outcome:
+        """Run a sequence on a fresh mock, and read back what that has acknowledged."""
+        target = MemoryTarget(lambda: self._make_mock(sequence.setup))
+        return self._run_on(target, sequence, model=consistency_of(self._part.protocol, is_new=True))
 
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         with applied(self._mutant):
@@ -137,8 +155,24 @@ class InMemoryTarget(Target):
             self._histories[setup] = []
         return found
 
-    def _run_on(self, target: MemoryTarget, sequence: FuzzSequence, recording: Recording | None = None) -> Outcome:
-        protocol = self._protocol_in(sequence.setup)
-        rewriter = Rewriter(dialect_of(protocol))
-        run = SequenceRun(sequence, protocol, rewriter, self._part.server, MEMORY_PATIENCE, self._numbers)
+    def _run_on(
+        self,
+        target: MemoryTarget,
+        sequence: FuzzSequence,
+        recording: Recording | None = None,
+        model: Consistency | None = None,
+    ) -> Outcome:
+        run = SequenceRun(sequence, self._setting(sequence.setup), self._numbers, model=model)
         return target.run(run, recording)
+
+    def _setting(self, setup: str) -> RunSetting:
+        found = self._settings.get(setup)
+        if found is None:
+            found = self._settings[setup] = setting_of(self._part, self._protocol_in(setup), MEMORY_PATIENCE)
+        return found
+
+
+def setting_of(part: Conformance, protocol: Protocol, patience: Patience) -> RunSetting:
+    """Return the setting of runs against a server of a protocol."""
+    revisions = tuple(dict.fromkeys(part.revisions.values()))
+    return RunSetting(protocol, Rewriter(dialect_of(protocol)), part.server, patience, revisions)

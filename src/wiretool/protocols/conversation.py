@@ -129,6 +129,8 @@ class Protocol:
     encoder: type[ConnectionEncoder] = ConnectionEncoder
     #: The module that declares its conformance cases in `CONFORMANCE`, imported when they run; empty for none.
     conformance: str = ""
+    #: The module that declares its consistency model in `CONSISTENCY`, imported when it is used; empty for none.
+    consistency: str = ""
     #: Names of frames that no declaration has.
     undeclared: tuple[str, ...] = ("Unknown",)
 

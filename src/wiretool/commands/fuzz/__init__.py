@@ -125,8 +125,8 @@ def fuzz(
             "--output",
             parser=file_parser("--output"),
             metavar="FOLDER",
-            show_default="wiretool-findings",
-            help="folder for findings",
+            show_default=False,
+            help="folder for findings; else wiretool-findings",
         ),
     ] = None,
     baseline: Annotated[

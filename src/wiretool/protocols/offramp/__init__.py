@@ -39,4 +39,5 @@ PROTOCOL = Protocol(
     encoder=OfframpEncoder,
     undeclared=("Unknown", "Fragment", "Empty"),
     conformance="wiretool.protocols.offramp.conformance",
+    consistency="wiretool.protocols.offramp.consistency",
 )

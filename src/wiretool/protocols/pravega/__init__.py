@@ -40,4 +40,5 @@ PROTOCOL = Protocol(
     exchanges=EXCHANGES,
     first_messages=frozenset(("Hello",)),
     conformance="wiretool.protocols.pravega.conformance",
+    consistency="wiretool.protocols.pravega.consistency",
 )

@@ -57,4 +57,5 @@ PROTOCOL = Protocol(
     from_json=from_json,
     exchanges=EXCHANGES,
     conformance="wiretool.protocols.pravega_draft.conformance",
+    consistency="wiretool.protocols.pravega_draft.consistency",
 )

@@ -37,4 +37,5 @@ PROTOCOL = Protocol(
     from_json=from_json,
     exchanges=EXCHANGES,
     conformance="wiretool.protocols.sbp.conformance",
+    consistency="wiretool.protocols.sbp.consistency",
 )

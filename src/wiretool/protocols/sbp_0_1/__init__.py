@@ -43,4 +43,5 @@ PROTOCOL = Protocol(
     exchanges=EXCHANGES,
     encoder=Sbp01Encoder,
     conformance="wiretool.protocols.sbp_0_1.conformance",
+    consistency="wiretool.protocols.sbp_0_1.consistency",
 )

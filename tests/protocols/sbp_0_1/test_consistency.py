@@ -1,0 +1,157 @@
+"""The consistency model of SBP v0.1, in both of its schemas."""
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from tests.consistency.world import Client, World, model_of_records, names
+from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
+from wiretool.protocols.sbp.messages import SbpFrame
+from wiretool.protocols.sbp_0_1 import tables_s1 as s1
+from wiretool.protocols.sbp_0_1 import tables_s2 as s2
+from wiretool.records import Record
+from wiretool.servers.options import MockOptions
+from wiretool.servers.sbp.batches import Batches
+from wiretool.servers.sbp_0_1.mock import Sbp01Mock
+
+CREATE_STREAMS, DELETE_STREAMS, TRIM_STREAMS, SEAL_RANGES = 0x3001, 0x3002, 0x3005, 0x2002
+IDS = count(1)
+Append = Callable[..., Record]
+
+
+@pytest.fixture(params=["S1", "S2"])
+def world(request: pytest.FixtureRequest) -> World:
+    return World("sbp-0.1", MockOptions(schema=request.param))
+
+
+@pytest.fixture
+def writer(world: World) -> Client:
+    client = world.client()
+    make = SbpFrame(opcode=CREATE_STREAMS, stream_id=next(IDS), header=_create(world))
+    assert client.send(make)[0].message == "CREATE_STREAMS"
+    return client
+
+
+def _create(world: World) -> s1.CreateStreamsRequest | s2.CreateStreamsRequest:
+    if world.options.schema == "S1":
+        return s1.CreateStreamsRequest(stremas=(s1.Stream(replica_nums=1),))
+    return s2.CreateStreamsRequest(streams=(s2.Stream(replica_num=1),))
+
+
+def append(client: Client, *bodies: bytes, records: int = 1) -> Record:
+    if client.world.options.schema == "S1":
+        frame = append_s1(next(IDS), *((0, batch_s1(records, body)) for body in bodies))
+    else:
+        frame = append_s2(next(IDS), *((0, 0, batch_s2(records, body)) for body in bodies))
+    return client.send(frame)[0]
+
+
+def keep(world: World, how: str, base: int) -> None:
+    """Let the mock store the batch at an offset otherwise."""
+    assert isinstance(world.mock, Sbp01Mock)
+    keeper = world.mock.store.keeper
+    put = keeper.put
+
+    def put_otherwise(batches: Batches, at: int, data: bytes) -> None:
+        if at != base or how == "twice":
+            put(batches, at, data)
+        if at == base and how == "twice":
+            batches._bases.append(at)
+            batches._data.append(data)
+        if at == base and how == "changed":
+            put(batches, at, data[:-1] + b"!")
+
+    vars(keeper)["put"] = put_otherwise
+
+
+def test_a_sound_data_node_is_read_back_whole(world: World, writer: Client) -> None:
+    append(writer, b"one", b"two")
+    append(writer, b"three", records=3)
+    assert world.ask_all() == 1
+    assert (world.anomalies, world.model.judged) == ([], 5)
+
+
+@pytest.mark.parametrize("base", [0, 1, 2])
+def test_a_batch_that_is_not_stored_is_lost(world: World, writer: Client, base: int) -> None:
+    keep(world, "nothing", base)
+    for number in range(3):
+        append(writer, b"event %d" % number)
+    world.ask_all()
+    (anomaly,) = world.anomalies
+    assert anomaly.name == "lost-event"
+    assert anomaly.why.endswith(f"does not return the batch at offset {base}")
+    assert [world.records[n - 1].message for n in anomaly.evidence] == ["APPEND", "APPEND", "FETCH"]
+
+
+def test_the_last_batch_may_be_missing_until_it_is_replicated(world: World, writer: Client) -> None:
+    keep(world, "nothing", 0)
+    append(writer, b"one")
+    (question,) = world.model.questions()
+    world.ask(question, is_patient=False)
+    assert (world.anomalies, world.model.judged) == ([], 0)
+    world.ask_all()
+    assert names(world.anomalies) == ["lost-event"]
+
+
+def test_a_batch_that_is_stored_otherwise_is_changed(world: World, writer: Client) -> None:
+    keep(world, "changed", 1)
+    for number in range(3):
+        append(writer, b"event %d" % number)
+    world.ask_all()
+    assert names(world.anomalies) == ["changed-event"]
+
+
+def test_a_batch_that_is_stored_twice_is_doubled() -> None:
+    """In S2: one answer of S1 has one batch of a stream."""
+    world = World("sbp-0.1", MockOptions(schema="S2"))
+    client = world.client()
+    client.send(SbpFrame(opcode=CREATE_STREAMS, stream_id=next(IDS), header=_create(world)))
+    keep(world, "twice", 1)
+    append(client, b"one", b"two")
+    world.ask_all()
+    assert names(world.anomalies) == ["doubled-event"]
+
+
+def test_an_offset_that_is_given_twice_loses_a_batch(world: World, writer: Client) -> None:
+    append(writer, b"one")
+    world.carry_out(world.mock.restart(world.now_ns))
+    again = world.client()
+    again.send(SbpFrame(opcode=CREATE_STREAMS, stream_id=next(IDS), header=_create(world)))
+    append(again, b"other")
+    (anomaly,) = world.anomalies
+    assert anomaly.name == "lost-event"
+    assert "acknowledges another batch at offset 0" in anomaly.why
+    world.ask_all()
+    assert (len(world.anomalies), world.model.judged) == (1, 2)
+
+
+def test_trimmed_and_deleted_streams_are_not_asked_for(world: World, writer: Client) -> None:
+    append(writer, b"one", b"two")
+    is_s1 = world.options.schema == "S1"
+    trimmed = s1.TrimmedStream(stream_id=0, trim_offset=1), s2.TrimmedStream(stream_id=0, trim_offset=1)
+    trim = s1.TrimeStreamsRequest(trimmed_streams=trimmed[:1]), s2.TrimStreamsRequest(trimmed_streams=trimmed[1:])
+    writer.send(SbpFrame(opcode=TRIM_STREAMS, stream_id=next(IDS), header=trim[not is_s1]))
+    assert world.ask_all() == 1
+    assert (world.anomalies, world.model.judged) == ([], 1)
+    streams = (
+        s1.DeleteStreamsRequest(streams=(s1.Stream(),)),
+        s2.DeleteStreamsRequest(streams=(s2.Stream(stream_id=0),)),
+    )
+    writer.send(SbpFrame(opcode=DELETE_STREAMS, stream_id=next(IDS), header=streams[not is_s1]))
+    assert world.ask_all() == 0
+
+
+@pytest.mark.parametrize(("side", "expected"), [("client", 0), ("server", 1)])
+def test_a_gap_of_a_client_may_have_removed_streams(world: World, writer: Client, side: str, expected: int) -> None:
+    append(writer, b"one")
+    world.model.forget(writer.number, "client" if side == "client" else "server")
+    assert world.ask_all() == expected
+    assert (world.anomalies, world.model.judged) == ([], expected)
+
+
+def test_an_append_without_an_answer_may_be_there_or_not(world: World, writer: Client) -> None:
+    append(writer, b"one")
+    world.ask_all()
+    records = [record for record in world.records if not (record.message == "APPEND" and record.side == "server")]
+    assert model_of_records("sbp-0.1", records) == ([], 0)
