@@ -21,6 +21,8 @@ SLOW_S, SLOW_S_PER_BYTE = 1.0, 10e-6
 PEAK_BYTES, PEAK_PER_BYTE = 64 * 1024 * 1024, 200
 #: Problems with payload that has no place in its stream.
 _OUTSIDE = frozenset({"rst-payload", "before-start", "after-gap", "after-end", "overlap-differs"})
+#: What suspicions about single frames have in the place of the path: their spans, their encoding, both.
+SPANS, ROUND_TRIP, FRAMES = "spans", "round trip", "frames"
 #: Growth of the process in one reading after which its memory is measured exactly.
 GROWN_BYTES = 24 * 1024 * 1024
 
@@ -32,8 +34,8 @@ class Judged(NamedTuple):
     records: Sequence[Record]
 
 
-def judge(capture: FuzzCapture, *, measures_memory: bool = False) -> Judged:
-    """Read a capture on both paths and judge the results.
+def judge(capture: FuzzCapture, *, measures_memory: bool = False, has_frames: bool = True) -> Judged:
+    """Read a capture on both paths and judge the results; without `has_frames` not those of single frames.
 
     The peak of memory is measured too where that is asked for, or where the process grows much: it takes twice as long.
     """
@@ -42,15 +44,11 @@ def judge(capture: FuzzCapture, *, measures_memory: bool = False) -> Judged:
     columns = read_columns(packets, capture.protocol, capture.table_bytes, measures_memory=measures_memory)
     readings = rows, columns
     if not measures_memory and any(each.grown_bytes > GROWN_BYTES for each in readings):
-        return judge(capture, measures_memory=True)
+        return judge(capture, measures_memory=True, has_frames=has_frames)
     suspicions = [each for reading in readings for each in _died(reading)]
     if not suspicions:
-        suspicions += [
-            *_differences(rows, columns),
-            *_ledger(rows, capture),
-            *_tiling(rows.records),
-            *_frames(rows.records),
-        ]
+        suspicions += [*_differences(rows, columns), *_ledger(rows, capture), *_tiling(rows.records)]
+        suspicions += _frames(rows.records) if has_frames else ()
     size = sum(len(packet.data) for packet in packets)
     suspicions += [each for reading in readings for each in _costs(reading, size)]
     return Judged(suspicions, rows.records)
@@ -178,13 +176,13 @@ def _frames(records: Sequence[Record]) -> Iterator[Suspicion]:
                     found.setdefault(each.bucket, each)
             for loss in losses(records):
                 why = f"{loss.message or 'a connection'}: {loss.problem}"
-                bucket = Bucket(WRONG_ANSWER, "round trip", loss.message, "", kind_of(loss.problem))
+                bucket = Bucket(WRONG_ANSWER, ROUND_TRIP, loss.message, "", kind_of(loss.problem))
                 found.setdefault(bucket, Suspicion(bucket, why, 0))
     except DecoderStalls as err:
-        yield _suspicion(SLOW, "frames", f"frames: {err}", reply="stall")
+        yield _suspicion(SLOW, FRAMES, f"frames: {err}", reply="stall")
     except Exception as err:  # noqa: BLE001  (any exception of the decoder is a finding)
         where = f"{type(err).__name__} at {place_of(err)}"
-        yield _suspicion(DIED, "frames", f"frames: {where}: {err}", reply=where)
+        yield _suspicion(DIED, FRAMES, f"frames: {where}: {err}", reply=where)
     yield from found.values()
 
 
@@ -194,9 +192,9 @@ def _spans(record: Record) -> Iterator[Suspicion]:
     for span in PROTOCOLS[record.protocol].open(False).annotate(record.side, record.raw, 0, len(record.raw)):
         if span.offset != at or span.length < 0:
             why = f"{record.message}: span {span.path} begins at {span.offset}; the one before it ends at {at}"
-            yield _suspicion(WRONG_ANSWER, "spans", why, message=record.message, region=span.path)
+            yield _suspicion(WRONG_ANSWER, SPANS, why, message=record.message, region=span.path)
             return
         at += span.length
     if at != len(record.raw):
         why = f"{record.message}: the spans end at {at} of {len(record.raw)} bytes"
-        yield _suspicion(WRONG_ANSWER, "spans", why, message=record.message)
+        yield _suspicion(WRONG_ANSWER, SPANS, why, message=record.message)

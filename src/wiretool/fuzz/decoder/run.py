@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from wiretool.fuzz.campaign import Counts, Limits
 from wiretool.fuzz.decoder.capture import FuzzCapture
 from wiretool.fuzz.decoder.inputs import CaptureMaker
-from wiretool.fuzz.decoder.oracles import Judged, judge
+from wiretool.fuzz.decoder.oracles import FRAMES, ROUND_TRIP, SPANS, Judged, judge
 from wiretool.fuzz.decoder.shrink import TRIES_MAX, CaptureShrinker
 from wiretool.fuzz.oracles import MEMORY, SLOW, Bucket, Suspicion, first_of
 from wiretool.records import Record
@@ -122,7 +122,8 @@ class DecoderCampaign:
 
 def shows(capture: FuzzCapture, bucket: Bucket) -> Suspicion | None:
     """Return the suspicion in a bucket that a capture shows; None for none."""
-    judged = judge(capture, measures_memory=bucket.oracle == MEMORY)
+    has_frames = bucket.phase in (SPANS, ROUND_TRIP, FRAMES)
+    judged = judge(capture, measures_memory=bucket.oracle == MEMORY, has_frames=has_frames)
     return next((each for each in judged.suspicions if each.bucket == bucket), None)
 
 
