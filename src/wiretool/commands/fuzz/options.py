@@ -10,6 +10,8 @@ from wiretool.errors import UsageError
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
 
+#: The word in the place of the protocol that begins the commands on corpora.
+CORPUS = "corpus"
 #: The duration of a run by default.
 TIME_S = 60.0
 #: Time for one reply of a server over sockets.
@@ -48,6 +50,7 @@ class FuzzOptions:
     #: Whether wiretool's own decoder is the target.
     is_self: bool = False
     seeds: Sequence[Path] = ()
+    corpus: Path | None = None
     targets: Sequence[str] = ()
     command: str | None = None
     uses_sockets: bool = False
@@ -90,8 +93,12 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--sockets and --target: expected one of them")
     if options.mutant and options.targets:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
-    if options.replay and (options.seeds or options.baseline or options.only_lists):
-        raise UsageError("--replay: the finding has its own sequence; leave --seeds, --baseline and --list away")
+    if options.replay and (options.seeds or options.corpus or options.baseline or options.only_lists):
+        raise UsageError(
+            "--replay: the finding has its own sequence; leave --seeds, --corpus, --baseline and --list away"
+        )
+    if options.corpus is not None and options.corpus.exists() and not options.corpus.is_dir():
+        raise UsageError(f"--corpus {options.corpus}: a file; expected a folder")
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"--output {options.output}: a file; expected a folder")
     seen: dict[Path, str] = {path.absolute(): "--seeds" for path in options.seeds}
@@ -138,6 +145,7 @@ def check_client(options: FuzzOptions) -> None:
         "--sockets": options.uses_sockets,
         "--mutant": options.mutant,
         "--seeds": options.seeds,
+        "--corpus": options.corpus,
         "--port": options.ports,
     }
     for name, value in of_servers.items():

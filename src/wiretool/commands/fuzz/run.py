@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wiretool.commands.fuzz.options import (
+    CORPUS,
     REMOTE_RUNS_PER_S,
     REMOTE_TIME_S,
     TIME_S,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
     from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.sequence import FuzzSequence
     from wiretool.fuzz.session import FuzzSession
     from wiretool.fuzz.target import Target
 
@@ -39,6 +41,8 @@ def run_fuzz(options: FuzzOptions) -> None:
     from wiretool.fuzz.mutations import select_mutations
     from wiretool.fuzz.session import FuzzSession, all_mutations
 
+    if options.protocol == CORPUS:
+        raise UsageError(f"{CORPUS}: expected right after fuzz; put options after the command")
     check_options(options)
     if options.is_client and not options.replay:
         from wiretool.commands.fuzz.client import fuzz_client
@@ -100,6 +104,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
             on_finding=note,
             on_progress=lambda counts: progress.update(counts.runs),
             is_stopped=lambda: bool(stopped or target.stopped_by),
+            on_novel=saver(session, options),
         )
         try:
             campaign.run()
@@ -144,6 +149,27 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
             if damage is not None:
                 tell(f"{damage}; the sessions before the damage are seeds")
         session.check_captures([str(path) for path in options.seeds])
+    if options.corpus is not None:
+        from wiretool.fuzz.corpus import read_corpus
+
+        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+
+
+def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
+    """Return a function that adds a sequence to the corpus, if there is one. OutputError where that fails."""
+    from wiretool.fuzz.corpus import save_sequence
+
+    folder = options.corpus
+    if folder is None:
+        return lambda sequence: None
+
+    def save_one(sequence: "FuzzSequence") -> None:
+        try:
+            save_sequence(folder, sequence, session)
+        except OSError as err:
+            raise OutputError(f"--corpus {folder}: {err.strerror}") from err
+
+    return save_one
 
 
 def limits_of(options: FuzzOptions) -> "Limits":

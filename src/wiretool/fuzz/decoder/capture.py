@@ -45,7 +45,7 @@ class FuzzCapture:
     packets: tuple[TcpPacket, ...]
     #: The server port of each connection.
     ports: Mapping[int, int]
-    #: The protocol that the reader is told; `auto` to recognise it.
+    #: The protocol that the reader is given; `auto` to recognise it.
     protocol: str
     #: Bytes of packets after which the column path begins a new table.
     table_bytes: int

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
-from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.decoder.capture import ONE_TABLE_BYTES, FuzzCapture, TcpPacket
 from wiretool.fuzz.decoder.mutations import (
     PACKETS_MAX,
@@ -19,11 +18,10 @@ from wiretool.fuzz.decoder.mutations import (
 from wiretool.fuzz.decoder.turns import TurnLog, TurnSession, packets_of
 from wiretool.fuzz.memory_target import MemoryTarget
 from wiretool.fuzz.mutations.base import Mutation
-from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import Change, FuzzSequence
 from wiretool.fuzz.sequence_run import SequenceRun
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.target import MEMORY_PATIENCE
+from wiretool.fuzz.target import MEMORY_PATIENCE, setting_of
 
 #: Shares of inputs that are made of an earlier input, and of a freshly mutated sequence.
 QUEUE_SHARE, SEQUENCE_SHARE = 0.35, 0.25
@@ -141,9 +139,8 @@ class CaptureMaker:
     def _record(self, sequence: FuzzSequence) -> TurnSession:
         """Run a sequence on a fresh mock in memory, and return the bytes of both sides."""
         session = self._session
-        protocol = session.protocol_in(sequence.setup)
-        rewriter = Rewriter(dialect_of(protocol))
-        run = SequenceRun(sequence, protocol, rewriter, session.part.server, MEMORY_PATIENCE, self._numbers)
+        setting = setting_of(session.part, session.protocol_in(sequence.setup), MEMORY_PATIENCE)
+        run = SequenceRun(sequence, setting, self._numbers)
         log = TurnLog()
         MemoryTarget(lambda: session.make_mock(sequence.setup)).run(run, log)
         return TurnSession(tuple(log.turns), log.ports, sequence.origin, sequence.setup)

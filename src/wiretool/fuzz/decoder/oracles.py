@@ -13,7 +13,7 @@ from wiretool.fuzz.oracles import DIED, MEMORY, SLOW, WRONG_ANSWER, Bucket, Susp
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 
-#: The two paths read the same bytes and say different things.
+#: The two paths read the same bytes in different ways.
 DIFFERS = "differs"
 #: A reading is slow from here on: seconds of CPU time, and seconds for each byte of the input.
 SLOW_S, SLOW_S_PER_BYTE = 1.0, 10e-6
@@ -134,9 +134,9 @@ def _ledger(rows: PathReading, capture: FuzzCapture) -> Iterator[Suspicion]:
         account = row.account
         counted = account.frame_bytes + account.problem_bytes + account.other_bytes
         mine = [record for record in rows.records if record.connection == row.connection]
-        told = sum(record.length for record in mine if record.kind != "gap")
-        if not account.payload_bytes == counted == told:
-            why = f"{account.payload_bytes} payload bytes, {counted} counted by kind, {told} in records"
+        listed = sum(record.length for record in mine if record.kind != "gap")
+        if not account.payload_bytes == counted == listed:
+            why = f"{account.payload_bytes} payload bytes, {counted} counted by kind, {listed} in records"
             yield _suspicion(WRONG_ANSWER, "ledger", why, region="payload")
             return
 

@@ -15,7 +15,7 @@ from wiretool.records import Record
 
 #: Readings by which a finding is confirmed.
 CONFIRMATIONS = 3
-#: Every so many runs the peak of memory is measured, whatever the size of the process says.
+#: Every so many runs the peak of memory is measured, even where the process does not grow.
 MEMORY_EVERY = 64
 #: Readings of a slow capture take long.
 SLOW_TRIES_MAX = 40
