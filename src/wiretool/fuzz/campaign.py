@@ -126,15 +126,15 @@ class Campaign:
 
     def _run_cases(self) -> None:
         """Run each conformance case once: a server that fails one has a bug that needs no mutation."""
-        for case in self.cases:
-            if self._is_over():
-                return
-            for result in self.target.run_cases([case]):
+        at = 0
+        while at < len(self.cases) and not self._is_over():
+            for result in self.target.run_cases(self.cases[at : at + self.batch]):
                 self.counts.cases += 1
-                if result.verdict is Verdict.FAIL:
-                    bucket = Bucket(WRONG_ANSWER, "", "", "", case.id)
-                    why = f"conformance case {case.id}: {result.why}"
-                    self._suspect([Suspicion(bucket, why, 0)], self._seed_of(case), ())
+                if result.verdict is Verdict.FAIL and isinstance(result.case, Case):
+                    bucket = Bucket(WRONG_ANSWER, "", "", "", result.case.id)
+                    why = f"conformance case {result.case.id}: {result.why}"
+                    self._suspect([Suspicion(bucket, why, 0)], self._seed_of(result.case), ())
+            at += self.batch
             self.on_progress(self.counted())
 
     def _seed_of(self, case: Case) -> FuzzSequence:

@@ -74,6 +74,11 @@ class Finding:
         return len(self.confirmed.sequence.sendings)
 
     @property
+    def size(self) -> str:
+        """The number of messages, in words."""
+        return f"{self.messages} message{'' if self.messages == 1 else 's'}"
+
+    @property
     def title(self) -> str:
         """One sentence."""
         return f"{self.bucket.oracle}: {self.why}"

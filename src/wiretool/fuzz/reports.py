@@ -24,6 +24,8 @@ class ReportedFinding(Protocol):
     @property
     def messages(self) -> int: ...
     @property
+    def size(self) -> str: ...
+    @property
     def why(self) -> str: ...
     @property
     def title(self) -> str: ...
@@ -128,7 +130,7 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.messages} {result.unit}{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
     for bucket in result.gone:
         yield printable(f"not shown any more: {bucket}")
     if result.known:

@@ -3,15 +3,17 @@
 import random
 import shlex
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import count
 
-from wiretool.conformance.case import Case, Conformance, Connect
+from wiretool.conformance.case import Case, Conformance, Connect, Expect, Wait
+from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
-from wiretool.errors import PeerError
+from wiretool.errors import OtherProtocol, PeerError
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.oracles import message_at
@@ -28,6 +30,8 @@ from wiretool.sinks.pcapng import Recording
 
 #: How long a server may take to end a connection that the client has finished.
 CLOSE_S = 0.25
+#: How long the end of a process is awaited that accepts no more connections.
+DEATH_S = 1.0
 #: Sequences that the target remembers.
 HISTORY_MAX = 64
 #: Pauses that are waited for in real time.
@@ -74,6 +78,11 @@ class SocketTarget(Target):
         self._history: list[FuzzSequence] = []
         self._rng = random.Random()
         self.batch = 4 * jobs
+
+    @property
+    def address(self) -> Address:
+        """The address of the main endpoint."""
+        return self._addresses[""]
 
     def fits(self, sequence: FuzzSequence) -> bool:
         """Return whether the server has the endpoints and the setup that a sequence requires."""
@@ -143,7 +152,7 @@ class SocketTarget(Target):
         self._history.clear()
 
     def _note_death(self, outcomes: Sequence[Outcome]) -> None:
-        death = self._process.death() if self._process is not None else ""
+        death = self._death(wait_s=DEATH_S if any(outcome.refused for outcome in outcomes) else 0.0)
         for outcome in outcomes:
             for step in (*outcome.deferred, *(each.step for each in outcome.unanswered)):
                 self._slow.add(message_at(outcome.sequence, step))
@@ -152,18 +161,41 @@ class SocketTarget(Target):
             elif outcome.refused and self._process is None:
                 outcome.error = ServerDied(f"the server accepts no more connections: {outcome.refused[0]}")
 
+    def _death(self, *, wait_s: float) -> str:
+        """Return how the server that wiretool started has ended; empty if it runs after this time."""
+        if self._process is None:
+            return ""
+        give_up_s = time.monotonic() + wait_s
+        while not (death := self._process.death()) and time.monotonic() < give_up_s:
+            time.sleep(DEATH_S / 20)
+        return death
+
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         if before and any(outcome.error is not None for outcome in self.run_fresh(before)):
             return []
         self._revive()
-        fitting = [case for case in cases if not case.variant and self._has_endpoints(case)]
+        fitting = [case for case in cases if not case.variant and self._has_endpoints(case) and is_quick(case)]
         if not fitting:
             return []
+        try:
+            return self._run_cases(fitting)
+        except (PeerError, OtherProtocol):
+            if not (death := self._death(wait_s=DEATH_S)):
+                raise
+            return [CaseResult(fitting[0], Verdict.FAIL, death)]
+
+    def _run_cases(self, cases: Sequence[Case]) -> list[CaseResult]:
         token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6))
         options = TargetOptions(
-            self._addresses, token=token, patience_s=self._patience.reply_ns / NS_PER_S, process=self._process
+            self._addresses,
+            token=token,
+            patience_s=self._patience.reply_ns / NS_PER_S,
+            process=self._process,
+            jobs=1 if self._process is not None else self._jobs,
         )
-        return list(run_on_target(self._part, fitting, options).results)
+        result = run_on_target(self._part, cases, options)
+        self.stopped_by = self.stopped_by or result.stopped_by
+        return list(result.results)
 
     def _has_endpoints(self, case: Case) -> bool:
         known = {*self._addresses, *self._main_endpoints()}
@@ -174,6 +206,12 @@ class SocketTarget(Target):
 
     def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
         return tuple(self._history)
+
+
+def is_quick(case: Case) -> bool:
+    """Return whether a case waits no longer than a sequence may pause."""
+    waits = sum(step.seconds for step in case.steps if isinstance(step, Wait))
+    return waits + sum(step.after_s for step in case.steps if isinstance(step, Expect)) <= PAUSE_MAX_S
 
 
 @contextmanager

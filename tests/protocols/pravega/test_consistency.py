@@ -31,6 +31,7 @@ from wiretool.protocols.pravega.segments import (
     TruncateSegment,
 )
 from wiretool.protocols.pravega.structures import InnerEvent
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 
 CAPTURES = Path(__file__).parents[3] / "captures"
@@ -371,3 +372,29 @@ def test_a_changed_byte_in_a_recorded_read_is_found(name: str) -> None:
             assert model_of_records("pravega", changed)[0] != [], f"byte {at} of record {record.n}"
             tried += 1
     assert tried > 0
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_a_number_sent_before_its_set_up_is_answered_may_come_again(world: World, is_sealed: bool) -> None:
+    """A second connection sends a stored number before it is told so: the store takes that as a further append."""
+    first, second = world.client(), world.client()
+    create(first)
+    set_up(first)
+    append(first, 1, b"event")
+    if is_sealed:
+        first.send(SealSegment(request_id=4, segment=SEGMENT))
+    encode = PROTOCOLS["pravega"].encode
+    data = event_frame(b"event")
+    again = AppendBlockEnd(
+        writer_id=WRITER, size_of_whole_events=len(data), data=data, num_events=1, last_event_number=1, request_id=3
+    )
+    setup = SetupAppend(request_id=2, writer_id=WRITER, segment=SEGMENT)
+    frames = [encode(setup, "client"), encode(again, "client")]
+    for frame in frames:
+        second._read("client", frame)
+    for frame in frames:
+        world.carry_out(world.mock.received(second.number, frame, world.now_ns))
+    assert any(isinstance(record.fields, AppendSetup) for record in world.records[-2:])
+    world.ask_all()
+    assert world.anomalies == []
+    assert world.model.judged >= 1

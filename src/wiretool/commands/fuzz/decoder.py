@@ -40,7 +40,7 @@ def fuzz_decoder(session: "FuzzSession", mutations: "Sequence[Mutation]", option
         finding = DecoderFinding(len(result.findings) + 1, options.protocol, options.seed, confirmed)
         folder = save_decoder_finding(finding, options)
         result.findings.append((finding, folder))
-        tell(f"{finding.id}: {shortened(finding.title)} ({finding.messages} packets, {folder})")
+        tell(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
 
     stopped: list[int] = []
     with ExitStack() as stack:

@@ -16,8 +16,9 @@ from wiretool.commands.fuzz.options import (
     check_options,
     is_remote,
 )
+from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.options import ports_from, sources_from, tell
-from wiretool.commands.step_progress import StepProgress, with_progress
+from wiretool.commands.step_progress import with_progress
 from wiretool.errors import OutputError, PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 
@@ -86,13 +87,13 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
         target = stack.enter_context(target_for(session, options))
-        progress = stack.enter_context(StepProgress("fuzz", "sequences", options.runs or 0))
+        screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
 
         def note(finding: "Finding") -> None:
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
-            tell(f"{finding.id}: {shortened(finding.title)} ({finding.messages} messages, {folder})")
+            screen.add_finding(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
 
         is_reference = not (options.targets or options.mutant)
         campaign = session.campaign(
@@ -102,7 +103,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
             mutations=mutations,
             known=known,
             on_finding=note,
-            on_progress=lambda counts: progress.update(counts.runs),
+            on_progress=screen.update,
             is_stopped=lambda: bool(stopped or target.stopped_by),
             on_novel=saver(session, options),
         )

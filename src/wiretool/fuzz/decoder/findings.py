@@ -58,6 +58,11 @@ class DecoderFinding:
         return len(self.confirmed.capture.packets)
 
     @property
+    def size(self) -> str:
+        """The number of packets, in words."""
+        return f"{self.messages} packet{'' if self.messages == 1 else 's'}"
+
+    @property
     def why(self) -> str:
         """One sentence: the difference, or the exception."""
         return self.confirmed.suspicion.why

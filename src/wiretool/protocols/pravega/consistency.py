@@ -113,6 +113,10 @@ class PravegaConsistency(Consistency):
         anomalies: list[Anomaly] = []
         number = reply.last_event_number
         self._stored.confirm(reply.segment, reply.writer_id, number)
+        for sent in self._writers_on(record).drop_repeated(reply.writer_id, number, record.reply_to):
+            # Sent before the client knew its last number: the store may take it as a further append (§3.7).
+            self._logs.of(sent.segment).retract(sent.append, sent.copies)
+            self._logs.doubt_copies()
         for writers in self._writers.values():
             for sent in writers.waiting_after(reply.writer_id, reply.segment, number):
                 self._logs.of(sent.segment).retract(sent.append, sent.copies)

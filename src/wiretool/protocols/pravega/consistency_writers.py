@@ -91,6 +91,12 @@ class ConnectionWriters:
         for each in [each for each, sent in waiting.items() if n is None or sent.append.n < n]:
             del waiting[each]
 
+    def drop_repeated(self, writer_id: str, last: int, n: int | None) -> list[SentAppend]:
+        """Return the appends after the set-up `n` with numbers that the store has; they wait no longer."""
+        waiting = self._waiting.get(writer_id, OrderedDict())
+        repeated = [each for each, sent in waiting.items() if each <= last and n is not None and sent.append.n > n]
+        return [waiting.pop(each) for each in repeated]
+
     def refuse(self, n: int | None) -> None:
         """The store refused the append of record `n`, and with it all of that writer after it."""
         for waiting in self._waiting.values():

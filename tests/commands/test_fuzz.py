@@ -1,0 +1,294 @@
+"""`wiretool fuzz` as its users run it: findings, exit codes, files, and every kind of bad input."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.helpers.servers import wiretool
+
+CAPTURES = Path(__file__).parents[2] / "captures"
+#: A mutant that a conformance case finds at once.
+MUTANT = ("pravega", "--mutant", "attribute-absent-zero")
+FEW = ("--runs", "50")
+#: A server of the draft that ends when a client sends a type that it does not know.
+FRAGILE = """
+import os, socket, sys, threading
+sys.path.insert(0, sys.argv[2])
+host, port = sys.argv[1].split(":")
+from wiretool.servers.choose import mock_for
+from wiretool.servers.mock import Send
+from wiretool.servers.options import MockOptions
+mock, lock, ends = mock_for("pravega-draft", MockOptions()), threading.Lock(), {}
+
+def act(actions):
+    for action in actions:
+        end = ends[action.connection]
+        try:
+            if isinstance(action, Send):
+                end.sendall(action.data)
+            else:
+                end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+def serve(number, end):
+    with lock:
+        ends[number] = end
+        mock.opened(number, mock.doors[0].name, 1)
+    while True:
+        try:
+            data = end.recv(65536)
+        except OSError:
+            data = b""
+        if b"CRASH" in data:
+            os._exit(3)
+        with lock:
+            act(mock.received(number, data, 1) if data else mock.ended(number, 1))
+        if not data:
+            return
+
+with socket.create_server((host, int(port)), backlog=100) as server:
+    for number in range(1, 1_000_000):
+        threading.Thread(target=serve, args=(number, server.accept()[0]), daemon=True).start()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which commands run: findings go there."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_clean_mock_has_no_finding(folder: Path) -> None:
+    ended = wiretool("fuzz", "pravega-draft", "--runs", "300")
+    assert ended.returncode == 0, ended.stderr
+    assert "300 sequences" in ended.stdout
+    assert "0 findings" in ended.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_a_finding_becomes_a_folder_and_reports(folder: Path) -> None:
+    files = {name: folder / f"fuzz.{name}" for name in ("json", "junit", "sarif")}
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    ended = wiretool("fuzz", *MUTANT, *FEW, *options)
+    assert ended.returncode == 1, ended.stderr
+    report = json.loads(files["json"].read_text())
+    assert {"protocol", "target", "seed", "runs", "messages", "seconds", "phases", "findings"} <= set(report)
+    assert report["findings"], ended.stdout
+    for finding in report["findings"]:
+        assert {"id", "oracle", "bucket", "messages", "flaky", "folder"} <= set(finding)
+        place = Path(finding["folder"])
+        assert {each.name for each in place.iterdir()} == {"README.md", "finding.json", "repro.pcapng", "test_repro.py"}
+        assert finding["id"] in ended.stdout
+    suite = ElementTree.parse(files["junit"]).getroot()
+    assert suite.get("failures") == str(len(report["findings"]))
+    sarif = json.loads(files["sarif"].read_text())
+    assert len(sarif["runs"][0]["results"]) == len(report["findings"])
+    page = (Path(report["findings"][0]["folder"]) / "README.md").read_text()
+    assert "## The sequence" in page
+    assert "expected (" in page
+    decoded = wiretool("decode", str(Path(report["findings"][0]["folder"]) / "repro.pcapng"))
+    assert decoded.returncode == 0
+    assert "pravega" in decoded.stdout
+
+
+def test_a_finding_is_replayed(folder: Path) -> None:
+    """Against the mutant it still fails; against the clean mock it is fixed."""
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    again = wiretool("fuzz", "pravega", "--replay", str(place))
+    assert again.returncode == 1
+    assert f"{place}: still fails: wrong-answer: " in again.stdout
+    form = json.loads((place / "finding.json").read_text())
+    (place / "finding.json").write_text(json.dumps(form | {"options": []}))
+    fixed = wiretool("fuzz", "pravega", "--replay", str(place))
+    assert fixed.returncode == 0
+    assert f"{place}: fixed: " in fixed.stdout
+
+
+def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    moved = folder / "elsewhere" / place.name
+    shutil.copytree(place, moved)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(moved / "test_repro.py")]
+    failing = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
+    assert failing.returncode == 1
+    assert "wrong-answer" in failing.stdout
+    form = json.loads((moved / "finding.json").read_text())
+    (moved / "finding.json").write_text(json.dumps(form | {"options": []}))
+    passing = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
+    assert passing.returncode == 0, passing.stdout
+
+
+def test_known_findings_do_not_fail_a_run(folder: Path) -> None:
+    known = folder / "known.json"
+    first = wiretool("fuzz", *MUTANT, *FEW, "--write-baseline", str(known))
+    assert first.returncode == 1
+    again = wiretool("fuzz", *MUTANT, *FEW, "--baseline", str(known))
+    assert again.returncode == 0, again.stdout
+    assert "of the baseline shown again" in again.stdout
+    clean = wiretool("fuzz", "pravega", *FEW, "--baseline", str(known))
+    assert clean.returncode == 0
+    assert "not shown any more: wrong-answer" in clean.stdout
+
+
+def test_sessions_of_captures_are_seeds() -> None:
+    ended = wiretool("fuzz", "pravega-draft", *FEW, "--seeds", str(CAPTURES / "pravega-draft" / "blocks.pcap"))
+    assert ended.returncode == 0, ended.stderr
+    assert "50 sequences" in ended.stdout
+
+
+def test_the_list_has_each_mutation() -> None:
+    ended = wiretool("fuzz", "sbp", "--list", "--case", "number/*")
+    assert ended.returncode == 0
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("number/") for line in lines)
+
+
+# -- servers -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_mock_over_sockets() -> None:
+    ended = wiretool("fuzz", "sbp", "--sockets", "--runs", "200", "--timeout", "500ms")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "200 sequences" in ended.stdout
+    assert "built-in mock at 127.0.0.1:" in ended.stdout
+
+
+def test_a_server_that_ends_is_found_and_started_again(folder: Path) -> None:
+    server = folder / "fragile.py"
+    server.write_text(FRAGILE.replace("CRASH", "\\x7f\\xff\\xff\\xff"))
+    address = f"127.0.0.1:{free_port()}"
+    command = f"{sys.executable} {server} {address} {Path(__file__).parents[2] / 'src'}"
+    ended = wiretool(
+        "fuzz", "pravega-draft", "--target", address, "--command", command, "--runs", "400", "--timeout", "300ms",
+        "--json", "fuzz.json", "--case", "number/*", timeout_s=120,
+    )  # fmt: skip
+    report = json.loads((folder / "fuzz.json").read_text())
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert [each["oracle"] for each in report["findings"]].count("died") >= 1, report["findings"]
+    died = next(each for each in report["findings"] if each["oracle"] == "died")
+    assert "the server ended with exit code 3" in died["why"]
+    assert died["messages"] <= 3
+    assert report["runs"] >= 100
+
+
+def test_an_absent_server_is_reported() -> None:
+    ended = wiretool("fuzz", "sbp", "--target", f"127.0.0.1:{free_port()}", *FEW)
+    assert ended.returncode == 4
+    assert "cannot reach 127.0.0.1:" in ended.stderr
+
+
+@contextmanager
+def closing_after(connections: int) -> Iterator[str]:
+    """A server that takes some connections and is then gone."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for _ in range(connections):
+            end, _ = server.accept()
+            end.close()
+        server.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"127.0.0.1:{server.getsockname()[1]}"
+    thread.join(5)
+
+
+def test_a_server_that_goes_away_ends_the_run() -> None:
+    with closing_after(5) as address:
+        ended = wiretool(
+            "fuzz", "pravega-draft", "--target", address, "--time", "5s", "--timeout", "300ms", "--jobs", "1"
+        )
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert "the last message sent was" in ended.stderr
+
+
+def test_ctrl_c_keeps_the_findings(folder: Path) -> None:
+    command = [sys.executable, "-m", "wiretool", "fuzz", *MUTANT, "--time", "60s", "--json", "fuzz.json"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    give_up_s = time.monotonic() + 30
+    while not list(folder.glob("wiretool-findings/*/test_repro.py")):
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    stdout, _ = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT
+    assert "finding" in stdout
+    assert json.loads((folder / "fuzz.json").read_text())["findings"]
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fuzz", "pravga"), "no protocol is called 'pravga' (did you mean pravega?)"),
+        (("fuzz", "sbp", "--case", "nomber/kind"), "did you mean number/kind?"),
+        (("fuzz", "sbp", "--command", "true"), "--command: requires --target"),
+        (("fuzz", "sbp", "--target", "192.0.2.1:10911"), "another machine; --allow-remote 192.0.2.1 allows it"),
+        (("fuzz", "sbp", "--target", "127.0.0.1:1", "--sockets"), "--sockets and --target: expected one of them"),
+        (("fuzz", "sbp", "--target", "127.0.0.1:1", "--mutant", "x"), "mutants exist only of the built-in mock"),
+        (("fuzz", "sbp", "--mutant", "x"), "sbp has no such mutant"),
+        (("fuzz", "sbp", "--json", "a", "--junit", "a"), "--junit and --json are both a; give each its own file"),
+        (("fuzz", "sbp", "--json", "nowhere/a"), "no such folder: nowhere"),
+        (("fuzz", "sbp", "--runs", "0"), "--runs"),
+        (("fuzz", "sbp", "--seeds", "nowhere.pcap"), "nowhere.pcap: no such file"),
+    ],
+)
+def test_wrong_usage_is_one_line(words: tuple[str, ...], message: str) -> None:
+    ended = wiretool(*words)
+    assert ended.returncode == 2, ended.stderr
+    assert message in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_bad_files_are_reported(folder: Path) -> None:
+    (folder / "noise.pcap").write_bytes(b"no capture at all")
+    (folder / "known.json").write_text("[]")
+    (folder / "broken").mkdir()
+    (folder / "broken" / "finding.json").write_text('{"version": 1}')
+    for words, message in [
+        (("--seeds", "noise.pcap"), "noise.pcap"),
+        (("--seeds", str(CAPTURES / "offramp" / "plain.pcap")), "no connection of sbp with its first bytes"),
+        (("--baseline", "known.json"), "known.json: not a baseline"),
+        (("--replay", "broken"), "not a finding; expected the keys"),
+        (("--replay", "."), "no finding.json in it"),
+    ]:
+        ended = wiretool("fuzz", "sbp", *FEW, *words)
+        assert ended.returncode == 3, (words, ended.stderr)
+        assert message in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+def test_a_full_disk_is_reported(folder: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full here")
+    ended = wiretool("fuzz", "pravega-draft", *FEW, "--json", "/dev/full")
+    assert ended.returncode == 74
+    assert "No space left on device" in ended.stderr
