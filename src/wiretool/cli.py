@@ -8,7 +8,7 @@ import traceback
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperArgument, TyperGroup
+from typer.core import TyperGroup
 
 from wiretool import __version__
 from wiretool.commands.bench import app as bench
@@ -25,7 +25,7 @@ from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
-from wiretool.commands.subcommand_help import ConformCommand
+from wiretool.commands.subcommand_help import ConformCommand, FuzzCommand, show_plain_arguments
 from wiretool.commands.tap import tap
 from wiretool.errors import OutputError, Stopped, WiretoolError
 from wiretool.processes import signal_name
@@ -41,19 +41,12 @@ _NO_COMMAND = re.compile(r"No such command '(.*?)'\.")
 Misuse: type[Exception] = typer.BadParameter.__mro__[1]
 
 
-class PlainArgument(TyperArgument):
-    """An argument that help shows by its name alone, without its type in Python."""
-
-    def display_type_rich(self, ctx: Any) -> str | None:
-        return None
-
-
 class Guarded(TyperGroup):
     """Runs a command; whatever it raises becomes what the shell is told."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        _show_plain_arguments(self)
+        show_plain_arguments(self)
         fit_help(self)
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
@@ -81,15 +74,6 @@ class Guarded(TyperGroup):
             raise typer.Exit(_stopped(err)) from err
 
 
-def _show_plain_arguments(command: Any) -> None:
-    """Let the help of a command, and of those under it, show arguments without types; Typer has no option for it."""
-    for parameter in command.params:
-        if type(parameter) is TyperArgument:
-            parameter.__class__ = PlainArgument
-    for each in getattr(command, "commands", {}).values():
-        _show_plain_arguments(each)
-
-
 app = typer.Typer(
     cls=Guarded,
     add_completion=False,
@@ -98,8 +82,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (decode, stats, encode, explain, serve, tap, replay, diff, fuzz):
+for command in (decode, stats, encode, explain, serve, tap, replay, diff):
     app.command()(command)
+app.command(cls=FuzzCommand)(fuzz)
 app.command(cls=ConformCommand)(conform)
 app.command("slice")(slice_)
 app.add_typer(control, name="control")

@@ -264,10 +264,17 @@ class Watch:
         return self._end(item)
 
     def _end(self, item: End) -> list[Record]:
-        """The end of one side, or of both: then first of the one that the other waits for."""
+        """Return the records of the end of one side, or of both: then first of the one that the other waits for.
+
+        That is the side that looks for its next frame, even if nothing waits: the column path may have read bytes of
+        the other side before, which complete no frame.
+        """
         if item.side:
             return self._end_side(item.side)
-        first = other_side(self._waiting[0].side or "server") if self._waiting else "client"
+        is_server_first = self._is_looking("server") and not self._is_looking("client")
+        first: Side = "server" if is_server_first else "client"
+        if self._waiting:
+            first = other_side(self._waiting[0].side or "server")
         return self._end_side(first) + self._drain() + self._end_side(other_side(first))
 
     def _end_side(self, side: Side) -> list[Record]:

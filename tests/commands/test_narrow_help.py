@@ -13,6 +13,9 @@ COMMANDS = getattr(GROUP, "commands", {})
 PAGES = [
     (),
     ("conform", "compare"),
+    ("fuzz", "corpus"),
+    ("fuzz", "corpus", "minimise"),
+    ("fuzz", "corpus", "merge"),
     *((name,) for name in COMMANDS),
     *((name, below) for name in COMMANDS for below in getattr(COMMANDS[name], "commands", {})),
 ]

@@ -1,10 +1,10 @@
 """Subcommands that the parser would take for an argument of the command before them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from wiretool.commands.narrow_help import fit_help
 
@@ -14,6 +14,22 @@ HELP_OPTIONS = ("--help", "-h")
 def asks_for_help(words: Sequence[str]) -> bool:
     """Return whether the words of a command line have the help option."""
     return any(word in HELP_OPTIONS for word in words)
+
+
+class PlainArgument(TyperArgument):
+    """An argument that help shows by its name alone, without its type in Python."""
+
+    def display_type_rich(self, ctx: Any) -> str | None:
+        return None
+
+
+def show_plain_arguments(command: Any) -> None:
+    """Let the help of a command, and of those under it, show arguments without types; Typer has no option for it."""
+    for parameter in command.params:
+        if type(parameter) is TyperArgument:
+            parameter.__class__ = PlainArgument
+    for each in getattr(command, "commands", {}).values():
+        show_plain_arguments(each)
 
 
 class AddressedGroup(TyperGroup):
@@ -37,6 +53,24 @@ class ConformCommand(TyperCommand):
             return super().make_context(info_name, args, parent, **extra)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(COMPARE)(compare)
-        command = typer.main.get_command(app)
-        fit_help(command)
-        return command.make_context(f"{info_name} {COMPARE}", args[1:], parent, **extra)
+        return _context_of(app, f"{info_name} {COMPARE}", args[1:], parent, extra)
+
+
+class FuzzCommand(TyperCommand):
+    """The command `fuzz`: `corpus` in the place of its protocol is a group of commands of its own."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        from wiretool.commands.fuzz.corpus import app
+        from wiretool.commands.fuzz.options import CORPUS
+
+        if args[:1] != [CORPUS]:
+            return super().make_context(info_name, args, parent, **extra)
+        return _context_of(app, f"{info_name} {CORPUS}", args[1:], parent, extra)
+
+
+def _context_of(app: typer.Typer, name: str, args: list[str], parent: Any, extra: Mapping[str, Any]) -> Any:
+    """Return the context of a command that the parser does not know as one."""
+    command = typer.main.get_command(app)
+    show_plain_arguments(command)
+    fit_help(command)
+    return command.make_context(name, args, parent, **extra)

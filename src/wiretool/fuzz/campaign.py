@@ -77,6 +77,8 @@ class Campaign:
     on_progress: Callable[[Counts], None] = lambda counts: None
     counts: Counts = field(default_factory=Counts)
     is_stopped: Callable[[], bool] = lambda: False
+    #: Takes mutated sequences that showed something new, and nothing wrong.
+    on_novel: Callable[[FuzzSequence], None] = lambda sequence: None
     #: Sequences that run together.
     batch: int = BATCH
     #: Buckets that are no new findings, and those that the run has shown.
@@ -207,8 +209,10 @@ class Campaign:
         self.counts.messages += outcome.sent_messages
         suspicions = self.oracles.judge(outcome)
         sequence = outcome.sequence
-        if self.novelty.note(outcome) and not suspicions and len(self._queue) < QUEUE_MAX and sequence.all_changes():
-            self._queue.append(sequence)
+        if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
+            self.on_novel(sequence)
+            if len(self._queue) < QUEUE_MAX:
+                self._queue.append(sequence)
         if suspicions:
             history = self.target.history(sequence)
             before = history[: history.index(sequence)] if sequence in history else ()

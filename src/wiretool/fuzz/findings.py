@@ -24,9 +24,10 @@ VERSION = 1
 JSON_FILE, PAGE_FILE, TEST_FILE, CAPTURE_FILE = "finding.json", "README.md", "test_repro.py", "repro.pcapng"
 #: Characters of a value, and bytes of a message, that a page shows.
 _SHOWN_TEXT, _SHOWN_BYTES = 120, 64
-#: Keys of the JSON form of a finding about a server, and of one about a client.
+#: Keys of the JSON form of a finding about a server, about a client, and about wiretool's own decoder.
 _KEYS = ("version", "protocol", "bucket", "sequence", "options", "why", "case")
 _CLIENT_KEYS = ("version", "protocol", "bucket", "client", "faults", "timeout", "seed", "why")
+_DECODER_KEYS = ("version", "protocol", "bucket", "capture", "why")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9]+")
 #: Characters that would end a string of the test.
 _NOT_IN_PYTHON = str.maketrans('"\\', "'/")
@@ -73,6 +74,11 @@ class Finding:
         return len(self.confirmed.sequence.sendings)
 
     @property
+    def size(self) -> str:
+        """The number of messages, in words."""
+        return f"{self.messages} message{'' if self.messages == 1 else 's'}"
+
+    @property
     def title(self) -> str:
         """One sentence."""
         return f"{self.bucket.oracle}: {self.why}"
@@ -97,11 +103,6 @@ def finding_id(number: int, bucket: Bucket) -> str:
 def pytest_file(title: str, note: str) -> str:
     """Return the text of the pytest file of a finding; `note` is a sentence about its replay."""
     return _TEST.format(title=one_line(title).translate(_NOT_IN_PYTHON), note=note)
-
-
-def message_count(count: int) -> str:
-    """Return a number of messages in words."""
-    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def read_finding(folder: Path) -> Mapping[str, Any]:
         raise InputError(f"{folder}: no {JSON_FILE} in it; expected the folder of a finding") from err
     except (OSError, ValueError) as err:
         raise InputError(f"{path}: {err}; expected the JSON file of a finding") from err
-    keys = _CLIENT_KEYS if isinstance(form, dict) and "client" in form else _KEYS
+    keys = _keys_of(form) if isinstance(form, dict) else _KEYS
     if not isinstance(form, dict) or any(key not in form for key in keys):
         raise InputError(f"{path}: not a finding; expected the keys {', '.join(keys)}")
     if form["version"] != VERSION:
@@ -160,6 +161,12 @@ def read_finding(folder: Path) -> Mapping[str, Any]:
     if not isinstance(form["bucket"], list) or len(form["bucket"]) != len(Bucket._fields):
         raise InputError(f"{path}: bucket: expected a list of {len(Bucket._fields)} texts")
     return form
+
+
+def _keys_of(form: Mapping[str, Any]) -> Sequence[str]:
+    if "client" in form:
+        return _CLIENT_KEYS
+    return _DECODER_KEYS if "capture" in form else _KEYS
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

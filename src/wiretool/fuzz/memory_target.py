@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
 
+from wiretool.codec.message import Side
 from wiretool.conformance.in_memory import CLIENT_PORTS, FIRST_CLIENT_PORT, LOOPBACK, START_NS
 from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.servers.mock import Action, Close, Mock
-from wiretool.sinks.pcapng import Recording
 
 #: Real time of one call of the mock after which it has stalled.
 STALL_S = 2.0
@@ -19,6 +20,14 @@ STALL_S = 2.0
 
 class MockStalls(Exception):
     """One call of the mock takes longer than STALL_S."""
+
+
+class SessionRecorder(Protocol):
+    """Takes the bytes of both sides; a recording in a file is one. Times are ns since 1970."""
+
+    def opened(self, connection: int, client: tuple[str, int], server: tuple[str, int], now_ns: int) -> None: ...
+    def sent(self, connection: int, side: Side, data: bytes, now_ns: int) -> None: ...
+    def finished(self, connection: int, side: Side, now_ns: int) -> None: ...
 
 
 class MemoryTarget:
@@ -35,7 +44,7 @@ class MemoryTarget:
         for door in self.mock.doors:
             self.mock.bound(door.name, "127.0.0.1", door.port)
 
-    def run(self, run: SequenceRun, recording: Recording | None = None) -> Outcome:
+    def run(self, run: SequenceRun, recording: SessionRecorder | None = None) -> Outcome:
         """Carry out a sequence. An exception of the mock is in the outcome; the mock is not usable after it."""
         stage = _Stage(self.mock, run, self.now_ns, recording)
         try:
@@ -51,7 +60,7 @@ class MemoryTarget:
 class _Stage:
     """Joins one run and the mock."""
 
-    def __init__(self, mock: Mock, run: SequenceRun, now_ns: int, recording: Recording | None) -> None:
+    def __init__(self, mock: Mock, run: SequenceRun, now_ns: int, recording: SessionRecorder | None) -> None:
         self._mock = mock
         self._run = run
         self.now_ns = now_ns

@@ -10,6 +10,7 @@ from typing import Any
 from wiretool.conformance.mutants import mutant_named
 from wiretool.errors import InputError
 from wiretool.fuzz.client.replaying import replay_client_finding
+from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
 from wiretool.fuzz.oracles import Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
@@ -35,6 +36,8 @@ def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: S
     form = read_finding(folder)
     if "client" in form:
         return replay_client_finding(folder, form, client)
+    if "capture" in form:
+        return replay_decoder_finding(folder, form)
     session = FuzzSession(str(form["protocol"]), seed=int(form.get("seed", 0)))
     session.add_cases()
     setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""

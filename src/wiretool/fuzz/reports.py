@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
-from wiretool.fuzz.findings import message_count
 from wiretool.fuzz.oracles import Bucket
 from wiretool.sinks.printable import printable
 
@@ -24,6 +23,8 @@ class ReportedFinding(Protocol):
     def bucket(self) -> Bucket: ...
     @property
     def messages(self) -> int: ...
+    @property
+    def size(self) -> str: ...
     @property
     def why(self) -> str: ...
     @property
@@ -47,8 +48,15 @@ class FuzzResult:
     gone: Sequence[Bucket] = ()
     known: Sequence[Bucket] = ()
     is_client: bool = False
+    #: Whether wiretool's own decoder is the target; findings have packets then, not messages.
+    is_self: bool = False
     #: Why the run ended early; empty for its own end.
     why_cut: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The parts of which findings have a number."""
+        return "packets" if self.is_self else "messages"
 
 
 def json_report(result: FuzzResult) -> str:
@@ -67,7 +75,7 @@ def json_report(result: FuzzResult) -> str:
                 "oracle": finding.bucket.oracle,
                 "bucket": list(finding.bucket),
                 "why": finding.why,
-                "messages": finding.messages,
+                result.unit: finding.messages,
                 "flaky": finding.is_flaky,
                 "folder": folder,
             }
@@ -122,7 +130,7 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({message_count(finding.messages)}{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
     for bucket in result.gone:
         yield printable(f"not shown any more: {bucket}")
     if result.known:
@@ -135,6 +143,13 @@ def summary_line(result: FuzzResult) -> str:
     counts = result.counts
     rate = counts.messages / counts.seconds if counts.seconds else 0.0
     findings = len(result.findings)
+    if result.is_self:
+        rate = counts.runs / counts.seconds if counts.seconds else 0.0
+        return (
+            f"{result.protocol}, {result.target}: {counts.runs:,} captures, {counts.messages:,} frames in "
+            f"{counts.seconds:.1f} s ({rate:,.0f} captures/s), {counts.features:,} kinds of records:"
+            f" {findings} finding{'' if findings == 1 else 's'}"
+        )
     if result.is_client:
         return (
             f"{result.protocol}, {result.target}: {counts.runs:,} runs in {counts.seconds:.1f} s, {len(result.phases)}"

@@ -35,6 +35,8 @@ from wiretool.servers.options import MockOptions
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024
 BUILT_IN = "built-in mock"
+#: The setup of a server for the sessions of a capture begins so.
+CAPTURE_SETUP = "capture "
 
 
 @dataclass(slots=True)
@@ -71,7 +73,7 @@ class FuzzSession:
         recording = recording_of(packets, ports=ports, notes=notes)
         protocol = self.protocol_in("")
         adapter = manners()[self.protocol]
-        setup = f"capture {name}"
+        setup = f"{CAPTURE_SETUP}{name}"
         found = distinct(list(capture_sequences(recording, protocol, adapter, origin=name, setup=setup)))
         if found:
             self._options[setup] = adapter.mock_options(recording, MockOptions(seed=self.seed))
@@ -82,6 +84,10 @@ class FuzzSession:
         self.seeds += found
         return recording.damage
 
+    def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
+        """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
+        self.seeds += sequences
+
     def check_captures(self, names: Sequence[str]) -> None:
         """CaptureError where no capture has a session that can be a seed."""
         if not self._options:
@@ -91,6 +97,10 @@ class FuzzSession:
     def protocol_in(self, setup: str) -> Protocol:
         """Return the protocol as it is used in a setup."""
         return self.part.protocol_in("" if setup in self._options else setup)
+
+    def has_setup(self, setup: str) -> bool:
+        """Return whether a mock can be made in a setup."""
+        return setup in ("", *self._options, *self.part.variants)
 
     def make_mock(self, setup: str) -> Mock:
         """Return a fresh mock in a setup."""
@@ -136,8 +146,12 @@ class FuzzSession:
         on_finding: Callable[[Finding], None] = lambda finding: None,
         on_progress: Callable[[Counts], None] = lambda counts: None,
         is_stopped: Callable[[], bool] = lambda: False,
+        on_novel: Callable[[FuzzSequence], None] = lambda sequence: None,
     ) -> Campaign:
-        """Return a run on a target; each finding is reported once it is confirmed and shrunk."""
+        """Return a run on a target; each finding is reported once it is confirmed and shrunk.
+
+        `on_novel` takes each mutated sequence that showed something new.
+        """
         numbers = count(1)
 
         def investigate(suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]) -> bool:
@@ -160,6 +174,7 @@ class FuzzSession:
             investigate=investigate,
             on_progress=on_progress,
             is_stopped=is_stopped,
+            on_novel=on_novel,
             batch=target.batch,
             known=set(known),
         )

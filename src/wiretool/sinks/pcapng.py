@@ -66,10 +66,7 @@ class Recording:
         self._flows.pop(connection, None)
 
     def _write(self, packet: bytes, now_ns: int, comment: str = "") -> None:
-        high, low = divmod(now_ns, 2**32)
-        numbers = (0, high, low, len(packet), len(packet))
-        head = b"".join(number.to_bytes(4, "little") for number in numbers)
-        self._output.write_bytes(block(PACKET, head + padded(packet) + (commented(comment) if comment else b"")))
+        self._output.write_bytes(packet_block(packet, now_ns, len(packet), comment))
 
 
 def section() -> bytes:
@@ -80,6 +77,14 @@ def section() -> bytes:
 def interface(link_type: int, options: bytes = NANOSECONDS) -> bytes:
     """An interface with this LINKTYPE and no snap length."""
     return block(INTERFACE, link_type.to_bytes(2, "little") + bytes(6) + options)
+
+
+def packet_block(packet: bytes, time_ns: int, wire_bytes: int, comment: str = "") -> bytes:
+    """Return the block of a packet that had `wire_bytes` on the wire."""
+    high, low = divmod(time_ns, 2**32)
+    numbers = (0, high, low, len(packet), wire_bytes)
+    head = b"".join(number.to_bytes(4, "little") for number in numbers)
+    return block(PACKET, head + padded(packet) + (commented(comment) if comment else b""))
 
 
 def block(kind: int, body: bytes) -> bytes:

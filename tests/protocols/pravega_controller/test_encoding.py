@@ -4,7 +4,18 @@ from typing import Any
 
 import pytest
 
-from tests.protocols.pravega_controller.talk import DATA, END_STREAM, frame
+from tests.protocols.pravega_controller.readings import after_opening
+from tests.protocols.pravega_controller.talk import (
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    Peer,
+    Sent,
+    frame,
+    request,
+)
 from wiretool.codec.jsonform import fields_from_json
 from wiretool.codec.message import Message, Side
 from wiretool.errors import EncodeError
@@ -12,6 +23,7 @@ from wiretool.protocols.pravega_controller import PROTOCOL
 from wiretool.protocols.pravega_controller import controller_pb2 as schema
 from wiretool.protocols.pravega_controller.calls import CALLS
 from wiretool.protocols.pravega_controller.encoding import FILLER_FIELD, data_frame, encode, with_message
+from wiretool.protocols.pravega_controller.headers import path_of
 from wiretool.protocols.pravega_controller.messages import Headers, Ping
 
 
@@ -69,7 +81,12 @@ def test_headers_say_what_they_mean() -> None:
         ("Data", "client", {"stream_id": -1}, "stream -1"),
         ("Data", "client", {"stream_id": 1, "data": "x"}, "expected hex"),
         ("Headers", "client", {"stream_id": 1, "headers": None}, "goes on in another frame"),
-        ("Headers", "client", {"stream_id": 1, "end_headers": False}, "goes on in another frame"),
+        (
+            "Headers",
+            "client",
+            {"stream_id": 1, "end_headers": False, "headers": [["te", "trailers"]]},
+            "goes on in another frame",
+        ),
         ("Headers", "client", {"stream_id": 1, "headers": [["x", None]]}, "not known"),
         ("Headers", "client", {"stream_id": 1, "headers": [["x"]]}, "a name and a value"),
         ("Headers", "client", {"stream_id": 1, "headers": [["x", 1]]}, "expected a string"),
@@ -101,3 +118,17 @@ def test_settings_and_errors_without_a_name_are_numbers() -> None:
     assert encode(message, "server") == encode(
         PROTOCOL.from_json("RstStream", "server", {"stream_id": 3, "error_code": "CANCEL"}), "server"
     )
+
+
+def test_a_header_block_in_several_frames_encodes_again() -> None:
+    """Only the record of the last frame has the fields of the block; the frames before it are encoded without bytes."""
+    client = Peer("client")
+    block = client.block(request(path_of("sealStream")))
+    parts = ((HEADERS, 0, block[:5]), (CONTINUATION, 0, block[5:9]), (CONTINUATION, END_HEADERS, block[9:]))
+    before = after_opening(*(Sent("client", frame(kind, flags, 1, part)) for kind, flags, part in parts))
+    encoded = [encode(reading.fields, "client") for reading in before if isinstance(reading.fields, Message)]
+    assert len(encoded) == 3
+    after = after_opening(*(Sent("client", raw) for raw in encoded))
+    assert [(each.message, each.fields, each.defects) for each in after] == [
+        (each.message, each.fields, each.defects) for each in before
+    ]

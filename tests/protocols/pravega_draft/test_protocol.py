@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.protocols.pravega_draft.talk import SETUP, begin, end
+from tests.protocols.pravega_draft.talk import SETUP, begin, end, pieces
 from wiretool import limits
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message
@@ -81,3 +81,14 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert requests.refused("segment 29") == 29
     assert acks.acked("id 0", 99) is None
     assert acks.acked("id 29", 99) == 29
+
+
+def test_the_record_of_the_last_part_encodes_as_its_frame() -> None:
+    """Its fields name the whole message, too, which the frame itself does not have."""
+    conversation = PROTOCOL.open(True)
+    frames = [PROTOCOL.encode(piece, "client") for piece in pieces(SETUP, 5, 9)]
+    readings = [conversation.read("client", raw, 0, len(raw), n) for n, raw in enumerate(frames, 1)]
+    last = readings[-1].fields
+    assert isinstance(last, dict)
+    assert last["message"] == "SetupAppend"
+    assert PROTOCOL.encode(PROTOCOL.from_json("PartialMessage", "client", last), "client") == frames[-1]

@@ -27,6 +27,15 @@ def fuzz(
             help="start from the sessions of this capture too; repeatable",
         ),
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file_parser("--corpus"),
+            metavar="FOLDER",
+            show_default=False,
+            help="start from the sequences in this folder too, and add those that show something new",
+        ),
+    ] = None,
     target: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,6 +64,9 @@ def fuzz(
         ),
     ] = None,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
+    self_: Annotated[
+        bool, typer.Option("--self", help="fuzz wiretool's own decoder: mutated captures, read on both of its paths")
+    ] = False,
     allow_remote: Annotated[
         list[str] | None,
         typer.Option(
@@ -148,7 +160,8 @@ def fuzz(
 ) -> None:
     """Fuzz a server or a client: mutated messages in, a minimal test case out for each bug.
 
-    Sessions come from the conformance cases, and from captures with --seeds. A client runs again and again against
+    Sessions come from the conformance cases, from captures with --seeds, and from a folder with --corpus; `wiretool
+    fuzz corpus` reduces and joins such folders. A client runs again and again against
     the built-in mock, whose replies are mutated. Exit code 1 with new findings, 3 when no seed decodes, 4 when the
     server is gone or the client never connects.
     """
@@ -159,7 +172,9 @@ def fuzz(
         protocol=protocol,
         arguments=arguments or (),
         is_client=client,
+        is_self=self_,
         seeds=seeds or (),
+        corpus=corpus,
         targets=target or (),
         command=command,
         uses_sockets=sockets,

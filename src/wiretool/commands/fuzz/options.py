@@ -10,6 +10,8 @@ from wiretool.errors import UsageError
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
 
+#: The word in the place of the protocol that begins the commands on corpora.
+CORPUS = "corpus"
 #: The duration of a run by default.
 TIME_S = 60.0
 #: Time for one reply of a server over sockets.
@@ -45,7 +47,10 @@ class FuzzOptions:
     #: The command of a client.
     arguments: Sequence[str] = ()
     is_client: bool = False
+    #: Whether wiretool's own decoder is the target.
+    is_self: bool = False
     seeds: Sequence[Path] = ()
+    corpus: Path | None = None
     targets: Sequence[str] = ()
     command: str | None = None
     uses_sockets: bool = False
@@ -80,6 +85,7 @@ class FuzzOptions:
 
 def check_options(options: FuzzOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
+    check_self(options)
     check_client(options)
     if options.command and not options.targets:
         raise UsageError("--command: requires --target, the address of the server")
@@ -87,8 +93,12 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--sockets and --target: expected one of them")
     if options.mutant and options.targets:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
-    if options.replay and (options.seeds or options.baseline or options.only_lists):
-        raise UsageError("--replay: the finding has its own sequence; leave --seeds, --baseline and --list away")
+    if options.replay and (options.seeds or options.corpus or options.baseline or options.only_lists):
+        raise UsageError(
+            "--replay: the finding has its own sequence; leave --seeds, --corpus, --baseline and --list away"
+        )
+    if options.corpus is not None and options.corpus.exists() and not options.corpus.is_dir():
+        raise UsageError(f"--corpus {options.corpus}: a file; expected a folder")
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"--output {options.output}: a file; expected a folder")
     seen: dict[Path, str] = {path.absolute(): "--seeds" for path in options.seeds}
@@ -102,6 +112,23 @@ def check_options(options: FuzzOptions) -> None:
         other = seen.setdefault(path.absolute(), option)
         if other != option and not (other == "--baseline" and option == "--write-baseline"):
             raise UsageError(f"{other} and {option} are both {path}; give each its own file")
+
+
+def check_self(options: FuzzOptions) -> None:
+    """UsageError where --self is given with another target."""
+    if not options.is_self:
+        return
+    others = {
+        "--target": options.targets,
+        "--command": options.command,
+        "--sockets": options.uses_sockets,
+        "--mutant": options.mutant,
+        "--client": options.is_client,
+        "--allow-remote": options.allowed_hosts,
+    }
+    for name, value in others.items():
+        if value:
+            raise UsageError(f"--self and {name}: the target is wiretool's own decoder; expected one of them")
 
 
 def check_client(options: FuzzOptions) -> None:
@@ -118,6 +145,7 @@ def check_client(options: FuzzOptions) -> None:
         "--sockets": options.uses_sockets,
         "--mutant": options.mutant,
         "--seeds": options.seeds,
+        "--corpus": options.corpus,
         "--port": options.ports,
     }
     for name, value in of_servers.items():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wiretool.commands.fuzz.options import (
+    CORPUS,
     REMOTE_RUNS_PER_S,
     REMOTE_TIME_S,
     TIME_S,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
     from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.sequence import FuzzSequence
     from wiretool.fuzz.session import FuzzSession
     from wiretool.fuzz.target import Target
 
@@ -40,6 +42,8 @@ def run_fuzz(options: FuzzOptions) -> None:
     from wiretool.fuzz.mutations import select_mutations
     from wiretool.fuzz.session import FuzzSession, all_mutations
 
+    if options.protocol == CORPUS:
+        raise UsageError(f"{CORPUS}: expected right after fuzz; put options after the command")
     check_options(options)
     if options.is_client and not options.replay:
         from wiretool.commands.fuzz.client import fuzz_client
@@ -52,6 +56,10 @@ def run_fuzz(options: FuzzOptions) -> None:
         write_list(mutations)
     elif options.replay:
         replay_findings(options)
+    elif options.is_self:
+        from wiretool.commands.fuzz.decoder import fuzz_decoder
+
+        fuzz_decoder(session, mutations, options)
     else:
         fuzz_server(session, mutations, options)
 
@@ -69,7 +77,6 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
     from wiretool.fuzz.baseline import read_baseline
-    from wiretool.fuzz.findings import message_count
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
@@ -86,9 +93,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         def note(finding: "Finding") -> None:
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
-            screen.add_finding(
-                f"{finding.id}: {shortened(finding.title)} ({message_count(finding.messages)}, {folder})"
-            )
+            screen.add_finding(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
 
         is_reference = not (options.targets or options.mutant)
         campaign = session.campaign(
@@ -100,6 +105,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
             on_finding=note,
             on_progress=screen.update,
             is_stopped=lambda: bool(stopped or target.stopped_by),
+            on_novel=saver(session, options),
         )
         try:
             campaign.run()
@@ -144,6 +150,27 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
             if damage is not None:
                 tell(f"{damage}; the sessions before the damage are seeds")
         session.check_captures([str(path) for path in options.seeds])
+    if options.corpus is not None:
+        from wiretool.fuzz.corpus import read_corpus
+
+        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+
+
+def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
+    """Return a function that adds a sequence to the corpus, if there is one. OutputError where that fails."""
+    from wiretool.fuzz.corpus import save_sequence
+
+    folder = options.corpus
+    if folder is None:
+        return lambda sequence: None
+
+    def save_one(sequence: "FuzzSequence") -> None:
+        try:
+            save_sequence(folder, sequence, session)
+        except OSError as err:
+            raise OutputError(f"--corpus {folder}: {err.strerror}") from err
+
+    return save_one
 
 
 def limits_of(options: FuzzOptions) -> "Limits":

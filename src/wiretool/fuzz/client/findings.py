@@ -55,6 +55,11 @@ class ClientFinding:
         return len(self.confirmed.plan)
 
     @property
+    def size(self) -> str:
+        """The number of messages, in words."""
+        return f"{self.messages} message{'' if self.messages == 1 else 's'}"
+
+    @property
     def why(self) -> str:
         """One sentence: the behaviour of the client."""
         return self.confirmed.suspicion.why

@@ -120,10 +120,17 @@ def _control(message: Message) -> bytes:
 
 
 def _with_block(kind: int, flags: int, message: Headers | PushPromise | Continuation) -> bytes:
+    """Return a frame with header fields.
+
+    Where they go on in CONTINUATION frames, the last of these carries all of them (RFC 9113 §4.3): the record of that
+    frame has them, the records before it have none.
+    """
+    promised = _number(message.promised_stream_id, 4, message) if isinstance(message, PushPromise) else b""
+    if not message.end_headers and not message.headers:
+        return _checked(kind, flags, message.stream_id, promised)
     if not message.end_headers or message.headers is None:
         raise EncodeError("its header block goes on in another frame", path=f"{message.declaration.name}.headers")
     headers: tuple[Pair, ...] = message.headers
-    promised = _number(message.promised_stream_id, 4, message) if isinstance(message, PushPromise) else b""
     return _checked(kind, flags | frames.END_HEADERS, message.stream_id, promised + write_headers(headers))
 
 

@@ -11,7 +11,13 @@ from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.pravega_draft import framing
 from wiretool.protocols.pravega_draft.exchanges import EXCHANGES
-from wiretool.protocols.pravega_draft.messages import MESSAGES, BeginAppendBlock, EndAppendBlock, Unknown
+from wiretool.protocols.pravega_draft.messages import (
+    MESSAGES,
+    BeginAppendBlock,
+    EndAppendBlock,
+    PartialMessage,
+    Unknown,
+)
 from wiretool.protocols.pravega_draft.session import DraftConversation
 
 _NAMED: Mapping[str, type[Message]] = {
@@ -31,6 +37,8 @@ def from_json(name: str, side: Side, fields: Mapping[str, Any]) -> Message:
     cls = _BY_NAME.get(name)
     if cls is None:
         raise EncodeError(f"pravega-draft has no message {name!r}{nearest(name, _BY_NAME)}")
+    if cls is PartialMessage:  # the record of the last part names the whole message as well
+        fields = {field: value for field, value in fields.items() if field not in ("message", "fields")}
     return fields_from_json(cls, dict(fields))
 
 
