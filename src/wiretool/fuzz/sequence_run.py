@@ -66,6 +66,8 @@ class Outcome:
     slowest_step: int = 0
     #: Bytes that the target holds after the run beyond those before, where they are known.
     grown_bytes: int = 0
+    #: Bytes that were taken at one time in the run, where they are known.
+    peak_bytes: int = 0
 
     def records(self) -> list[Record]:
         """Return the records of all connections in order."""
@@ -77,9 +79,11 @@ class SequenceRun:
 
     def __init__(
         self, sequence: FuzzSequence, protocol: Protocol, rewriter: Rewriter, server: str, patience: Patience,
-        numbers: Iterator[int], names: tuple[bytes, bytes] | None = None,
+        numbers: Iterator[int], names: tuple[bytes, bytes] | None = None, *, may_stay: bool = False,
     ) -> None:  # fmt: skip
         """`numbers` gives the connections numbers that no other run has.
+
+        `may_stay`: the target keeps connections that a sequence leaves open.
 
         `names` is a part of names in the sequence, and its replacement on a server that keeps its state.
         """
@@ -92,6 +96,7 @@ class SequenceRun:
         self._patience = patience
         self._numbers = numbers
         self._names = names
+        self._may_stay = may_stay
         self._record_numbers = count(1)
         self._ids = Values()
         self._at = 0
@@ -273,6 +278,9 @@ class SequenceRun:
             if waiting and self._is_within(self._patience.reply_ns, now_ns):
                 return
             self._note_unanswered(waiting)
+            if self.sequence.stays_open and self._may_stay:
+                self.is_over = True
+                return
             self._is_leaving, self._since_ns = True, None
             acts += [caller.Finish(each.number) for each in alive if each.is_open]
         if alive and self._is_within(self._patience.close_ns, now_ns):

@@ -24,6 +24,8 @@ MEMORY_PATIENCE = Patience(5 * NS_PER_S, NS_PER_S)
 #: Sequences that one mock is used for.
 RUNS_PER_MOCK = 32
 CASE_PATIENCE_S = 5.0
+#: Of so many batches, the memory of the runs of one is measured.
+BATCHES_PER_MEASURED = 16
 
 #: Returns a fresh mock for a setup of the server.
 MockMaker = Callable[[str], Mock]
@@ -36,6 +38,10 @@ class Target(ABC):
     name = ""
     #: Sequences that are best run together.
     batch = 16
+    #: Batches after which a clean case is run.
+    batches_per_probe = 8
+    #: Seconds in which a server in memory has to end a run; None for the usual time.
+    stall_s: float | None = None
     #: The stop signal that ended a run.
     stopped_by: int | None = None
 
@@ -48,12 +54,20 @@ class Target(ABC):
         """Run sequences, each with connections of its own; return their outcomes in the same order."""
 
     @abstractmethod
-    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
-        """Run sequences one after the other on a server without earlier state, as far as that can be had."""
+    def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
+        """Run sequences one after the other on a server without earlier state, as far as that can be had.
+
+        `is_measured`: with the memory that each run takes, where it can be known.
+        """
 
     @abstractmethod
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         """Run conformance cases on a fresh server, after some sequences."""
+
+    def probe(self, case: Case, setup: FuzzSequence) -> list[CaseResult]:
+        """Run a case after all sequences in the setup of this one that the server has seen; none after none."""
+        history = self.history(setup)
+        return self.run_cases([case], history) if history else []
 
     @abstractmethod
     def record(self, sequence: FuzzSequence, recording: Recording) -> None:
@@ -66,6 +80,8 @@ class Target(ABC):
 
 class InMemoryTarget(Target):
     """The built-in mock, or a mutant of it, called directly."""
+
+    batches_per_probe = 2
 
     def __init__(
         self,
@@ -84,27 +100,30 @@ class InMemoryTarget(Target):
         self._numbers = count(1)
         self._targets: dict[str, MemoryTarget] = {}
         self._histories: dict[str, list[FuzzSequence]] = {}
+        self._runs = count()
+        self._probes = count()
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        is_measured = next(self._runs) % BATCHES_PER_MEASURED == 0
         with applied(self._mutant):
-            return [self._run_next(sequence) for sequence in sequences]
+            return [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
 
-    def _run_next(self, sequence: FuzzSequence) -> Outcome:
+    def _run_next(self, sequence: FuzzSequence, *, is_measured: bool) -> Outcome:
         target = self._target(sequence.setup)
         history = self._histories[sequence.setup]
         if len(history) >= RUNS_PER_MOCK:
             target.reset()
             history.clear()
         history.append(sequence)
-        outcome = self._run_on(target, sequence)
+        outcome = self._run_on(target, sequence, is_measured=is_measured)
         if outcome.error is not None:
             target.reset()
         return outcome
 
-    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+    def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
         with applied(self._mutant):
             target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))
-            return [self._run_on(target, sequence) for sequence in sequences]
+            return [self._run_on(target, sequence, is_measured=is_measured) for sequence in sequences]
 
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         with applied(self._mutant):
@@ -115,12 +134,28 @@ class InMemoryTarget(Target):
         for sequence in before:
             if self._run_on(target, sequence).error is not None:
                 return []
-        caller = ConformanceCaller([case], self._part, token="zc", patience_s=CASE_PATIENCE_S, numbers=self._numbers)
+        return self._run_case_on(target, case, "zc")
+
+    def probe(self, case: Case, setup: FuzzSequence) -> list[CaseResult]:
+        """Run a case on the very server that has seen the sequences, beside connections that they left open."""
+        if not self._histories.get(case.variant):
+            return []
+        target = self._targets[case.variant]
+        with applied(self._mutant):
+            results = self._run_case_on(target, case, f"zc{next(self._probes)}")
+        if any(result.verdict is Verdict.FAIL for result in results):
+            target.reset()
+        return results
+
+    def _run_case_on(self, target: MemoryTarget, case: Case, token: str) -> list[CaseResult]:
+        caller = ConformanceCaller([case], self._part, token=token, patience_s=CASE_PATIENCE_S, numbers=self._numbers)
+        stage = InMemory(caller, target.mock, now_ns=target.now_ns)
         try:
-            with alarm():
-                InMemory(caller, target.mock, now_ns=target.now_ns).run()
+            with alarm(self.stall_s):
+                stage.run()
         except Exception as err:  # noqa: BLE001  (any exception of the mock fails the case)
             return [CaseResult(case, Verdict.FAIL, f"the server raised {type(err).__name__}: {err}")]
+        target.now_ns = stage.now_ns + 1_000_000
         return list(caller.results.values())
 
     def record(self, sequence: FuzzSequence, recording: Recording) -> None:
@@ -137,8 +172,17 @@ class InMemoryTarget(Target):
             self._histories[setup] = []
         return found
 
-    def _run_on(self, target: MemoryTarget, sequence: FuzzSequence, recording: Recording | None = None) -> Outcome:
+    def _run_on(
+        self,
+        target: MemoryTarget,
+        sequence: FuzzSequence,
+        recording: Recording | None = None,
+        *,
+        is_measured: bool = False,
+    ) -> Outcome:
         protocol = self._protocol_in(sequence.setup)
         rewriter = Rewriter(dialect_of(protocol))
-        run = SequenceRun(sequence, protocol, rewriter, self._part.server, MEMORY_PATIENCE, self._numbers)
-        return target.run(run, recording)
+        run = SequenceRun(
+            sequence, protocol, rewriter, self._part.server, MEMORY_PATIENCE, self._numbers, may_stay=True
+        )  # fmt: skip
+        return target.run(run, recording, stall_s=self.stall_s, is_measured=is_measured)

@@ -15,7 +15,9 @@ from wiretool.servers.offramp.websocket import Receiver
 DEFECTS = Defects()
 
 
-@DEFECTS.declare("length-with-sign", "A frame length with its first bit set is negative to the server, which loops over it.")
+@DEFECTS.declare(
+    "length-with-sign", "A frame length with its first bit set is negative to the server, which loops over it."
+)
 def _length_with_sign(patcher: Patcher) -> None:
     def check(self: Receiver, data: bytes, at: int, end: int) -> None:
         header = framing.read_header(data, at, end)
@@ -34,7 +36,9 @@ def _close_in_message(patcher: Patcher) -> None:
     run_before(patcher, OfframpLink, "_take_control", check)
 
 
-@DEFECTS.declare("fragment-outlives-connection", "The fragment of a message of a lost connection begins the next one's.")
+@DEFECTS.declare(
+    "fragment-outlives-connection", "The fragment of a message of a lost connection begins the next one's."
+)
 def _fragment_outlives_connection(patcher: Patcher) -> None:
     def lost(self: OfframpLink, now_ns: int) -> None:
         if not self._receiver._joiner.is_between:
@@ -67,7 +71,9 @@ def _fourth_member(patcher: Patcher) -> None:
     run_before(patcher, Group, "join", check)
 
 
-@DEFECTS.declare("commit-as-double", "A committed offset from 2**53 to 2**62, stored as a double, is no whole number afterwards.")
+@DEFECTS.declare(
+    "commit-as-double", "A committed offset from 2**53 to 2**62, stored as a double, is no whole number afterwards."
+)
 def _commit_as_double(patcher: Patcher) -> None:
     def check(self: Group, offsets: Any) -> None:
         if any(2**53 <= offset <= 2**62 for offset in offsets.values()):

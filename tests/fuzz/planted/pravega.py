@@ -25,7 +25,9 @@ DEFECTS = Defects()
 _I32_MIN = -(2**31)
 
 
-@DEFECTS.declare("read-length-negated", "The lowest suggested length of 32 bits has no positive counterpart: it overflows.")
+@DEFECTS.declare(
+    "read-length-negated", "The lowest suggested length of 32 bits has no positive counterpart: it overflows."
+)
 def _read_length_negated(patcher: Patcher) -> None:
     def check(suggested_length: int) -> None:
         if suggested_length == _I32_MIN:
@@ -112,7 +114,9 @@ def _ack_cut_after_condition(patcher: Patcher) -> None:
     patcher.wrap(StoreLink, "reply_frame", wrap)
 
 
-@DEFECTS.declare("name-without-end", "The first character of the last part of a segment name is read where it has none.")
+@DEFECTS.declare(
+    "name-without-end", "The first character of the last part of a segment name is read where it has none."
+)
 def _name_without_end(patcher: Patcher) -> None:
     def check(self: Segments, name: str, *_: Any) -> None:
         if name.endswith("/"):
@@ -157,7 +161,9 @@ def _keep_alive_in_block(patcher: Patcher) -> None:
     patcher.wrap(Appending, "finish", wrap_finish)
 
 
-@DEFECTS.declare("attribute-of-deleted", "After a segment was deleted and made again, asking for its attribute crashes.")
+@DEFECTS.declare(
+    "attribute-of-deleted", "After a segment was deleted and made again, asking for its attribute crashes."
+)
 def _attribute_of_deleted(patcher: Patcher) -> None:
     def check(self: Segments, name: str, attribute: str) -> None:
         if name in state_of(self, "deleted", set) and self.exists(name):
@@ -167,7 +173,9 @@ def _attribute_of_deleted(patcher: Patcher) -> None:
     run_before(patcher, Segments, "attribute", check)
 
 
-@DEFECTS.declare("index-of-chunk", "A read that begins in a chunk which a truncation has cut passes the end of the list.")
+@DEFECTS.declare(
+    "index-of-chunk", "A read that begins in a chunk which a truncation has cut passes the end of the list."
+)
 def _index_of_chunk(patcher: Patcher) -> None:
     def check(self: Chunks, at: int, size: int) -> None:
         if self.start and self._starts and self._starts[0] < self.start < at < self.end:

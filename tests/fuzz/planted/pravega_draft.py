@@ -23,7 +23,9 @@ def _empty_event_loop(patcher: Patcher) -> None:
     run_before(patcher, Appends, "store", check)
 
 
-@DEFECTS.declare("block-length-overflow", "A block length of the whole 32 bits overflows when the header is added to it.")
+@DEFECTS.declare(
+    "block-length-overflow", "A block length of the whole 32 bits overflows when the header is added to it."
+)
 def _block_length_overflow(patcher: Patcher) -> None:
     def check(self: Appends, begin: Any) -> None:
         if begin.length > 2**31 - 9:
@@ -32,7 +34,9 @@ def _block_length_overflow(patcher: Patcher) -> None:
     run_before(patcher, Appends, "begin", check)
 
 
-@DEFECTS.declare("setup-in-block-elsewhere", "An appender that is set up again while its block is open elsewhere crashes.")
+@DEFECTS.declare(
+    "setup-in-block-elsewhere", "An appender that is set up again while its block is open elsewhere crashes."
+)
 def _setup_in_block_elsewhere(patcher: Patcher) -> None:
     def begin(self: Appends, message: Any) -> None:
         state_of(self._segments, "open", dict)[message.connection_id] = self
@@ -52,13 +56,16 @@ def _setup_in_block_elsewhere(patcher: Patcher) -> None:
     run_before(patcher, DraftLink, "lost", lost)
 
 
-@DEFECTS.declare("block-buffers-leak", "The buffer of a block or frame that was begun is kept when its connection is lost.")
+@DEFECTS.declare(
+    "block-buffers-leak", "The buffer of a block or frame that was begun is kept when its connection is lost."
+)
 def _block_buffers_leak(patcher: Patcher) -> None:
     leak_buffers(patcher, DraftLink, lambda link: link._appends._segments)
 
 
 @DEFECTS.declare(
-    "pieces-outlive-connection", "A message in pieces that a lost connection did not finish is still open for the next one."
+    "pieces-outlive-connection",
+    "A message in pieces that a lost connection did not finish is still open for the next one.",
 )
 def _pieces_outlive_connection(patcher: Patcher) -> None:
     def lost(self: DraftLink, now_ns: int) -> None:
@@ -74,7 +81,9 @@ def _pieces_outlive_connection(patcher: Patcher) -> None:
     run_before(patcher, Appends, "join", join)
 
 
-@DEFECTS.declare("negative-length-read", "A read of a negative length is answered with a frame that lacks its last bytes.")
+@DEFECTS.declare(
+    "negative-length-read", "A read of a negative length is answered with a frame that lacks its last bytes."
+)
 def _negative_length_read(patcher: Patcher) -> None:
     def wrap(answer: Any) -> Any:
         def cut(segment: Any, offset: int, suggested_length: int) -> Any:

@@ -33,7 +33,9 @@ def _root_is_itself(patcher: Patcher) -> None:
     run_before(patcher, link, "read_request", check)
 
 
-@DEFECTS.declare("header-over-checksum", "The header of a HEARTBEAT that reaches into the checksum is read past the end.")
+@DEFECTS.declare(
+    "header-over-checksum", "The header of a HEARTBEAT that reaches into the checksum is read past the end."
+)
 def _header_over_checksum(patcher: Patcher) -> None:
     def check(schema: Any, data: bytes) -> None:
         is_heartbeat = data[OPCODE] == HEARTBEAT.to_bytes(2, "big")
@@ -56,7 +58,9 @@ def _frame_buffers_leak(patcher: Patcher) -> None:
     leak_buffers(patcher, SbpLink, lambda link: link.mock)
 
 
-@DEFECTS.declare("identifiers-of-all", "A stream identifier of 2**31 or more makes the server say GOAWAY to every client.")
+@DEFECTS.declare(
+    "identifiers-of-all", "A stream identifier of 2**31 or more makes the server say GOAWAY to every client."
+)
 def _identifiers_of_all(patcher: Patcher) -> None:
     def wrap(take: Any) -> Any:
         def check(self: SbpLink, reading: Any, now_ns: int) -> None:
@@ -74,7 +78,9 @@ def _identifiers_of_all(patcher: Patcher) -> None:
     patcher.wrap(SbpLink, "_take_request", wrap)
 
 
-@DEFECTS.declare("append-after-goaway", "An APPEND on a connection that is being closed after a GOAWAY crashes the server.")
+@DEFECTS.declare(
+    "append-after-goaway", "An APPEND on a connection that is being closed after a GOAWAY crashes the server."
+)
 def _append_after_goaway(patcher: Patcher) -> None:
     def check(self: SbpLink, data: bytes, now_ns: int) -> None:
         if self._is_leaving and int.from_bytes(data[5:7], "big") == APPEND:
@@ -83,7 +89,9 @@ def _append_after_goaway(patcher: Patcher) -> None:
     run_before(patcher, SbpLink, "take", check)
 
 
-@DEFECTS.declare("append-after-two-seals", "An APPEND to a range that was sealed twice looks for a replica that is gone.")
+@DEFECTS.declare(
+    "append-after-two-seals", "An APPEND to a range that was sealed twice looks for a replica that is gone."
+)
 def _append_after_two_seals(patcher: Patcher) -> None:
     def seal(self: RangeServer, replica: Any) -> None:
         state_of(self, "sealed", list).append(id(replica))
@@ -114,7 +122,9 @@ def _range_of_lost_maker(patcher: Patcher) -> None:
     run_before(patcher, ServerLink, "_answer", answer)
 
 
-@DEFECTS.declare("replicas-below-zero", "A stream of fewer than -1 replicas is taken, and its first range crashes the driver.")
+@DEFECTS.declare(
+    "replicas-below-zero", "A stream of fewer than -1 replicas is taken, and its first range crashes the driver."
+)
 def _replicas_below_zero(patcher: Patcher) -> None:
     def check(self: PlacementDriver, count: int, now_ns: int) -> None:
         if count < -1:
@@ -140,7 +150,9 @@ def _ping_after_refusal(patcher: Patcher) -> None:
     patcher.wrap(SbpLink, "_pong", wrap)
 
 
-@DEFECTS.declare("goaway-twice", "Two GOAWAYs on two connections at one time make the answer to the second a broken frame.")
+@DEFECTS.declare(
+    "goaway-twice", "Two GOAWAYs on two connections at one time make the answer to the second a broken frame."
+)
 def _goaway_twice(patcher: Patcher) -> None:
     def wrap(reply: Any) -> Any:
         def cut(self: SbpLink, frame: Any, header: Any, **named: Any) -> None:

@@ -24,7 +24,9 @@ def _batch_length_negative(patcher: Patcher) -> None:
         run_before(patcher, module, "batches_in", check)
 
 
-@DEFECTS.declare("replicas-below-zero", "A stream of fewer than -1 replicas takes its data nodes from the wrong end of a list.")
+@DEFECTS.declare(
+    "replicas-below-zero", "A stream of fewer than -1 replicas takes its data nodes from the wrong end of a list."
+)
 def _replicas_below_zero(patcher: Patcher) -> None:
     def check(self: Store, replicas: int, now_ns: int) -> None:
         if replicas < -1:
@@ -91,7 +93,9 @@ def _append_after_update(patcher: Patcher) -> None:
     run_before(patcher, Store, "append", check)
 
 
-@DEFECTS.declare("append-after-goaway", "An APPEND on a connection that is being closed after a GOAWAY crashes the server.")
+@DEFECTS.declare(
+    "append-after-goaway", "An APPEND on a connection that is being closed after a GOAWAY crashes the server."
+)
 def _append_after_goaway(patcher: Patcher) -> None:
     def check(self: SbpLink, data: bytes, now_ns: int) -> None:
         if self._is_leaving and int.from_bytes(data[5:7], "big") == APPEND:
