@@ -3,7 +3,9 @@
     python -m tests.bench.fuzz_planted [--quick] [--protocol NAME] [--seconds 60] [--half built|held-out] [--write]
 
 Each defect gets a run with default options: in memory, seed 0, until its first finding. Seconds are those of one core,
-so that other work of the machine does not matter. Defects at even places are the half that the fuzzer is built with, those at odd places are held out. `--write` puts the table into docs/fuzzing.md. Exit code 1 where less than 95 % is found or the median sequence has more than 5 messages.
+so that other work of the machine does not matter. Defects at even places are the half that the fuzzer is built with,
+those at odd places are held out. `--write` puts the table into docs/fuzzing.md. Exit code 1 where less than 95 % is
+found or the median sequence has more than 5 messages.
 """
 
 import argparse

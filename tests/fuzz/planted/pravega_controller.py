@@ -1,7 +1,5 @@
 """Planted defects of the mock controller."""
 
-from typing import Any
-
 from tests.fuzz.planted.defects import Defects, leak_buffers, run_before, state_of
 from wiretool.conformance.mutants import Patcher
 from wiretool.servers.pravega.controller.link import ControllerLink

@@ -26,9 +26,10 @@ def _header_length(data: bytes) -> int:
 def _root_is_itself(patcher: Patcher) -> None:
     def check(schema: Any, data: bytes) -> None:
         length = _header_length(data)
-        if 8 <= length <= len(data) - FIXED_BYTES - _CHECKSUM_BYTES and not any(data[FIXED_BYTES : FIXED_BYTES + 4]):
-            if any(data[FIXED_BYTES + 4 : FIXED_BYTES + length]):
-                hang()
+        header = data[FIXED_BYTES : FIXED_BYTES + length]
+        is_whole = 8 <= length <= len(data) - FIXED_BYTES - _CHECKSUM_BYTES
+        if is_whole and not any(header[:4]) and any(header[4:]):
+            hang()
 
     run_before(patcher, link, "read_request", check)
 
