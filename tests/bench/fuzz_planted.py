@@ -136,10 +136,11 @@ def main(arguments: Sequence[str]) -> int:
     wanted = [job for job in every if not options.defect or job.name in options.defect]
     rows: list[Row] = []
     with get_context("spawn").Pool(WORKERS, maxtasksperchild=1) as pool:
-        for row in pool.imap(run_job, wanted):
+        for row in pool.imap_unordered(run_job, wanted):
             rows.append(row)
             how = f"{row.oracle}, {row.seconds:.1f} s, {row.messages} messages" if row.oracle else "not found"
             print(f"{row.job.protocol:20} {row.job.half:9} {row.job.name:28} {how}", flush=True)
+    rows.sort(key=lambda row: wanted.index(row.job))
     text = table(rows)
     print(text)
     if options.write:

@@ -16,8 +16,6 @@ from wiretool.fuzz.mutations.numbers import boundaries, is_little, is_number
 from wiretool.fuzz.sequence import Change, FuzzSequence, Sending, SetField, Splice
 
 NUMBER, FIELD = "number/boundary", "field/value"
-#: Seeds in which one kind of message is swept.
-SEEDS_PER_MESSAGE = 2
 
 
 class Sweep:
@@ -88,14 +86,18 @@ class Sweep:
 
 
 def _places(seeds: Sequence[FuzzSequence]) -> list[list[tuple[FuzzSequence, int]]]:
-    """Return for each kind of message the seeds that have it, and where; short ones that go on after it come first."""
+    """Return for each kind of message two seeds that have it, and where: one of medium length, and the shortest.
+
+    In the shortest ones the message is often refused; those in which the session goes on after it are preferred.
+    """
     found: dict[tuple[str, int], list[tuple[FuzzSequence, int]]] = {}
     for seed in seeds:
         for at, step in enumerate(seed.steps):
             if isinstance(step, Sending) and step.data:
                 kind = (step.message, 0) if step.message else ("", len(step.data))
                 found.setdefault(kind, []).append((seed, at))
-    return [sorted(places, key=_cost)[:SEEDS_PER_MESSAGE] for places in found.values()]
+    by_cost = [sorted(places, key=_cost) for places in found.values()]
+    return [[places[len(places) // 2], *places[: len(places) > 1]] for places in by_cost]
 
 
 def _cost(place: tuple[FuzzSequence, int]) -> tuple[bool, int]:

@@ -23,9 +23,7 @@ class _OrderMutation(Mutation):
         """Return the sequence with other steps, marked with the message at the place of the change; None if equal."""
         if tuple(steps) == sequence.steps:
             return None
-        step = sequence.steps[min(at, len(sequence.steps) - 1)]
-        message = (step.message or "(bytes)") if isinstance(step, Sending) else type(step).__name__
-        return sequence.with_steps(tuple(steps), Change(self.name, message))
+        return sequence.with_steps(tuple(steps), Change(self.name, _name_at(sequence, at)))
 
 
 class Drop(_OrderMutation):
@@ -160,9 +158,9 @@ class StayOpen(_OrderMutation):
         places = self.places(sequence)
         if not places or sequence.stays_open:
             return None
-        steps = sequence.steps[: rng.choice(places) + 1]
-        change = Change(self.name, sequence.steps[len(steps) - 1].message)  # type: ignore[union-attr]
-        return replace(sequence.with_steps(steps, change), stays_open=True)
+        at = rng.choice(places)
+        steps = sequence.steps[: at + 1]
+        return replace(sequence.with_steps(steps, Change(self.name, _name_at(sequence, at))), stays_open=True)
 
 
 class ByteByByte(_OrderMutation):
@@ -228,6 +226,12 @@ def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) ->
         if not (isinstance(step, Connect) and to == first):
             steps.append(on(step, step.connection, to))
     return steps
+
+
+def _name_at(sequence: FuzzSequence, at: int) -> str:
+    """Return the name of the step at an index, of the last one for one after it."""
+    step = sequence.steps[min(at, len(sequence.steps) - 1)]
+    return (step.message or "(bytes)") if isinstance(step, Sending) else type(step).__name__
 
 
 def _size(step: Step) -> int:
