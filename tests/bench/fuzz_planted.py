@@ -94,9 +94,9 @@ def table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, with the summary below it."""
     lines = ["| protocol | defect | found by | seconds | messages |", "|---|---|---|---|---|"]
     for row in rows:
-        origin = " (conform)" if row.is_conform else ""
-        found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "", "")
-        lines.append(f"| {row.job.protocol} | {row.job.name}{origin}: {row.defect} | {' | '.join(found)} |")
+        name = label(row.job.name, is_conform=row.is_conform)
+        found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
+        lines.append(f"| {row.job.protocol} | {name}: {row.defect} | {' | '.join(found)} |")
     return "\n".join([*lines, "", *summary(rows), ""])
 
 
@@ -112,12 +112,34 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def write_table(text: str) -> None:
-    """Put the table between the markers of the page, which is made where it is missing."""
+def write_table(rows: Sequence[Row]) -> None:
+    """Put the table between the markers of the page, which is made where it is missing; rows of other defects stay."""
     page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted defects\n\n{BEGIN}\n{END}\n"
     before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}", "utf-8")
+    earlier, _, after = rest.partition(END)
+    known = {(row.job.protocol, row.job.name): row for row in (*rows_in(earlier), *rows)}
+    every = [known[key] for job in jobs(list(PLANTED), HALVES, 0, None) if (key := (job.protocol, job.name)) in known]
+    every.sort(key=lambda row: list(PLANTED).index(row.job.protocol))
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(every)}\n{END}{after}", "utf-8")
+
+
+def rows_in(text: str) -> Iterator[Row]:
+    """Yield the rows of a table that `table` made."""
+    for job in jobs(list(PLANTED), HALVES, 0, None):
+        defect = next(each for each in PLANTED[job.protocol] if each.name == job.name)
+        begin = f"| {job.protocol} | {label(job.name, is_conform=defect.is_conform)}: {defect.defect} |"
+        for line in text.splitlines():
+            if line.startswith(begin):
+                oracle, seconds, messages = (cell.strip() for cell in line[len(begin) :].strip("| ").split("|"))
+                if oracle == "not found":
+                    yield Row(job, defect.defect, defect.is_conform, "", 0.0, 0)
+                else:
+                    yield Row(job, defect.defect, defect.is_conform, oracle, float(seconds), int(messages))
+
+
+def label(name: str, *, is_conform: bool) -> str:
+    """Return the name of a defect as the table shows it."""
+    return f"{name} (conform)" if is_conform else name
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -141,10 +163,9 @@ def main(arguments: Sequence[str]) -> int:
             how = f"{row.oracle}, {row.seconds:.1f} s, {row.messages} messages" if row.oracle else "not found"
             print(f"{row.job.protocol:20} {row.job.half:9} {row.job.name:28} {how}", flush=True)
     rows.sort(key=lambda row: wanted.index(row.job))
-    text = table(rows)
-    print(text)
+    print(table(rows))
     if options.write:
-        write_table(text)
+        write_table(rows)
     found = [row for row in rows if row.oracle]
     is_met = len(found) >= SHARE_MIN * len(rows) and median(row.messages for row in found) <= MESSAGES_MAX
     return 0 if is_met else 1

@@ -7,6 +7,7 @@ import pytest
 
 from tests.fuzz.helpers import plant, session_of
 from wiretool.conformance.levels import Verdict
+from wiretool.conformance.mutants import Patcher
 from wiretool.fuzz.memory_target import MockStalls, alarm
 from wiretool.fuzz.oracles import GROWN_BYTES, MEMORY, PEAK_BYTES, Oracles
 from wiretool.fuzz.sequence import Change, FuzzSequence
@@ -84,8 +85,12 @@ def test_connections_stay_open_beside_a_case() -> None:
     case = next(each for each in session.cases if each.id == seed.origin)
     open_seed = replace(seed, stays_open=True, changes=(Change("order/stay-open", ""),))
     mutant = plant(StoreLink, "_serve_frames", wrap)
-    both = replace(mutant, apply=lambda patcher: (mutant.apply(patcher), patcher.wrap(StoreLink, "lost", lost))[0])
-    target = session.mock_target(both)
+
+    def apply(patcher: Patcher) -> None:
+        mutant.apply(patcher)
+        patcher.wrap(StoreLink, "lost", lost)
+
+    target = session.mock_target(replace(mutant, apply=apply))
 
     def verdicts(sequence: FuzzSequence) -> set[Verdict]:
         return {result.verdict for result in target.run_cases([case], [sequence])}

@@ -1,6 +1,6 @@
 """From a suspicion to a finding: does it happen on a fresh server, is it expected, which is the shortest sequence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wiretool.conformance.case import Case
@@ -72,7 +72,7 @@ class Investigation:
             return Confirmed(suspicion, sequence, shown, case) if shown else None
         if case is not None:
             return self._confirm_unhealthy(suspicion, sequence, before, case)
-        for candidate in (sequence, joined((*before, sequence))) if before else (sequence,):
+        for candidate in _candidates(sequence, before):
             if not self.shows(candidate, bucket):
                 continue
             if self._is_expected(candidate, bucket):
@@ -150,6 +150,14 @@ class Investigation:
             return shrinker.shrink(sequence)
         finally:
             self._target.stall_s = usual_s
+
+
+def _candidates(sequence: FuzzSequence, before: tuple[FuzzSequence, ...]) -> Iterator[FuzzSequence]:
+    """Yield a sequence alone, after each one of those before it, the last one first, and after all of them."""
+    yield sequence
+    yield from (joined((each, sequence)) for each in reversed(before))
+    if len(before) > 1:
+        yield joined((*before, sequence))
 
 
 def joined(sequences: Sequence[FuzzSequence]) -> FuzzSequence:

@@ -7,6 +7,7 @@ import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import FrameType
 
 from wiretool.conformance.in_memory import CLIENT_PORTS, FIRST_CLIENT_PORT, LOOPBACK, START_NS
@@ -19,6 +20,7 @@ from wiretool.sinks.pcapng import Recording
 STALL_S = 2.0
 #: Memory that is still held after a run from which on garbage is collected before it counts.
 COLLECTED_BYTES = 64 * 1024
+STATUS_FILE = Path("/proc/self/status")
 
 
 class MockStalls(Exception):
@@ -163,6 +165,16 @@ class _Stage:
         if took > self.slowest_s:
             self.slowest_s, self.slowest_step = took, self._run.outcome.last_step
         return actions
+
+
+def peak_address_space() -> int:
+    """Return the most bytes of address space that this process ever had; 0 where the system does not say it."""
+    try:
+        status = STATUS_FILE.read_bytes()
+    except OSError:
+        return 0  # not Linux: only the runs that are measured show memory
+    _, _, rest = status.partition(b"VmPeak:")
+    return int(rest.split(None, 1)[0]) * 1024 if rest else 0
 
 
 @contextmanager

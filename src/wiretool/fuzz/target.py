@@ -11,7 +11,7 @@ from wiretool.conformance.mutants import Mutant, applied
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.memory_target import MemoryTarget, alarm
+from wiretool.fuzz.memory_target import MemoryTarget, alarm, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, SequenceRun
@@ -26,6 +26,8 @@ RUNS_PER_MOCK = 32
 CASE_PATIENCE_S = 5.0
 #: Of so many batches, the memory of the runs of one is measured.
 BATCHES_PER_MEASURED = 16
+#: Growth of the process in one batch for which each of its runs is measured.
+PEAK_STEP_BYTES = 32 * 1024 * 1024
 
 #: Returns a fresh mock for a setup of the server.
 MockMaker = Callable[[str], Mock]
@@ -102,11 +104,19 @@ class InMemoryTarget(Target):
         self._histories: dict[str, list[FuzzSequence]] = {}
         self._runs = count()
         self._probes = count()
+        self._peak_bytes = peak_address_space()
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         is_measured = next(self._runs) % BATCHES_PER_MEASURED == 0
         with applied(self._mutant):
-            return [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
+            outcomes = [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
+        peak = peak_address_space()
+        if peak - self._peak_bytes > PEAK_STEP_BYTES and self._peak_bytes and not is_measured:
+            for outcome in outcomes:
+                (again,) = self.run_fresh([outcome.sequence], is_measured=True)
+                outcome.peak_bytes = again.peak_bytes
+        self._peak_bytes = max(peak, self._peak_bytes)
+        return outcomes
 
     def _run_next(self, sequence: FuzzSequence, *, is_measured: bool) -> Outcome:
         target = self._target(sequence.setup)

@@ -5,6 +5,7 @@ from typing import Any
 from tests.fuzz.planted.defects import Defects, hang, leak_buffers, run_before, state_of
 from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
+from wiretool.protocols.sbp_0_1.messages import S1
 from wiretool.servers.sbp.batches import Keeper
 from wiretool.servers.sbp.link import SbpLink
 from wiretool.servers.sbp_0_1 import asking, dialect_s1, dialect_s2
@@ -123,7 +124,7 @@ def _goaway_at_once(patcher: Patcher) -> None:
 def _schema_of_all(patcher: Patcher) -> None:
     def take(self: BatchLink, data: bytes) -> None:
         known = state_of(self.mock, "schema", list)
-        if self.schema is not dialect_s1.S1:
+        if self.schema is not S1:
             known.append(self.schema)
         elif known:
             self.schema = known[-1]

@@ -33,8 +33,9 @@ def is_number(span: Span) -> bool:
 def is_little(span: Span, data: bytes) -> bool:
     """Return whether a number is little-endian, where its value shows it; `data` are its bytes."""
     value = span.value
-    is_sure = isinstance(value, int) and data != data[::-1]
-    return is_sure and int.from_bytes(data, "little", signed=value < 0) == value
+    if not isinstance(value, int) or data == data[::-1]:
+        return False
+    return int.from_bytes(data, "little", signed=value < 0) == value
 
 
 class _NumberMutation(MessageMutation):
