@@ -13,6 +13,7 @@ from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.sweep import Sweep
 from wiretool.fuzz.target import Target
 
 #: Sequences that are run before another subset of mutations is drawn, and the share of mutations in a subset.
@@ -21,9 +22,10 @@ SWARM_RUNS, SWARM_SHARE = 64, 0.4
 STACKED_MAX = 4
 STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
-#: Sequences that are run together, and after how many of these a clean case is run.
+#: Sequences that are run together.
 BATCH = 16
-BATCHES_PER_PROBE = 8
+#: The share of sequences that the sweep makes, until it is through.
+SWEEP_SHARE = 0.5
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -85,6 +87,7 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
+    _sweep: Sweep | None = None
     _rejected: Counter[Bucket] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
@@ -96,11 +99,13 @@ class Campaign:
         self._started = time.monotonic()
         self._run_cases()
         self._run_seeds()
+        names = [each.name for each in self.mutations]
+        self._sweep = Sweep(self.seeds, self.context, self.rng, names)
         batches = 0
         while not self._is_over():
             self._run_batch([self._mutated() for _ in range(self._batch_size())])
             batches += 1
-            if batches % BATCHES_PER_PROBE == 0 and self.cases:
+            if batches % self.target.batches_per_probe == 0 and self.cases:
                 self._probe()
         return self.counted()
 
@@ -153,9 +158,7 @@ class Campaign:
         case = self.rng.choice(self.cases)
         seed = self._seed_of(case)
         history = self.target.history(seed)
-        if not history:
-            return
-        for result in self.target.run_cases([case], history):
+        for result in self.target.probe(case, seed):
             self.counts.cases += 1
             if result.verdict is Verdict.FAIL:
                 bucket = Bucket(UNHEALTHY, "", "", "", case.id)
@@ -165,6 +168,11 @@ class Campaign:
     # -- mutated sequences ---------------------------------------------------------------------------------------------
 
     def _mutated(self) -> FuzzSequence:
+        if self._sweep is not None and self.rng.random() < SWEEP_SHARE:
+            swept = self._sweep.next()
+            if swept is not None:
+                return swept
+            self._sweep = None
         sequence = self._chosen()
         context = self.context(sequence.setup)
         for _ in range(self._stacked()):

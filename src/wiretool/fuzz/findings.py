@@ -193,6 +193,8 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
     adapter = dialect_of(protocol)
     for number, step in enumerate(confirmed.sequence.steps, 1):
         lines.append(f"{number}. {_described(step, adapter)}")
+    if confirmed.sequence.stays_open:
+        lines.append(f"{len(confirmed.sequence.steps) + 1}. the connections stay open")
     lines += [
         "",
         f"`{CAPTURE_FILE}` has the bytes of both sides; `wiretool decode {CAPTURE_FILE} -v` explains them.",

@@ -1,13 +1,13 @@
 """From a suspicion to a finding: does it happen on a fresh server, is it expected, which is the shortest sequence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.mutations.order import relabelled
-from wiretool.fuzz.oracles import SILENT, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
+from wiretool.fuzz.oracles import MEMORY, SILENT, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.shrink import Shrinker
@@ -18,8 +18,10 @@ from wiretool.protocols.conversation import Protocol
 CONFIRMATIONS = 3
 #: Runs that shrinking may take.
 SHRINK_TRIES = 400
+#: While a sequence is shrunk, a server in memory has stalled sooner; the confirmation has the usual time again.
+SHRINK_STALL_S = 0.4
 #: Oracles whose suspicions the reference server may show as well.
-_COMPARED = frozenset({SILENT, WRONG_ANSWER, UNHEALTHY})
+_COMPARED = frozenset({MEMORY, SILENT, WRONG_ANSWER, UNHEALTHY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Investigation:
             return Confirmed(suspicion, sequence, shown, case) if shown else None
         if case is not None:
             return self._confirm_unhealthy(suspicion, sequence, before, case)
-        for candidate in (sequence, joined((*before, sequence))) if before else (sequence,):
+        for candidate in _candidates(sequence, before):
             if not self.shows(candidate, bucket):
                 continue
             if self._is_expected(candidate, bucket):
@@ -85,12 +87,13 @@ class Investigation:
         return self._shows_on(self._target, sequence, bucket)
 
     def _shows_on(self, target: Target, sequence: FuzzSequence, bucket: Bucket) -> bool:
-        outcomes = target.run_fresh([sequence])
+        outcomes = target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
         return any(each.bucket == bucket for outcome in outcomes for each in self._oracles.judge(outcome))
 
     def _again(self, sequence: FuzzSequence, suspicion: Suspicion) -> Suspicion:
         """Return the suspicion as the shrunk sequence shows it."""
-        for outcome in self._target.run_fresh([sequence]):
+        is_measured = suspicion.bucket.oracle == MEMORY
+        for outcome in self._target.run_fresh([sequence], is_measured=is_measured):
             for each in self._oracles.judge(outcome):
                 if each.bucket == suspicion.bucket:
                     return each
@@ -111,10 +114,13 @@ class Investigation:
         def breaks(each: FuzzSequence) -> bool:
             return self._fails_case(self._target, case, (each,))
 
+        every = joined((*before, sequence))
+        if self._reference is None or self._fails_case(self._reference, case, (*before, sequence)):
+            return None
         candidate = next((each for each in (sequence, *reversed(before)) if breaks(each)), None)
-        if candidate is None and breaks(every := joined((*before, sequence))):
+        if candidate is None and breaks(every):
             candidate = every
-        if candidate is None or self._reference is None or self._fails_case(self._reference, case, (candidate,)):
+        if candidate is None or self._fails_case(self._reference, case, (candidate,)):
             return None
         shrunk = self._shrunk(
             candidate,
@@ -139,12 +145,26 @@ class Investigation:
             )
 
         shrinker = Shrinker(is_unexpected, protocol, Rewriter(dialect_of(protocol)), tries=self._shrink_tries)
-        return shrinker.shrink(sequence)
+        usual_s, self._target.stall_s = self._target.stall_s, SHRINK_STALL_S
+        try:
+            return shrinker.shrink(sequence)
+        finally:
+            self._target.stall_s = usual_s
+
+
+def _candidates(sequence: FuzzSequence, before: tuple[FuzzSequence, ...]) -> Iterator[FuzzSequence]:
+    """Yield a sequence alone, after each one of those before it, the last one first, and after all of them."""
+    yield sequence
+    yield from (joined((each, sequence)) for each in reversed(before))
+    if len(before) > 1:
+        yield joined((*before, sequence))
 
 
 def joined(sequences: Sequence[FuzzSequence]) -> FuzzSequence:
     """Return several sequences as one, each with connections of its own."""
     whole = sequences[0]
     for each in sequences[1:]:
-        whole = replace(whole, steps=(*whole.steps, *relabelled(each, whole, is_same=False)), origin=each.origin)
+        steps = (*whole.steps, *relabelled(each, whole, is_same=False))
+        stays_open = whole.stays_open or each.stays_open
+        whole = replace(whole, steps=steps, origin=each.origin, stays_open=stays_open)
     return whole

@@ -1,10 +1,13 @@
 """The built-in mock in memory as a target: no sockets, and a counted clock, so that waiting costs nothing."""
 
+import gc
 import signal
 import time
+import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
@@ -16,10 +19,13 @@ from wiretool.servers.mock import Action, Close, Mock
 
 #: Real time of one call of the mock after which it has stalled.
 STALL_S = 2.0
+#: Memory that is still held after a run from which on garbage is collected before it counts.
+COLLECTED_BYTES = 64 * 1024
+STATUS_FILE = Path("/proc/self/status")
 
 
 class MockStalls(Exception):
-    """One call of the mock takes longer than STALL_S."""
+    """One call of the mock takes too long."""
 
 
 class SessionRecorder(Protocol):
@@ -44,11 +50,22 @@ class MemoryTarget:
         for door in self.mock.doors:
             self.mock.bound(door.name, "127.0.0.1", door.port)
 
-    def run(self, run: SequenceRun, recording: SessionRecorder | None = None) -> Outcome:
-        """Carry out a sequence. An exception of the mock is in the outcome; the mock is not usable after it."""
+    def run(
+        self,
+        run: SequenceRun,
+        recording: SessionRecorder | None = None,
+        *,
+        stall_s: float | None = None,
+        is_measured: bool = False,
+    ) -> Outcome:
+        """Carry out a sequence. An exception of the mock is in the outcome; the mock is not usable after it.
+
+        `stall_s` is the time in which it has to end, STALL_S for None. `is_measured`: memory is measured, which slows
+        the run down.
+        """
         stage = _Stage(self.mock, run, self.now_ns, recording)
         try:
-            with alarm():
+            with alarm(stall_s), measured(run.outcome) if is_measured else nullcontext():
                 stage.play()
         except Exception as err:  # noqa: BLE001  (any exception of the mock is a finding)
             run.outcome.error = err
@@ -82,6 +99,8 @@ class _Stage:
                 self._answer(self._timed(lambda: self._mock.woken(self.now_ns)))
             if not self._run.is_over and self._run.wake_ns is not None and self._run.wake_ns <= self.now_ns:
                 self._carry_out(self._run.woken(self.now_ns))
+        if self._run.sequence.stays_open:
+            return
         for number in list(self._open):
             self._timed(lambda number=number: self._mock.lost(number, self.now_ns))  # type: ignore[misc]
 
@@ -157,15 +176,46 @@ class _Stage:
         return actions
 
 
+def peak_address_space() -> int:
+    """Return the most bytes of address space that this process ever had; 0 where the system does not say it."""
+    try:
+        status = STATUS_FILE.read_bytes()
+    except OSError:
+        return 0  # not Linux: only the runs that are measured show memory
+    _, _, rest = status.partition(b"VmPeak:")
+    return int(rest.split(None, 1)[0]) * 1024 if rest else 0
+
+
 @contextmanager
-def alarm() -> Iterator[None]:
-    """Raise MockStalls in the code under test once STALL_S have passed."""
+def measured(outcome: Outcome) -> Iterator[None]:
+    """Note the memory that is taken in a block: what is still held at its end, and the most that was."""
+    is_tracing = tracemalloc.is_tracing()
+    if not is_tracing:
+        tracemalloc.start()
+    begin = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    try:
+        yield
+    finally:
+        held, peak = tracemalloc.get_traced_memory()
+        if held - begin > COLLECTED_BYTES:
+            gc.collect()
+            held = tracemalloc.get_traced_memory()[0]
+        outcome.grown_bytes, outcome.peak_bytes = held - begin, peak - begin
+        if not is_tracing:
+            tracemalloc.stop()
+
+
+@contextmanager
+def alarm(seconds: float | None = None) -> Iterator[None]:
+    """Raise MockStalls in the code under test once a time has passed, STALL_S for None."""
+    limit_s = STALL_S if seconds is None else min(seconds, STALL_S)
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise MockStalls(f"no return in {STALL_S:g} s")
+        raise MockStalls(f"no return in {limit_s:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, STALL_S)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
     finally:

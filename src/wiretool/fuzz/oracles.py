@@ -15,8 +15,8 @@ DIED, SILENT, UNDECODABLE, WRONG_ANSWER, SLOW = "died", "silent", "undecodable",
 UNHEALTHY, MEMORY, CRASH = "unhealthy", "memory", "crash"
 #: A call is slow from here on: seconds, and seconds for each byte that was sent.
 SLOW_S, SLOW_S_PER_BYTE = 0.5, 2e-6
-#: Memory that a server may keep of a run: bytes, and bytes for each byte that was sent.
-GROWN_BYTES, GROWN_PER_BYTE = 48 * 1024 * 1024, 64
+#: Memory that a server may keep of a run, and take at one time in it: bytes, and bytes for each byte of traffic.
+GROWN_BYTES, PEAK_BYTES, BYTES_PER_BYTE = 160 * 1024, 32 * 1024 * 1024, 96
 _DIGITS = re.compile(r"0x[0-9a-f]+|\d+")
 
 
@@ -135,11 +135,16 @@ class Oracles:
             step = outcome.slowest_step
             bucket = Bucket(SLOW, "", message_at(outcome.sequence, step), region_at_step(outcome.sequence, step))
             yield Suspicion(bucket, f"one message kept the server busy for {outcome.slowest_s:.1f} s", step)
-        if outcome.grown_bytes > GROWN_BYTES + GROWN_PER_BYTE * sent:
-            step = outcome.last_step
-            bucket = Bucket(MEMORY, "", message_at(outcome.sequence, step))
-            why = f"the server keeps {outcome.grown_bytes / 1e6:,.0f} MB more after {sent:,} bytes were sent"
-            yield Suspicion(bucket, why, step)
+        for kind, taken, most in (
+            ("keeps", outcome.grown_bytes, GROWN_BYTES),
+            ("takes", outcome.peak_bytes, PEAK_BYTES),
+        ):
+            if taken <= most:
+                continue
+            traffic = sent + sum(exchanged.received.record.length for exchanged in outcome.exchanged)
+            if taken > most + BYTES_PER_BYTE * traffic:
+                why = f"the server {kind} {taken / 1e6:,.1f} MB for {traffic:,} bytes that were sent and received"
+                yield Suspicion(Bucket(MEMORY, reply=kind), why, outcome.last_step)
 
 
 def message_at(sequence: FuzzSequence, step: int) -> str:

@@ -12,7 +12,7 @@ from wiretool.errors import InputError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
-from wiretool.fuzz.oracles import Bucket, Suspicion
+from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.serial import sequence_from_form
 from wiretool.fuzz.session import FuzzSession
@@ -89,7 +89,11 @@ def _standing(
         return Replayed(folder, Standing.FIXED, f"conformance case {form['case']} passes")
     found: list[Suspicion] = []
     for _ in range(RUNS):
-        found += [each for outcome in target.run_fresh([sequence]) for each in session.oracles.judge(outcome)]
+        found += [
+            each
+            for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
+            for each in session.oracles.judge(outcome)
+        ]
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
         return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")

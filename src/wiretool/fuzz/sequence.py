@@ -108,6 +108,8 @@ class FuzzSequence:
     changes: tuple[Change, ...] = ()
     #: The setup of the server that the origin requires, by its name in `Conformance.variants`.
     setup: str = ""
+    #: The connections are left open at the end, while the server goes on with others.
+    stays_open: bool = False
     #: Steps whose request the reference server leaves without a reply.
     unanswered: frozenset[int] = frozenset()
     #: Steps whose reply the reference server sends only after later steps.

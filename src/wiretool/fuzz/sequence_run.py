@@ -83,6 +83,8 @@ class Outcome:
     judged_events: int = 0
     #: Bytes that the target holds after the run beyond those before, where they are known.
     grown_bytes: int = 0
+    #: Bytes that were taken at one time in the run, where they are known.
+    peak_bytes: int = 0
 
     def records(self) -> list[Record]:
         """Return the records of all connections in order."""
@@ -100,11 +102,13 @@ class SequenceRun:
         *,
         names: tuple[bytes, bytes] | None = None,
         model: Consistency | None = None,
+        may_stay: bool = False,
     ) -> None:
         """`numbers` gives the connections numbers that no other run has.
 
         `names` is a part of names in the sequence, and its replacement on a server that keeps its state. With a
-        consistency `model`, acknowledged events are read back at the end.
+        consistency `model`, acknowledged events are read back at the end. `may_stay`: the target keeps
+        connections that the sequence leaves open.
         """
         self.sequence = sequence
         self.outcome = Outcome(sequence)
@@ -114,6 +118,7 @@ class SequenceRun:
         self._rewriter = setting.rewriter
         self._numbers = numbers
         self._names = names
+        self._may_stay = may_stay
         self._record_numbers = count(1)
         self._ids = Values()
         self._at = 0
@@ -301,6 +306,9 @@ class SequenceRun:
             self._note_unanswered(waiting)
             self._has_replies, self._since_ns = True, None
         if self._read_back is not None and not self._ask(acts, now_ns):
+            return
+        if self.sequence.stays_open and self._may_stay:
+            self.is_over = True
             return
         if not self._is_leaving:
             self._is_leaving, self._since_ns = True, None

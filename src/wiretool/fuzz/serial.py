@@ -33,6 +33,7 @@ def sequence_form(sequence: FuzzSequence, adapter: Dialect) -> dict[str, Any]:
         "origin": sequence.origin,
         "setup": sequence.setup,
         "changes": [list(change) for change in sequence.changes],
+        **({"stays_open": True} if sequence.stays_open else {}),
         "steps": [_step_form(step, adapter) for step in sequence.steps],
     }
 
@@ -80,6 +81,7 @@ def sequence_from_form(form: Any, protocol: Protocol, *, name: str) -> FuzzSeque
             str(form["origin"]),
             tuple(Change(*map(str, each)) for each in form["changes"]),
             str(form["setup"]),
+            stays_open=bool(form.get("stays_open", False)),
         )
     except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError, WiretoolError) as err:
         raise InputError(f"{name}: not a sequence of steps ({err}); expected the file of a finding") from err

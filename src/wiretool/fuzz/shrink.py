@@ -31,6 +31,7 @@ class Shrinker:
         before = None
         while before != sequence and self.tries_left > 0:
             before = sequence
+            sequence = self._without_connections(sequence)
             sequence = self._without_steps(sequence)
             sequence = self._without_edits(sequence)
             sequence = self._with_shorter_bytes(sequence)
@@ -41,6 +42,24 @@ class Shrinker:
             return False
         self.tries_left -= 1
         return self._fails(sequence)
+
+    def _without_connections(self, sequence: FuzzSequence) -> FuzzSequence:
+        """Remove all steps of several connections at once, then those of single ones."""
+        labels = list(dict.fromkeys(step.connection for step in sequence.steps))
+        size = len(labels) // 2
+        while size >= 1:
+            at = 0
+            while at < len(labels):
+                gone = frozenset(labels[at : at + size])
+                steps = tuple(step for step in sequence.steps if step.connection not in gone)
+                smaller = replace(sequence, steps=steps)
+                if smaller.sendings and self._is_failing(smaller):
+                    sequence = smaller
+                    del labels[at : at + size]
+                else:
+                    at += size
+            size //= 2
+        return sequence
 
     def _without_steps(self, sequence: FuzzSequence) -> FuzzSequence:
         """Remove several steps at once, then single ones."""

@@ -104,7 +104,7 @@ class SocketTarget(Target):
         self._history = [*self._history, *sequences][-HISTORY_MAX:]
         return self._run(sequences, self._jobs)
 
-    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+    def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
         """Run sequences with names of their own; a server that ended is started again first."""
         return [outcome for sequence in sequences for outcome in self._run([sequence], 1)]
 

@@ -13,7 +13,7 @@ from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.memory_target import MemoryTarget, alarm
+from wiretool.fuzz.memory_target import MemoryTarget, alarm, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
@@ -29,6 +29,10 @@ RUNS_PER_MOCK = 32
 #: Of so many sequences one runs on a fresh mock, from which all acknowledged events are read back at the end.
 READ_BACK_EVERY = 4
 CASE_PATIENCE_S = 5.0
+#: Of so many batches, the memory of the runs of one is measured.
+BATCHES_PER_MEASURED = 16
+#: Growth of the process in one batch for which each of its runs is measured.
+PEAK_STEP_BYTES = 32 * 1024 * 1024
 
 #: Returns a fresh mock for a setup of the server.
 MockMaker = Callable[[str], Mock]
@@ -41,6 +45,10 @@ class Target(ABC):
     name = ""
     #: Sequences that are best run together.
     batch = 16
+    #: Batches after which a clean case is run.
+    batches_per_probe = 8
+    #: Seconds in which a server in memory has to end a run; None for the usual time.
+    stall_s: float | None = None
     #: The stop signal that ended a run.
     stopped_by: int | None = None
 
@@ -53,12 +61,20 @@ class Target(ABC):
         """Run sequences, each with connections of its own; return their outcomes in the same order."""
 
     @abstractmethod
-    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
-        """Run sequences one after the other on a server without earlier state, as far as that can be had."""
+    def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
+        """Run sequences one after the other on a server without earlier state, as far as that can be had.
+
+        `is_measured`: with the memory that each run takes, where it can be known.
+        """
 
     @abstractmethod
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         """Run conformance cases on a fresh server, after some sequences."""
+
+    def probe(self, case: Case, setup: FuzzSequence) -> list[CaseResult]:
+        """Run a case after all sequences in the setup of this one that the server has seen; none after none."""
+        history = self.history(setup)
+        return self.run_cases([case], history) if history else []
 
     @abstractmethod
     def record(self, sequence: FuzzSequence, recording: Recording) -> None:
@@ -71,6 +87,8 @@ class Target(ABC):
 
 class InMemoryTarget(Target):
     """The built-in mock, or a mutant of it, called directly."""
+
+    batches_per_probe = 2
 
     def __init__(
         self,
@@ -92,37 +110,49 @@ class InMemoryTarget(Target):
         self._targets: dict[str, MemoryTarget] = {}
         self._histories: dict[str, list[FuzzSequence]] = {}
         self._count = 0
+        self._runs = count()
+        self._probes = count()
+        self._peak_bytes = peak_address_space()
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        is_measured = next(self._runs) % BATCHES_PER_MEASURED == 0
         with applied(self._mutant):
-            return [self._run_next(sequence) for sequence in sequences]
+            outcomes = [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
+        peak = peak_address_space()
+        if peak - self._peak_bytes > PEAK_STEP_BYTES and self._peak_bytes and not is_measured:
+            for outcome in outcomes:
+                (again,) = self.run_fresh([outcome.sequence], is_measured=True)
+                outcome.peak_bytes = again.peak_bytes
+        self._peak_bytes = max(peak, self._peak_bytes)
+        return outcomes
 
-    def _run_next(self, sequence: FuzzSequence) -> Outcome:
+    def _run_next(self, sequence: FuzzSequence, *, is_measured: bool) -> Outcome:
         self._count += 1
         if self._count % READ_BACK_EVERY == 0 and self._has_model:
-            return self._run_new(sequence)
+            return self._run_new(sequence, is_measured=is_measured)
         target = self._target(sequence.setup)
         history = self._histories[sequence.setup]
         if len(history) >= RUNS_PER_MOCK:
             target.reset()
             history.clear()
         history.append(sequence)
-        outcome = self._run_on(target, sequence)
+        outcome = self._run_on(target, sequence, is_measured=is_measured)
         if outcome.error is not None:
             target.reset()
         return outcome
 
-    def run_fresh(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+    def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
         with applied(self._mutant):
             if len(sequences) == 1 and self._has_model:
-                return [self._run_new(sequences[0])]
+                return [self._run_new(sequences[0], is_measured=is_measured)]
             target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))
-            return [self._run_on(target, sequence) for sequence in sequences]
+            return [self._run_on(target, sequence, is_measured=is_measured) for sequence in sequences]
 
-    def _run_new(self, sequence: FuzzSequence) -> Outcome:
+    def _run_new(self, sequence: FuzzSequence, *, is_measured: bool = False) -> Outcome:
         """Run a sequence on a fresh mock, and read back what that has acknowledged."""
         target = MemoryTarget(lambda: self._make_mock(sequence.setup))
-        return self._run_on(target, sequence, model=consistency_of(self._part.protocol, is_new=True))
+        model = consistency_of(self._part.protocol, is_new=True)
+        return self._run_on(target, sequence, model=model, is_measured=is_measured)
 
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         with applied(self._mutant):
@@ -133,12 +163,28 @@ class InMemoryTarget(Target):
         for sequence in before:
             if self._run_on(target, sequence).error is not None:
                 return []
-        caller = ConformanceCaller([case], self._part, token="zc", patience_s=CASE_PATIENCE_S, numbers=self._numbers)
+        return self._run_case_on(target, case, "zc")
+
+    def probe(self, case: Case, setup: FuzzSequence) -> list[CaseResult]:
+        """Run a case on the very server that has seen the sequences, beside connections that they left open."""
+        if not self._histories.get(case.variant):
+            return []
+        target = self._targets[case.variant]
+        with applied(self._mutant):
+            results = self._run_case_on(target, case, f"zc{next(self._probes)}")
+        if any(result.verdict is Verdict.FAIL for result in results):
+            target.reset()
+        return results
+
+    def _run_case_on(self, target: MemoryTarget, case: Case, token: str) -> list[CaseResult]:
+        caller = ConformanceCaller([case], self._part, token=token, patience_s=CASE_PATIENCE_S, numbers=self._numbers)
+        stage = InMemory(caller, target.mock, now_ns=target.now_ns)
         try:
-            with alarm():
-                InMemory(caller, target.mock, now_ns=target.now_ns).run()
+            with alarm(self.stall_s):
+                stage.run()
         except Exception as err:  # noqa: BLE001  (any exception of the mock fails the case)
             return [CaseResult(case, Verdict.FAIL, f"the server raised {type(err).__name__}: {err}")]
+        target.now_ns = stage.now_ns + 1_000_000
         return list(caller.results.values())
 
     def record(self, sequence: FuzzSequence, recording: Recording) -> None:
@@ -161,9 +207,12 @@ class InMemoryTarget(Target):
         sequence: FuzzSequence,
         recording: Recording | None = None,
         model: Consistency | None = None,
+        *,
+        is_measured: bool = False,
     ) -> Outcome:
-        run = SequenceRun(sequence, self._setting(sequence.setup), self._numbers, model=model)
-        return target.run(run, recording)
+        setting = self._setting(sequence.setup)
+        run = SequenceRun(sequence, setting, self._numbers, model=model, may_stay=model is None)
+        return target.run(run, recording, stall_s=self.stall_s, is_measured=is_measured)
 
     def _setting(self, setup: str) -> RunSetting:
         found = self._settings.get(setup)

@@ -1,7 +1,7 @@
 """Mutations of fields in the JSON form of a message: the encoder writes them with correct lengths and checksums."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.errors import EncodeError
@@ -14,6 +14,9 @@ TEXTS = (
     "", "/", "//", ".", "..", "a", "a/b", "/a/b/c", "a/b/c/d", "a/b/0.#epoch.0", "_system", "%s%n", "\x00", "\t\n",
     "\u00e9", "\U0001f600", "\ud800", "-1", "null", "A" * 255, "A" * 4096, "a/" * 100, "#epoch.0", "a/b/-1.#epoch.-1",
 )  # fmt: skip
+#: Elements of one list that are changed.
+ELEMENTS_MAX = 12
+_OTHERS: tuple[Any, ...] = (0, "", [], {}, -1)
 _NUMBERS = (
     0, 1, -1, 2, 7, 100, 127, 128, -128, 255, 256, 32_767, 65_536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53,
     2**63 - 1, -(2**63), 2**63, 2**64,
@@ -56,7 +59,8 @@ def leaves_of(form: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[tu
             yield from leaves_of(value, (*steps, name))
     elif isinstance(form, list | tuple) and form and len(steps) < 8:
         yield steps, form
-        yield from leaves_of(form[0], (*steps, 0))
+        for at, each in enumerate(form[:ELEMENTS_MAX]):
+            yield from leaves_of(each, (*steps, at))
     elif steps:
         yield steps, form
 
@@ -66,18 +70,44 @@ def other_value(value: Any, rng: random.Random) -> Any:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        near = (value + 1, value - 1, value * 2, -value, value + 2**32)
-        return rng.choice(near) if rng.random() < 0.4 else rng.choice(_NUMBERS)
+        return rng.choice(_near(value)) if rng.random() < 0.4 else rng.choice(_NUMBERS)
     if isinstance(value, str):
         if rng.random() < 0.3 and value:
             at = rng.randrange(len(value))
             return value[:at] + rng.choice(("", value[at:] * 2, "0", "f", "z", "/", ".")) + value[at + 1 :]
-        if value and set(value) <= set("0123456789abcdef"):  # bytes in hexadecimal
-            return rng.choice(("", "00", "ff" * 16, value * 2, value[: len(value) // 4 * 2], "00" * 1024))
-        return rng.choice(TEXTS)
+        return rng.choice(_texts(value))
     if isinstance(value, list | tuple):
-        return rng.choice(([], list(value) * 2, list(value)[1:], list(reversed(value)), list(value)[:1] * 50))
-    return rng.choice((0, "", [], {}, -1))
+        return rng.choice(_lists(value))
+    return rng.choice(_OTHERS)
+
+
+def odd_values(value: Any) -> Iterator[Any]:
+    """Yield each value that `other_value` may return, those with a random part aside."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from dict.fromkeys((*_near(value), *_NUMBERS))
+    elif isinstance(value, str):
+        yield from _texts(value)
+    elif isinstance(value, list | tuple):
+        yield from _lists(value)
+    else:
+        yield from _OTHERS
+
+
+def _near(value: int) -> Sequence[int]:
+    return (value + 1, value - 1, value * 2, -value, value + 2**32)
+
+
+def _texts(value: str) -> Sequence[str]:
+    if value and set(value) <= set("0123456789abcdef"):  # bytes in hexadecimal
+        return ("", "00", "ff" * 16, value * 2, value[: len(value) // 4 * 2], "00" * 1024)
+    return TEXTS
+
+
+def _lists(value: Sequence[Any]) -> Sequence[list[Any]]:
+    every = list(value)
+    return ([], every * 2, every[1:], every[::-1], every[:1] * 50)
 
 
 MUTATIONS = (FieldValue(),)

@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from wiretool.codec.cursor import Span
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_of
@@ -24,6 +25,19 @@ def boundaries(bits: int, value: int) -> list[int]:
     return sorted(each for each in found if 0 <= each < top and each != value)
 
 
+def is_number(span: Span) -> bool:
+    """Return whether a field is an integer."""
+    return bool(_INTEGER.match(span.type)) and span.length <= 8
+
+
+def is_little(span: Span, data: bytes) -> bool:
+    """Return whether a number is little-endian, where its value shows it; `data` are its bytes."""
+    value = span.value
+    if not isinstance(value, int) or data == data[::-1]:
+        return False
+    return int.from_bytes(data, "little", signed=value < 0) == value
+
+
 class _NumberMutation(MessageMutation):
     """Overwrites one number in the bytes of a message."""
 
@@ -33,19 +47,19 @@ class _NumberMutation(MessageMutation):
             return None
         span = rng.choice(spans)
         data = sending.data[span.offset : span.offset + span.length]
-        made = self.overwrite(data, rng)
+        made = self.overwrite(data, rng, is_little=is_little(span, data))
         edits = (Splice(span.offset, span.length, made),)
         return context.edited(sending, edits, Change(self.name, region_of(span)))
 
     def takes(self, span: Span) -> bool:
         """Return whether it overwrites this field."""
-        return bool(_INTEGER.match(span.type)) and span.length <= 8
+        return is_number(span)
 
-    def overwrite(self, data: bytes, rng: random.Random) -> bytes:
-        """Return other bytes for a number."""
-        little = rng.random() < 0.3
-        value = int.from_bytes(data, "little" if little else "big")
-        return rng.choice(boundaries(8 * len(data), value)).to_bytes(len(data), "little" if little else "big")
+    def overwrite(self, data: bytes, rng: random.Random, *, is_little: bool) -> bytes:
+        """Return other bytes for a number, now and then in the other order."""
+        order: Literal["little", "big"] = "little" if is_little != (rng.random() < 0.1) else "big"
+        value = int.from_bytes(data, order)
+        return rng.choice(boundaries(8 * len(data), value)).to_bytes(len(data), order)
 
 
 class Boundary(_NumberMutation):
@@ -68,8 +82,8 @@ class UnknownKind(_NumberMutation):
     def takes(self, span: Span) -> bool:
         return bool(_KIND.search(span.path)) and span.length <= 8
 
-    def overwrite(self, data: bytes, rng: random.Random) -> bytes:
-        return rng.randbytes(len(data)) if rng.random() < 0.5 else super().overwrite(data, rng)
+    def overwrite(self, data: bytes, rng: random.Random, *, is_little: bool) -> bytes:
+        return rng.randbytes(len(data)) if rng.random() < 0.5 else super().overwrite(data, rng, is_little=is_little)
 
 
 class OtherValue(MessageMutation):

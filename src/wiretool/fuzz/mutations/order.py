@@ -23,9 +23,7 @@ class _OrderMutation(Mutation):
         """Return the sequence with other steps, marked with the message at the place of the change; None if equal."""
         if tuple(steps) == sequence.steps:
             return None
-        step = sequence.steps[at]
-        message = (step.message or "(bytes)") if isinstance(step, Sending) else type(step).__name__
-        return sequence.with_steps(tuple(steps), Change(self.name, message))
+        return sequence.with_steps(tuple(steps), Change(self.name, _name_at(sequence, at)))
 
 
 class Drop(_OrderMutation):
@@ -91,7 +89,7 @@ class SpliceSessions(_OrderMutation):
         places = self.places(sequence)
         if not others or not places:
             return None
-        at = rng.choice(places)
+        at = rng.choice((*places, len(sequence.steps)))
         tail = relabelled(rng.choice(others), sequence, is_same=rng.random() < 0.7)
         begin = rng.randrange(len(tail)) if tail else 0
         opening = [step for step in tail[:begin] if isinstance(step, Connect)]
@@ -150,6 +148,19 @@ class Interleave(_OrderMutation):
             source = left if left and (not right or rng.random() < 0.5) else right
             mixed.append(source.pop(0))
         return self.done(sequence, mixed, places[0])
+
+
+class StayOpen(_OrderMutation):
+    name = "order/stay-open"
+    description = "the client ends none of its connections, while others go on"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if not places or sequence.stays_open:
+            return None
+        at = rng.choice(places)
+        steps = sequence.steps[: at + 1]
+        return replace(sequence.with_steps(steps, Change(self.name, _name_at(sequence, at))), stays_open=True)
 
 
 class ByteByByte(_OrderMutation):
@@ -217,11 +228,17 @@ def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) ->
     return steps
 
 
+def _name_at(sequence: FuzzSequence, at: int) -> str:
+    """Return the name of the step at an index, of the last one for one after it."""
+    step = sequence.steps[min(at, len(sequence.steps) - 1)]
+    return (step.message or "(bytes)") if isinstance(step, Sending) else type(step).__name__
+
+
 def _size(step: Step) -> int:
     return len(step.data) if isinstance(step, Sending) else 0
 
 
 MUTATIONS = (
-    Drop(), Double(), Swap(), Pipeline(), SpliceSessions(), StopInFrame(), NewConnection(), Interleave(), ByteByByte(),
-    HalfClose(),
+    Drop(), Double(), Swap(), Pipeline(), SpliceSessions(), StopInFrame(), NewConnection(), Interleave(), StayOpen(),
+    ByteByByte(), HalfClose(),
 )  # fmt: skip

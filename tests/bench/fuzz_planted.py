@@ -1,0 +1,175 @@
+"""Which planted defects does the fuzzer find, how fast, and in how few messages?
+
+    python -m tests.bench.fuzz_planted [--quick] [--protocol NAME] [--seconds 60] [--half built|held-out] [--write]
+
+Each defect gets a run with default options: in memory, seed 0, until its first finding. Seconds are those of one core,
+so that other work of the machine does not matter. Defects at even places are the half that the fuzzer is built with,
+those at odd places are held out. `--write` puts the table into docs/fuzzing.md. Exit code 1 where less than 95 % is
+found or the median sequence has more than 5 messages.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+
+from tests.fuzz.planted import PLANTED
+from tests.fuzz.planted.defects import Defect
+from wiretool.fuzz.campaign import Limits
+from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.session import FuzzSession
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fuzzing.md"
+BEGIN, END = "<!-- planted: begin -->", "<!-- planted: end -->"
+WORKERS = 2
+#: The issue's marks.
+SHARE_MIN, MESSAGES_MAX = 0.95, 5
+#: Defects of each protocol and half with `--quick`, and their time.
+QUICK, QUICK_S = 1, 20.0
+HALVES = ("built", "held-out")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A defect to look for."""
+
+    protocol: str
+    name: str
+    half: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The result of a job; `oracle` is empty for a defect that was not found."""
+
+    job: Job
+    defect: str
+    is_conform: bool
+    oracle: str
+    seconds: float
+    messages: int
+
+
+def countable(protocol: str) -> list[Defect]:
+    """Return the defects of a protocol that present oracles can find."""
+    return [each for each in PLANTED[protocol] if not each.needs]
+
+
+def jobs(protocols: Sequence[str], halves: Sequence[str], seconds: float, most: int | None) -> Iterator[Job]:
+    """Yield the jobs; `most` of each protocol and half."""
+    for protocol in protocols:
+        for parity, half in enumerate(HALVES):
+            if half in halves:
+                chosen = countable(protocol)[parity::2][:most]
+                yield from (Job(protocol, defect.name, half, seconds) for defect in chosen)
+
+
+def run_job(job: Job) -> Row:
+    """Fuzz one defect until its first finding."""
+    defect = next(each for each in PLANTED[job.protocol] if each.name == job.name)
+    session = FuzzSession(job.protocol)
+    session.add_cases()
+    began_s = time.process_time()
+    target = session.mock_target(defect)
+    found: list[Finding] = []
+    campaign = session.campaign(
+        target,
+        session.investigation(target, is_reference=False),
+        Limits(findings=1),
+        on_finding=found.append,
+        is_stopped=lambda: time.process_time() - began_s >= job.seconds,
+    )
+    campaign.run()
+    oracle = found[0].bucket.oracle if found else ""
+    messages = found[0].messages if found else 0
+    return Row(job, defect.defect, defect.is_conform, oracle, time.process_time() - began_s, messages)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as a Markdown table, with the summary below it."""
+    lines = ["| protocol | defect | found by | seconds | messages |", "|---|---|---|---|---|"]
+    for row in rows:
+        name = label(row.job.name, is_conform=row.is_conform)
+        found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
+        lines.append(f"| {row.job.protocol} | {name}: {row.defect} | {' | '.join(found)} |")
+    return "\n".join([*lines, "", *summary(rows), ""])
+
+
+def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence for all rows and for each half."""
+    for name, chosen in (("All", rows), *((half, [row for row in rows if row.job.half == half]) for half in HALVES)):
+        found = [row for row in chosen if row.oracle]
+        if chosen:
+            middle = median(row.messages for row in found) if found else 0
+            yield (
+                f"- {name.capitalize()}: {len(found)} of {len(chosen)} found ({len(found) / len(chosen):.0%}), "
+                f"median of {middle:g} messages."
+            )
+
+
+def write_table(rows: Sequence[Row]) -> None:
+    """Put the table between the markers of the page, which is made where it is missing; rows of other defects stay."""
+    page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted defects\n\n{BEGIN}\n{END}\n"
+    before, _, rest = page.partition(BEGIN)
+    earlier, _, after = rest.partition(END)
+    known = {(row.job.protocol, row.job.name): row for row in (*rows_in(earlier), *rows)}
+    every = [known[key] for job in jobs(list(PLANTED), HALVES, 0, None) if (key := (job.protocol, job.name)) in known]
+    every.sort(key=lambda row: list(PLANTED).index(row.job.protocol))
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table(every)}\n{END}{after}", "utf-8")
+
+
+def rows_in(text: str) -> Iterator[Row]:
+    """Yield the rows of a table that `table` made."""
+    for job in jobs(list(PLANTED), HALVES, 0, None):
+        defect = next(each for each in PLANTED[job.protocol] if each.name == job.name)
+        begin = f"| {job.protocol} | {label(job.name, is_conform=defect.is_conform)}: {defect.defect} |"
+        for line in text.splitlines():
+            if line.startswith(begin):
+                oracle, seconds, messages = (cell.strip() for cell in line[len(begin) :].strip("| ").split("|"))
+                if oracle == "not found":
+                    yield Row(job, defect.defect, defect.is_conform, "", 0.0, 0)
+                else:
+                    yield Row(job, defect.defect, defect.is_conform, oracle, float(seconds), int(messages))
+
+
+def label(name: str, *, is_conform: bool) -> str:
+    """Return the name of a defect as the table shows it."""
+    return f"{name} (conform)" if is_conform else name
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the bench; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--protocol", action="append", choices=list(PLANTED))
+    parser.add_argument("--defect", action="append", help="only defects of this name")
+    parser.add_argument("--half", choices=HALVES)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args(arguments)
+    halves = HALVES if options.half is None else (options.half,)
+    seconds, most = (QUICK_S, QUICK) if options.quick else (options.seconds, None)
+    every = list(jobs(options.protocol or list(PLANTED), halves, seconds, most))
+    wanted = [job for job in every if not options.defect or job.name in options.defect]
+    rows: list[Row] = []
+    with get_context("spawn").Pool(WORKERS, maxtasksperchild=1) as pool:
+        for row in pool.imap_unordered(run_job, wanted):
+            rows.append(row)
+            how = f"{row.oracle}, {row.seconds:.1f} s, {row.messages} messages" if row.oracle else "not found"
+            print(f"{row.job.protocol:20} {row.job.half:9} {row.job.name:28} {how}", flush=True)
+    rows.sort(key=lambda row: wanted.index(row.job))
+    print(table(rows))
+    if options.write:
+        write_table(rows)
+    found = [row for row in rows if row.oracle]
+    is_met = len(found) >= SHARE_MIN * len(rows) and median(row.messages for row in found) <= MESSAGES_MAX
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""Planted defects: each kind of oracle finds one, and what the table of docs/fuzzing.md counts."""
+
+from typing import Any
+
+import pytest
+
+from tests.fuzz.planted import PLANTED
+from wiretool.fuzz.campaign import Limits
+from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.oracles import DIED, MEMORY, UNDECODABLE
+from wiretool.fuzz.session import FuzzSession
+
+#: A defect of each protocol, the oracle that finds it, and the runs in which it does with seed 0.
+QUICK = (
+    ("pravega", "frame-buffers-leak", MEMORY, 1_500),
+    ("pravega-controller", "lost-with-calls", DIED, 1_000),
+    ("pravega-draft", "setup-in-block-elsewhere", DIED, 1_000),
+    ("sbp", "append-after-two-seals", DIED, 2_500),
+    ("sbp-0.1", "goaway-at-once", UNDECODABLE, 1_500),
+    ("offramp", "empty-header", DIED, 1_500),
+)
+
+
+@pytest.mark.parametrize(("protocol", "name", "oracle", "runs"), QUICK, ids=[each[0] for each in QUICK])
+def test_a_planted_defect_is_found(protocol: str, name: str, oracle: str, runs: int) -> None:
+    defect = next(each for each in PLANTED[protocol] if each.name == name)
+    session = FuzzSession(protocol)
+    session.add_cases()
+    session.cases = []
+    target = session.mock_target(defect)
+    found: list[Finding] = []
+    investigation = session.investigation(target, is_reference=False, shrink_tries=100)
+    campaign = session.campaign(target, investigation, Limits(runs=runs, findings=1), on_finding=found.append)
+    counts = campaign.run()
+    assert [each.bucket.oracle for each in found] == [oracle], counts
+    assert found[0].messages <= 5
+    assert found[0].confirmed.shown == 3
+
+
+def test_the_table_has_enough_defects() -> None:
+    """The marks of the issue: sixty in all, ten of each protocol, at most half of them mutants of the cases."""
+    counted: dict[str, list[Any]] = {
+        protocol: [each for each in defects if not each.needs] for protocol, defects in PLANTED.items()
+    }
+    every = [each for defects in counted.values() for each in defects]
+    assert len(every) >= 60
+    assert sum(each.is_conform for each in every) <= len(every) / 2
+    for protocol, defects in counted.items():
+        assert len({each.name for each in PLANTED[protocol]}) == len(PLANTED[protocol])
+        if protocol != "pravega-controller":
+            assert len(defects) >= 10
+            assert sum(not each.is_conform for each in defects) >= 6
