@@ -15,7 +15,7 @@ QUICK = (
     ("pravega", "frame-buffers-leak", MEMORY, 1_500),
     ("pravega-controller", "lost-with-calls", DIED, 1_000),
     ("pravega-draft", "setup-in-block-elsewhere", DIED, 1_000),
-    ("sbp", "append-after-two-seals", DIED, 2_500),
+    ("sbp", "append-after-two-seals", DIED, 12_000),
     ("sbp-0.1", "goaway-at-once", UNDECODABLE, 1_500),
     ("offramp", "empty-header", DIED, 1_500),
 )

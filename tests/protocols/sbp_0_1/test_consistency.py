@@ -7,9 +7,11 @@ import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
 from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
+from wiretool.consistency.batch_log import AppendedBatch
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
+from wiretool.protocols.sbp_0_1.consistency import Sbp01Consistency
 from wiretool.records import Record
 from wiretool.servers.options import MockOptions
 from wiretool.servers.sbp.batches import Batches
@@ -155,3 +157,22 @@ def test_an_append_without_an_answer_may_be_there_or_not(world: World, writer: C
     world.ask_all()
     records = [record for record in world.records if not (record.message == "APPEND" and record.side == "server")]
     assert model_of_records("sbp-0.1", records) == ([], 0)
+
+
+def test_other_ranges_of_a_stream_make_its_batches_unknown() -> None:
+    """A SYNC_RANGES with another range over the same offsets may replace the one that has the batches."""
+    model = Sbp01Consistency(is_new=True)
+
+    def sync(index: int) -> Record:
+        ranges = [{"stream_id": 7, "range_index": index, "start_offset": 0, "end_offset": 0, "next_offset": 0}]
+        fields = {"header": {"fields": {"stream_ranges": [{"stream_id": 7, "ranges": ranges}]}}}
+        return Record(
+            1, "frame", 0, 0, "", "", "client", (1, 1), 0, 0, "sbp-0.1", "SYNC_RANGES", fields
+        )  # fmt: skip
+
+    model.follow(sync(0))
+    model._logs.acknowledge((7, 0, ""), "stream 7", AppendedBatch(1, 2, 0, 1, b"batch"))
+    model.follow(sync(0))
+    assert len(list(model.questions())) == 1
+    model.follow(sync(250))
+    assert list(model.questions()) == []

@@ -119,7 +119,8 @@ class PravegaConsistency(Consistency):
             self._logs.doubt_copies()
         for writers in self._writers.values():
             for sent in writers.waiting_after(reply.writer_id, reply.segment, number):
-                self._logs.of(sent.segment).retract(sent.append, sent.copies)
+                if sent.append.n < (record.reply_to or record.n):  # a later one may yet be acknowledged
+                    self._logs.of(sent.segment).retract(sent.append, sent.copies)
             if writers.has_waiting(reply.writer_id, reply.segment, number):
                 for sent in writers.acknowledge(reply.writer_id, number):
                     anomalies += self._logs.of(sent.segment).note(sent.append, record.n)

@@ -79,7 +79,7 @@ class DraftConsistency(Consistency):
                 key = (record.connection, ack.connection_id)
                 return self._acknowledge(key, ack.connection_offset_ack_level, record.n)
             case AppendSetup() as setup:
-                return self._set_up(setup, record.n)
+                return self._set_up(setup, record)
             case SegmentRead() as read:
                 return self._read(read, record)
             case NoSuchSegment() as missing:
@@ -136,15 +136,21 @@ class DraftConsistency(Consistency):
                 sole.level = max(sole.level, block.end)
         return [anomaly for block in stored for anomaly in self._logs.of(block.segment).note(block.append, n)]
 
-    def _set_up(self, setup: AppendSetup, n: int) -> list[Anomaly]:
-        """The appender goes on from an offset: its other blocks will be sent again, or were refused."""
+    def _set_up(self, setup: AppendSetup, record: Record) -> list[Anomaly]:
+        """The appender goes on from an offset: its other blocks will be sent again, or were refused.
+
+        A block on another connection that was sent after the request may yet be acknowledged there.
+        """
         anomalies = []
+        asked = record.reply_to or record.n
         for key in [key for key in self._waiting if key[1] == setup.connection_id]:
-            self._waiting[key] = [block for block in self._waiting[key] if block.segment == setup.segment]
-            anomalies += self._acknowledge(key, setup.connection_offset_ack_level, n)
+            blocks = [block for block in self._waiting[key] if block.segment == setup.segment]
+            later = [block for block in blocks if block.append.n > asked and key[0] != record.connection]
+            self._waiting[key] = [block for block in blocks if block not in later]
+            anomalies += self._acknowledge(key, setup.connection_offset_ack_level, record.n)
             for block in self._waiting[key]:
                 self._logs.of(block.segment).retract(block.append, block.copies)
-            del self._waiting[key]
+            self._waiting[key] = later
         return anomalies
 
     def _drop(self, segment: str) -> None:

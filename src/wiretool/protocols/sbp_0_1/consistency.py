@@ -56,6 +56,10 @@ class Sbp01Consistency(Consistency):
     def __init__(self, *, is_new: bool = False) -> None:
         super().__init__(is_new=is_new)
         self._logs = BatchLogs(is_strict=True)
+        #: The indexes of the ranges that the first SYNC_RANGES named, by stream.
+        self._ranges: dict[int, frozenset[int | None]] = {}
+        #: Streams for which another SYNC_RANGES named other ranges.
+        self._doubtful: set[int] = set()
         #: Requests without an answer, by record, of each connection.
         self._appends: dict[int, dict[int, list[_Sent]]] = {}
         self._fetches: dict[int, dict[int, list[_Asked]]] = {}
@@ -99,12 +103,22 @@ class Sbp01Consistency(Consistency):
             infos = header.get("fetch_requests") or ()
             asked = [_Asked(_key_of(info, record.server), info["fetch_offset"], before) for info in infos]
             self._fetches.setdefault(record.connection, {})[record.n] = asked
+        elif record.message == "SYNC_RANGES":
+            for stream in header.get("stream_ranges") or ():
+                self._sync(stream)
         elif record.message == "TRIM_STREAMS":
             for stream in header.get("trimmed_streams") or ():
                 self._logs.trim((stream["stream_id"],), stream["trim_offset"])
         elif record.message == "DELETE_STREAMS":
             for stream in header.get("streams") or ():
                 self._logs.forget((stream["stream_id"],))
+
+    def _sync(self, stream: Fields) -> None:
+        """Other ranges for a stream may take the place of those that have its batches."""
+        indexes = frozenset(each.get("range_index") for each in stream.get("ranges") or ())
+        if self._ranges.setdefault(stream["stream_id"], indexes) != indexes:
+            self._doubtful.add(stream["stream_id"])
+            self._logs.forget((stream["stream_id"],))
 
     def _acknowledge(self, record: Record) -> Sequence[Anomaly]:
         request = record.reply_to or 0
@@ -114,7 +128,7 @@ class Sbp01Consistency(Consistency):
         if len(results) != len(sent):
             return anomalies
         for batch, result in zip(sent, results, strict=True):
-            if _is_ok(result, batch.key) and batch.events > 0:
+            if _is_ok(result, batch.key) and batch.events > 0 and batch.key[0] not in self._doubtful:
                 made = AppendedBatch(request, record.n, result["base_offset"], batch.events, batch.content)
                 anomalies += self._logs.acknowledge(batch.key, _label(batch.key), made)
         self._latest.append((record.time_ns, record.n))
