@@ -228,6 +228,15 @@ def test_a_server_that_goes_away_ends_the_run() -> None:
     assert "the last message sent was" in ended.stderr
 
 
+def test_a_mute_server_is_reported() -> None:
+    """A server that accepts and never answers ends the run after the first cases, not after all of them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        ended = wiretool("fuzz", "pravega-draft", "--target", address, "--time", "20s", "--timeout", "100ms")
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert f"{address} accepts connections, and answers no message in " in ended.stderr
+
+
 def test_ctrl_c_keeps_the_findings(folder: Path) -> None:
     command = [sys.executable, "-m", "wiretool", "fuzz", *MUTANT, "--time", "60s", "--json", "fuzz.json"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

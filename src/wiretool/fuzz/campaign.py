@@ -133,13 +133,13 @@ class Campaign:
         """Run each conformance case once: a server that fails one has a bug that needs no mutation."""
         at = 0
         while at < len(self.cases) and not self._is_over():
-            for result in self.target.run_cases(self.cases[at : at + self.batch]):
+            for result in self.target.run_cases(self.cases[at : at + self.target.cases_at_once]):
                 self.counts.cases += 1
                 if result.verdict is Verdict.FAIL and isinstance(result.case, Case):
                     bucket = Bucket(WRONG_ANSWER, "", "", "", result.case.id)
                     why = f"conformance case {result.case.id}: {result.why}"
                     self._suspect([Suspicion(bucket, why, 0)], self._seed_of(result.case), ())
-            at += self.batch
+            at += self.target.cases_at_once
             self.on_progress(self.counted())
 
     def _seed_of(self, case: Case) -> FuzzSequence:
@@ -231,6 +231,8 @@ class Campaign:
     ) -> None:
         self.shown.update(each.bucket for each in suspicions if each.bucket in self.known)
         for suspicion in first_of(suspicions, self.known):
+            if self._is_over():
+                return
             bucket = suspicion.bucket
             if self._rejected[bucket] >= REJECTED_MAX and self.rng.random() >= REJECTED_SHARE:
                 continue

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import count
 
 from wiretool.conformance.case import Case, Conformance, Connect, Expect, Wait
+from wiretool.conformance.evidence import is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
@@ -32,6 +33,8 @@ from wiretool.sinks.pcapng import Recording
 CLOSE_S = 0.25
 #: How long the end of a process is awaited that accepts no more connections.
 DEATH_S = 1.0
+#: Conformance cases that are run together; a target that answers none of the first ones is mute.
+CASES = 8
 #: Sequences that the target remembers.
 HISTORY_MAX = 64
 #: Pauses that are waited for in real time.
@@ -78,6 +81,8 @@ class SocketTarget(Target):
         self._history: list[FuzzSequence] = []
         self._rng = random.Random()
         self.batch = 4 * jobs
+        self.cases_at_once = CASES
+        self._has_answered = False
 
     @property
     def address(self) -> Address:
@@ -197,6 +202,11 @@ class SocketTarget(Target):
         )
         result = run_on_target(self._part, cases, options)
         self.stopped_by = self.stopped_by or result.stopped_by
+        self._has_answered = self._has_answered or any(
+            is_answer(event) for each in result.results for event in each.events
+        )
+        if not self._has_answered and self.stopped_by is None:
+            raise PeerError(f"{self.name} accepts connections, and answers no message in {result.seconds:.1f} s")
         return list(result.results)
 
     def _has_endpoints(self, case: Case) -> bool:

@@ -49,6 +49,8 @@ class Target(ABC):
     batches_per_probe = 8
     #: Seconds in which a server in memory has to end a run; None for the usual time.
     stall_s: float | None = None
+    #: Conformance cases that are run together.
+    cases_at_once = 16
     #: The stop signal that ended a run.
     stopped_by: int | None = None
 
