@@ -179,7 +179,7 @@ def peak_address_space() -> int:
 
 @contextmanager
 def measured(outcome: Outcome) -> Iterator[None]:
-    """Note the memory that is taken in a block: what is still held at its end, and the most that was."""
+    """Note the memory that is taken in a block: the bytes still held at its end, and the most bytes at one time."""
     is_tracing = tracemalloc.is_tracing()
     if not is_tracing:
         tracemalloc.start()
