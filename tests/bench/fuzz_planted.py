@@ -92,7 +92,7 @@ def run_job(job: Job) -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, with the summary below it."""
-    lines = ["| protocol | defect | found by | seconds | messages |", "|---|---|---|---|---|"]
+    lines = ["| protocol | planted bug | found by | seconds | messages |", "|---|---|---|---|---|"]
     for row in rows:
         name = label(row.job.name, is_conform=row.is_conform)
         found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
