@@ -114,7 +114,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 def write_table(rows: Sequence[Row]) -> None:
     """Put the table between the markers of the page, which is made where it is missing; rows of other defects stay."""
-    page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted defects\n\n{BEGIN}\n{END}\n"
+    page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted bugs\n\n{BEGIN}\n{END}\n"
     before, _, rest = page.partition(BEGIN)
     earlier, _, after = rest.partition(END)
     known = {(row.job.protocol, row.job.name): row for row in (*rows_in(earlier), *rows)}
