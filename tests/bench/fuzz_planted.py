@@ -92,7 +92,7 @@ def run_job(job: Job) -> Row:
 
 def table(rows: Sequence[Row]) -> str:
     """Return the rows as a Markdown table, with the summary below it."""
-    lines = ["| protocol | defect | found by | seconds | messages |", "|---|---|---|---|---|"]
+    lines = ["| protocol | planted bug | found by | seconds | messages |", "|---|---|---|---|---|"]
     for row in rows:
         name = label(row.job.name, is_conform=row.is_conform)
         found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
@@ -114,7 +114,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 def write_table(rows: Sequence[Row]) -> None:
     """Put the table between the markers of the page, which is made where it is missing; rows of other defects stay."""
-    page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted defects\n\n{BEGIN}\n{END}\n"
+    page = PAGE.read_text("utf-8") if PAGE.exists() else f"# Fuzzing\n\n## Planted bugs\n\n{BEGIN}\n{END}\n"
     before, _, rest = page.partition(BEGIN)
     earlier, _, after = rest.partition(END)
     known = {(row.job.protocol, row.job.name): row for row in (*rows_in(earlier), *rows)}

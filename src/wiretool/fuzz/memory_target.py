@@ -177,7 +177,7 @@ class _Stage:
 
 
 def peak_address_space() -> int:
-    """Return the most bytes of address space that this process ever had; 0 where the system does not say it."""
+    """Return the most bytes of address space that this process ever had; 0 where the system does not report it."""
     try:
         status = STATUS_FILE.read_bytes()
     except OSError:
@@ -188,7 +188,7 @@ def peak_address_space() -> int:
 
 @contextmanager
 def measured(outcome: Outcome) -> Iterator[None]:
-    """Note the memory that is taken in a block: what is still held at its end, and the most that was."""
+    """Note the memory that is taken in a block: the bytes still held at its end, and the most bytes at one time."""
     is_tracing = tracemalloc.is_tracing()
     if not is_tracing:
         tracemalloc.start()

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Literal
 
 from wiretool.errors import EncodeError
-from wiretool.faults.places import check_place
 from wiretool.fuzz.mutations.base import MutationContext, region_of
 from wiretool.fuzz.mutations.fields import leaves_of, odd_values
 from wiretool.fuzz.mutations.numbers import boundaries, is_little, is_number
@@ -72,14 +71,13 @@ class Sweep:
 
     def _fields(self, step: Sending, context: MutationContext) -> Iterator[tuple[SetField, Change]]:
         record = step.record
-        cls = None if record is None else context.adapter.declared.get((record.side, record.message))
-        if record is None or cls is None:
+        if record is None or not context.has_fields(record):
             return
         for steps, value in leaves_of(context.adapter.form(record)):
             region = ".".join("[]" if isinstance(each, int) else each for each in steps)
             for other in odd_values(value):
                 try:
-                    check_place(cls, steps, other)
+                    context.check_field(record, SetField(steps, other))
                 except EncodeError:
                     continue
                 yield SetField(steps, other), Change(FIELD, region)

@@ -72,7 +72,7 @@ def _fourth_member(patcher: Patcher) -> None:
 
 
 @DEFECTS.declare(
-    "commit-as-double", "A committed offset from 2**53 to 2**62, stored as a double, is no whole number afterwards."
+    "commit-as-double", "A committed offset from 2**53 to 2**62, stored as a double, is not a whole number afterwards."
 )
 def _commit_as_double(patcher: Patcher) -> None:
     def check(self: Group, offsets: Any) -> None:

@@ -60,7 +60,7 @@ def _frame_buffers_leak(patcher: Patcher) -> None:
 
 
 @DEFECTS.declare(
-    "identifiers-of-all", "A stream identifier of 2**31 or more makes the server say GOAWAY to every client."
+    "identifiers-of-all", "A stream identifier of 2**31 or more makes the server send GOAWAY to every client."
 )
 def _identifiers_of_all(patcher: Patcher) -> None:
     def wrap(take: Any) -> Any:

@@ -19,9 +19,9 @@ def dialect_of(protocol: Protocol) -> Dialect:
     """The dialect of a protocol; of one without a dialect of its own, what its declarations allow."""
     if protocol.name in ("pravega", "pravega-draft"):
         return PravegaDialect(protocol)
-    if protocol is sbp.PROTOCOL:
+    if protocol.name == sbp.PROTOCOL.name:
         return SbpDialect(protocol, (LATEST,))
-    if protocol is sbp_0_1.PROTOCOL:
+    if protocol.name == sbp_0_1.PROTOCOL.name:
         return SbpDialect(protocol, (S1, S2))
     if protocol.name == "offramp":
         return OfframpDialect(protocol)

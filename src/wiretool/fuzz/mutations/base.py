@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
+from wiretool.faults.actions import Change as FieldChange
 from wiretool.faults.dialects.dialect import Dialect
 from wiretool.fuzz.rewriting import Rewriter, spliced
 from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
 from wiretool.protocols.conversation import Protocol
+from wiretool.records import Record
 
 _INDEX = re.compile(r"\[\d+\]")
 #: Annotated messages that are kept; larger messages are annotated each time.
@@ -65,6 +67,14 @@ class MutationContext:
             except EncodeError:
                 return None
         return None if data == sending.data else sending.changed(change, data=data, edits=every)
+
+    def has_fields(self, record: Record) -> bool:
+        """Return whether the fields of a message can be set."""
+        return (record.side, record.message) in self.adapter.declared
+
+    def check_field(self, record: Record, edit: SetField) -> None:
+        """EncodeError where a message with fields has no such one, or where that does not take the value."""
+        self.adapter.check_change((record.side, record.message), FieldChange(edit.steps, edit.value))
 
     def repaired(self, sending: Sending, splice: Splice) -> tuple[Edit, ...]:
         """Return a splice with the one that corrects the length of the frame, where frames have one."""

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wiretool.errors import EncodeError
-from wiretool.faults.places import check_place
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
 from wiretool.fuzz.sequence import Change, Sending, SetField
 
@@ -33,8 +32,7 @@ class FieldValue(MessageMutation):
     def change(self, sending: Sending, rng: random.Random, context: MutationContext) -> Sending | None:
         record = sending.record
         assert record is not None
-        cls = context.adapter.declared.get((record.side, record.message))
-        if cls is None:
+        if not context.has_fields(record):
             return None
         form = context.adapter.form(record)
         places = list(leaves_of(form))
@@ -44,7 +42,7 @@ class FieldValue(MessageMutation):
         for _ in range(6):
             other = other_value(value, rng)
             try:
-                check_place(cls, steps, other)
+                context.check_field(record, SetField(steps, other))
             except EncodeError:
                 continue
             change = Change(self.name, ".".join("[]" if isinstance(step, int) else step for step in steps))
