@@ -213,4 +213,4 @@ def test_packets_are_counted_up_to_the_end(tmp_path: Path) -> None:
     capture = tmp_path / "tiny.pcap.gz"
     head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
     capture.write_bytes(gzip.compress(head + bytes(16) * 2_000_000))
-    assert inputs.packet_counts([capture]).packets == 2_000_000
+    assert inputs.packet_counts([capture], set()).packets == 2_000_000

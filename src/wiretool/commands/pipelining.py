@@ -82,21 +82,26 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
 def read_nothing(manifest: "Manifest") -> int:
     """Report that there was nothing to read, and return the exit code for that; 0 where there was something."""
     from wiretool.capture.packet_counts import READABLE
+    from wiretool.capture.silent import without_payload
     from wiretool.pipeline.inputs import packet_counts
 
     if manifest.open or manifest.total["payload_bytes"] or manifest.total["gap_bytes"]:
         return 0
     code = UNSOUND if any(each.damage for each in manifest.inputs) else NOTHING  # as `decode` ends on a damaged one
-    if manifest.connections:
-        connections = f"{manifest.connections:,} TCP connection{'s' * (manifest.connections != 1)}"
-        tell(f"nothing was read: no payload in {connections}; expected captures with payload")
-        return code
-    if not sum(each.packets for each in manifest.inputs):
+    connections, packets = manifest.connections, sum(each.packets for each in manifest.inputs)
+    if not connections and not packets:
         tell("nothing was read: no packets; expected captures with packets")
         return code
-    counts = packet_counts([Path(each.path) for each in manifest.inputs])
-    tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
-    return UNSOUND
+    if not connections:
+        known: set[bytes] = set()
+        counts = packet_counts([Path(each.path) for each in manifest.inputs], known)
+        if counts.is_nothing_read:
+            tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
+            return UNSOUND
+        connections = len(known)
+    # Where the captures are not there any more, nobody knows what their packets were.
+    tell(f"nothing was read: {without_payload(connections, packets)}; expected captures with payload")
+    return code
 
 
 def unsound(manifest: "Manifest", *, is_strict: bool) -> int:

@@ -15,6 +15,7 @@ from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import segments_of
+from wiretool.capture.silent import note_connections
 from wiretool.capture.source import open_source
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.layout import MANIFEST, Input
@@ -190,14 +191,17 @@ def _unpacked_bytes_max(status: os.stat_result) -> int:
     return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * status.st_size)
 
 
-def packet_counts(paths: Sequence[Path]) -> PacketCounts:
-    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them."""
+def packet_counts(paths: Sequence[Path], connections: set[bytes]) -> PacketCounts:
+    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them.
+
+    Their TCP connections are added to those that are given.
+    """
     counts, fragments = PacketCounts(), Fragments()
     for path in paths:
         with suppress(CaptureError):
             left = _unpacked_bytes_max(path.stat())
             for packets in read_packet_tables([path]):
-                segments_of(packets, fragments, counts)
+                note_connections(segments_of(packets, fragments, counts), connections)
                 left -= int(packets.starts[-1] + packets.lengths[-1] - packets.starts[0])  # tables share a buffer
                 if left < 0:
                     break
