@@ -26,6 +26,10 @@ from wiretool.sinks.arrow.files import reason, refused
 UNREADABLE = "cannot be read: "
 #: What the system says of names behind which there is nothing.
 NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+#: What is named so was meant as a capture, and so when packed.
+_SUFFIXES, _PACKED_SUFFIXES = (".pcap", ".pcapng"), (".gz", ".zst")
+#: So many files that are skipped are named.
+SKIPPED_NAMED_MAX = 3
 _UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
 
 
@@ -116,7 +120,8 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
 def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Capture]:
     """Each capture with its index.
 
-    Files in folders that are no captures are left out, and told; those that cannot be read have that as their damage.
+    Files in folders that are no captures are left out, and told; those that cannot be read, or are no captures though
+    they are named like some, have that as their damage.
     CaptureError for one of either that was given by itself, and where none can be read; UsageError where none is left.
     """
     alone = {path.resolve() for path in given}
@@ -131,6 +136,9 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
             if isinstance(err.__cause__, OSError):
                 unread.append(err)
                 yield _capture(path, replace(_UNREAD, damage=UNREADABLE + reason(err.__cause__)))
+            elif is_named_capture(path):
+                unread.append(err)
+                yield _capture(path, replace(_UNREAD, damage=UNREADABLE + err.reason))
             else:
                 others.append(path)
         else:
@@ -138,10 +146,25 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
                 tell(f"{path} is empty: no packets")
             yield _capture(path, index)
     if others:
-        more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""
-        tell(f"{others[0]}{more} skipped: {'not captures' if more else 'not a capture'}")
+        tell(skipped(others))
     if len(others) + len(unread) == len(files):
         raise unread[0] if unread else UsageError("none of the files is a capture; expected pcap or pcapng files")
+
+
+def is_named_capture(path: Path) -> bool:
+    """Whether a file is named like a capture: what is in it should be one."""
+    name = path.name.lower()
+    for packed in _PACKED_SUFFIXES:
+        name = name.removesuffix(packed)
+    return name.endswith(_SUFFIXES)
+
+
+def skipped(others: Sequence[Path]) -> str:
+    """Return which files were skipped as no captures: the first ones by name, and how many others."""
+    named = ", ".join(map(str, others[:SKIPPED_NAMED_MAX]))
+    count = len(others) - SKIPPED_NAMED_MAX
+    more = f" and {count:,} other file{'s' * (count > 1)}" if count > 0 else ""
+    return f"{named}{more} skipped: {'not captures' if len(others) > 1 else 'not a capture'}"
 
 
 def _capture(path: Path, index: FileIndex) -> Capture:
