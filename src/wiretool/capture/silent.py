@@ -1,4 +1,4 @@
-"""The connections of captures in which nobody sends anything: without a SYN or payload the streams never begin."""
+"""The connections of captures without payload: without a SYN or payload the streams never begin."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,12 +1,12 @@
 """The way of `wiretool pipeline run`: what is told on it, and how it ends."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from wiretool.commands.first_lines import FirstLines
@@ -47,8 +47,8 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = FirstLines(NOTES_MAX, "notes")
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
-    waiting = report_waiting("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
-    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), waiting, _bar() as watch:
+    progress = _bar() if is_watched() else _lines("Spark is at work" if engine == "spark" else "reading captures")
+    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), progress as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=wishes.is_strict)
@@ -111,27 +111,38 @@ def unsound(manifest: "Manifest", *, is_strict: bool) -> int:
 
 
 @contextmanager
-def _bar() -> "Iterator[Callable[[Step], None]]":
-    """Shows each step in turn, from `QUICK_S` on, where somebody sees it."""
-    if not is_watched():
-        yield lambda step: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+def _lines(text: str) -> "Iterator[Callable[[Step], None]]":
+    """Report each step in turn, and `text` before the first one: a line a second once the work is long."""
 
-    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    def show(step: "Step") -> None:
+        nonlocal text
+        text = f"{step.name}: {step.done / max(step.total, 1):.0%}"
+
+    with report_waiting(lambda: text):
+        yield show
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Step], None]]":
+    """Shows each step in turn, from `QUICK_S` on, also while a step is long."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=None)
-    started = time.monotonic()
+    start = Timer(QUICK_S, bar.start)
+    start.daemon = True
 
     def show(step: "Step") -> None:
         if bar.tasks[0].description != step.name:
             bar.reset(task, description=step.name, total=step.total)
         bar.update(task, completed=step.done)
-        if not bar.live.is_started and time.monotonic() - started >= QUICK_S:
-            bar.start()
 
+    start.start()
     try:
         yield show
     finally:
+        start.cancel()
+        start.join()
         bar.stop()

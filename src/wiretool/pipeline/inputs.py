@@ -26,9 +26,9 @@ from wiretool.sinks.arrow.files import reason, refused
 UNREADABLE = "cannot be read: "
 #: What the system says of names behind which there is nothing.
 NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-#: What is named so was meant as a capture, and so when packed.
+#: The ends of the names of captures, and of packed ones.
 _SUFFIXES, _PACKED_SUFFIXES = (".pcap", ".pcapng"), (".gz", ".zst")
-#: So many files that are skipped are named.
+#: The number of skipped files that are named.
 SKIPPED_NAMED_MAX = 3
 _UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
 
@@ -120,8 +120,8 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
 def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Capture]:
     """Each capture with its index.
 
-    Files in folders that are no captures are left out, and told; those that cannot be read, or are no captures though
-    they are named like some, have that as their damage.
+    Files in folders that are no captures are skipped, and listed; those that cannot be read, or have the name of a
+    capture and are not one, have that as their damage.
     CaptureError for one of either that was given by itself, and where none can be read; UsageError where none is left.
     """
     alone = {path.resolve() for path in given}
@@ -152,7 +152,7 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
 
 
 def is_named_capture(path: Path) -> bool:
-    """Whether a file is named like a capture: what is in it should be one."""
+    """Return whether a file has the name of a capture."""
     name = path.name.lower()
     for packed in _PACKED_SUFFIXES:
         name = name.removesuffix(packed)
@@ -160,7 +160,7 @@ def is_named_capture(path: Path) -> bool:
 
 
 def skipped(others: Sequence[Path]) -> str:
-    """Return which files were skipped as no captures: the first ones by name, and how many others."""
+    """Return a line about the files that were skipped: the names of the first ones, and the number of the others."""
     named = ", ".join(map(str, others[:SKIPPED_NAMED_MAX]))
     count = len(others) - SKIPPED_NAMED_MAX
     more = f" and {count:,} other file{'s' * (count > 1)}" if count > 0 else ""

@@ -145,7 +145,7 @@ class Following:
                 if is_empty:
                     self._tell(f"{path} is empty: no packets")
             except CaptureError as err:
-                if is_named_capture(path):  # it is told with what was damaged
+                if is_named_capture(path):  # reported with the damaged captures
                     self._told.add(path)
                 self._leave_out(path, stat, err)
         self._tell_others()
