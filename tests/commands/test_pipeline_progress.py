@@ -2,9 +2,13 @@
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from wiretool.commands import pipelining, progress
+from wiretool.pipeline.job import Step
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: Runs a command as if each moment of it was long: the first line comes at once, and the engine waits for one.
@@ -40,3 +44,19 @@ def test_long_work_is_reported_in_a_pipe(tmp_path: Path, module: str, name: str,
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert [each for each in ended.stderr.splitlines() if each.startswith(line)], ended.stderr
+
+
+def test_steps_without_parts_keep_the_first_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    some = threading.Event()
+
+    def tell(text: str) -> None:
+        lines.append(text)
+        some.set()
+
+    monkeypatch.setattr(progress, "tell", tell)
+    monkeypatch.setattr(progress, "LONG_S", 0.2)
+    with pipelining._lines("Spark is at work") as show:
+        show(Step("reading", 0, 1))
+        assert some.wait(20)
+    assert lines[0] == "Spark is at work (0 s)"

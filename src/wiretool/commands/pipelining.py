@@ -116,7 +116,8 @@ def _lines(text: str) -> "Iterator[Callable[[Step], None]]":
 
     def show(step: "Step") -> None:
         nonlocal text
-        text = f"{step.name}: {step.done / max(step.total, 1):.0%}"
+        if step.total > 1:  # the steps of Spark have no parts
+            text = f"{step.name}: {step.done / step.total:.0%}"
 
     with report_waiting(lambda: text):
         yield show
