@@ -16,9 +16,11 @@ from tests.helpers.captures import Talk, packets_of, pcap_bytes
 from wiretool import limits
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import records_of
-from wiretool.bulk.pace import BYTES_PER_RECORD, in_parts
+from wiretool.bulk.pace import BYTES_PER_RECORD, Pace, in_parts
 from wiretool.bulk.read import read_batches
 from wiretool.capture.items import Connection, Data, End, Item
+from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.segments import read_segment_tables
 from wiretool.records import Record
 from wiretool.watch import SIDES
 
@@ -147,3 +149,21 @@ def test_items_in_parts() -> None:
     assert [len(part) for part in in_parts(items, 1)] == [1_024, 1_024, 53]
     assert [len(part) for part in in_parts(items, limits.BATCH_BYTES_MAX // 30)][:2] == [3, 3]
     assert [item for part in in_parts(items, 10**9) for item in part] == items
+
+
+def test_rows_without_payload_tell_nothing_of_good_order() -> None:
+    """However many parts of a table have none, and whether records came of them: what is expected stays."""
+    (table,) = read_segment_tables(read_packet_tables([BytesIO(padding(1, 0))]))
+    assert not table.lengths[0]
+    pace = Pace()
+    for records in (0, 3) * 100:
+        pace.note(table, 0, 1, records)
+    assert vars(pace) == vars(Pace())
+
+
+def test_good_order_is_believed_in_up_to_a_batch() -> None:
+    (table,) = read_segment_tables(read_packet_tables([BytesIO(padding(1, 0))]))
+    pace = Pace()
+    for _ in range(100):
+        pace.note(table, 0, len(table), 0)
+    assert vars(pace)["_bytes_per_record"] == limits.BATCH_BYTES_MAX

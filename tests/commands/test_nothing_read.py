@@ -7,6 +7,9 @@ import pytest
 from tests.helpers.captures import Talk, ethernet, ip, packets_of, pcap_bytes, tcp_packets
 from tests.helpers.forked import run, text_of
 
+from wiretool.capture.layers import ACK
+from wiretool.watch import SIDES
+
 READABLE = "expected TCP over IPv4 or IPv6 on Ethernet, Linux cooked capture, loopback or raw IP"
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 COMMANDS = {
@@ -36,6 +39,15 @@ def handshakes() -> bytes:
     return pcap_bytes(packets_of(talk.frames))
 
 
+def acknowledgements() -> bytes:
+    """Return a capture of two connections of which only empty packets were captured, of both sides."""
+    talks = [Talk(client=("10.0.0.1", port)) for port in (1, 2)]
+    for talk in talks:
+        for side in SIDES:
+            talk.send(side, ACK)
+    return pcap_bytes(packets_of([frame for talk in talks for frame in talk.frames] * 3))
+
+
 def datagrams() -> bytes:
     return pcap_bytes(packets_of([ethernet(ip("10.0.0.1", "10.0.0.2", 17, bytes(20)))] * 5))
 
@@ -46,9 +58,10 @@ def datagrams() -> bytes:
     [
         (pcap_bytes([]), 1, "nothing was read: no packets; expected captures with packets"),
         (handshakes(), 1, "nothing was read: no payload in 1 TCP connection; expected captures with payload"),
+        (acknowledgements(), 1, "nothing was read: no payload in 2 TCP connections; expected captures with payload"),
         (datagrams(), 3, f"5 of 5 packets not read: 5 UDP; {READABLE}"),
     ],
-    ids=["no packets", "no payload", "no TCP"],
+    ids=["no packets", "no payload", "no payload or SYN", "no TCP"],
 )
 def test_nothing_read_is_no_success(tmp_path: Path, command: str, content: bytes, code: int, why: str) -> None:
     (tmp_path / "good.pcap").write_bytes(pcap_bytes(tcp_packets([("client", HELLO)], server=("10.0.0.2", 12345))))

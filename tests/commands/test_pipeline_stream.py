@@ -66,8 +66,21 @@ def test_at_the_end_it_says_of_broken_captures_what_run_says(words: list[str], t
         "head.pcap is damaged; the tables have the part before the damage",
         "link.pcap cannot be read: No such file or directory; the tables have none of it",
         "nothing.pcap.gz is empty: no packets",
-        "two.pcap skipped: not a capture",
+        "two.pcap cannot be read",
     ]
+
+
+def test_a_damaged_head_is_damage(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "captures" / "head.pcap.gz").write_bytes(gzip.compress(b"no head" + WRITE.read_bytes()))
+    awaited, ended = run(*words, "--once"), run(*words, "--once", "--finish")
+    assert (awaited.returncode, ended.returncode) == (3, 3)
+    assert b"head.pcap.gz skipped: cannot be read: byte 0: neither pcap nor pcapng" in awaited.stderr
+    assert b"head.pcap.gz cannot be read: byte 0: neither pcap nor pcapng" in ended.stderr
+    damages = {
+        Path(each["path"]).name: each.get("damage", "")
+        for each in json.loads((tmp_path / "t" / "manifest.json").read_text())["inputs"]
+    }
+    assert damages["head.pcap.gz"].startswith("cannot be read: byte 0: neither pcap nor pcapng")
 
 
 def test_report_and_sql_take_the_tables(words: list[str], tmp_path: Path) -> None:

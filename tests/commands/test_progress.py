@@ -34,3 +34,21 @@ def test_what_is_quick_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with report_waiting("starting Spark"):
         pass
     assert not lines
+
+
+def test_a_name_that_changes_is_asked_for_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    some = threading.Event()
+    names = iter(["first", "second", *["third"] * 1_000])
+
+    def tell(text: str) -> None:
+        lines.append(text)
+        if len(lines) == 3:
+            some.set()
+
+    monkeypatch.setattr(progress, "tell", tell)
+    monkeypatch.setattr(progress, "WAITING_S", 0.01)
+    monkeypatch.setattr(progress, "LONG_S", 0.01)
+    with report_waiting(lambda: next(names)):
+        assert some.wait(20)
+    assert lines[:3] == ["first (0 s)", "second (0 s)", "third (0 s)"]

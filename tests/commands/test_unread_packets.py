@@ -82,7 +82,7 @@ def test_tcp_without_payload_is_reported(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stderr.decode().splitlines() == [
         "wiretool: no frames in 0 connections; 0 bytes",
-        f"wiretool: {path}: nothing was read: no payload in 0 TCP connections; expected captures with payload",
+        f"wiretool: {path}: nothing was read: no payload in 1 TCP connection; expected captures with payload",
     ]
 
 

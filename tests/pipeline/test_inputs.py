@@ -74,6 +74,37 @@ def test_a_file_that_cannot_be_opened_is_an_input_with_damage(
     assert told == [f"{folder / 'text'} skipped: not a capture"]
 
 
+@pytest.mark.parametrize("name", ["b.pcap", "b.PCAPNG", "b.pcap.gz", "b.pcapng.zst"])
+def test_what_is_named_like_a_capture_and_is_none_is_damaged(tmp_path: Path, told: list[str], name: str) -> None:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    shutil.copy(APPEND, folder / "a.pcap")
+    (folder / name).write_bytes(b"????" + APPEND.read_bytes()[4:])
+    manifest = run_local(Job([folder], tmp_path / "tables"), told.append, lambda step: None)
+    assert [(Path(each.path).name, each.damage[:45], each.packets > 0) for each in manifest.inputs] == [
+        ("a.pcap", "", True),
+        (name, "cannot be read: byte 0: neither pcap nor pcap", False),
+    ]
+    assert told == []
+    (folder / "a.pcap").unlink()
+    with pytest.raises(CaptureError, match="neither pcap nor pcapng") as refused:
+        run_local(Job([folder], tmp_path / "tables"), told.append, lambda step: None)
+    assert refused.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("count", "line"),
+    [
+        (1, "0 skipped: not a capture"),
+        (3, "0, 1, 2 skipped: not captures"),
+        (4, "0, 1, 2 and 1 other file skipped: not captures"),
+        (5, "0, 1, 2 and 2 other files skipped: not captures"),
+    ],
+)
+def test_the_first_files_that_are_skipped_are_named(count: int, line: str) -> None:
+    assert inputs.skipped([Path(str(at)) for at in range(count)]) == line
+
+
 def test_where_none_can_be_opened(tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     shut = tmp_path / "shut.pcap"
     shutil.copy(APPEND, shut)
@@ -213,4 +244,4 @@ def test_packets_are_counted_up_to_the_end(tmp_path: Path) -> None:
     capture = tmp_path / "tiny.pcap.gz"
     head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
     capture.write_bytes(gzip.compress(head + bytes(16) * 2_000_000))
-    assert inputs.packet_counts([capture]).packets == 2_000_000
+    assert inputs.packet_counts([capture], set()).packets == 2_000_000

@@ -53,12 +53,13 @@ def test_what_is_not_whole_is_told_as_by_a_run(streamed: Streamed) -> None:
     lines: list[str] = []
     wanted = run_local(Job([streamed.captures], streamed.tables.parent / "once"), lines.append, lambda step: None)
     assert damages(manifest) == damages(wanted)
-    assert manifest.inputs[-1].damage == "cannot be read: No such file or directory"
+    assert damages(manifest)["link.pcap"] == (0, "cannot be read: No such file or directory")
+    bare = "cannot be read: byte 0: neither pcap nor pcapng: starts with d4 c3"
+    assert damages(manifest)["two.pcap"] == (0, bare)
     assert f"{streamed.captures}/empty.pcap is empty, skipped" in lines
     assert set(streamed.told) - set(before) == {
         f"{streamed.captures}/empty.pcap is empty, skipped",
         f"{streamed.captures}/head.pcap is empty: no packets",
-        f"{streamed.captures}/two.pcap skipped: not a capture",
     }
 
 

@@ -69,9 +69,11 @@ class Pace:
         return start + max(rows, 1)
 
     def note(self, table: SegmentTable, start: int, stop: int, records: int) -> None:
-        """These rows gave so many records that were read by themselves."""
+        """These rows gave so many records that were read by themselves; without payload they tell nothing."""
         size = int(table.lengths[start:stop].sum())
-        most = min(self._bytes_per_record * EASED_TIMES, self._most)
+        if not size:
+            return
+        most = min(self._bytes_per_record * EASED_TIMES, self._most, limits.BATCH_BYTES_MAX)
         self._bytes_per_record = min(size / records, most) if records else most
 
 

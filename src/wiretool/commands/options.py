@@ -236,17 +236,20 @@ def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
 
 def check_any_captured(book: "Ledger", interface: str) -> None:
     """Raise Unmet where nothing of an interface could be read: no packets, no TCP, or no payload."""
+    from wiretool.capture.silent import without_payload
+
     counts, total = book.packets, book.total
     if total.payload_bytes or total.gap_bytes:
         return
-    connections = f"{len(book.connections):,} TCP connection{'s' * (len(book.connections) != 1)}"
-    why = f"no payload in {connections}" if counts.tcp else counts.summarize() or "no packets"
+    silence = without_payload(len(book.connections), counts.tcp)
+    why = silence if counts.tcp else counts.summarize() or "no packets"
     raise Unmet(f"{interface}: nothing was read: {why}; expected TCP packets with payload")
 
 
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
     """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
     from wiretool.capture.packet_counts import READABLE
+    from wiretool.capture.silent import count_connections, without_payload
 
     names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
     counts = book.packets
@@ -254,10 +257,11 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise Unmet(f"{names}: nothing was read: no packets; expected captures with packets")
     if captures and counts.is_nothing_read:
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
-    total, count = book.total, len(book.connections)
+    total = book.total
     if captures and not total.payload_bytes and not total.gap_bytes:
-        connections = f"{count:,} TCP connection{'s' * (count != 1)}"
-        raise Unmet(f"{names}: nothing was read: no payload in {connections}; expected captures with payload")
+        count = len(book.connections) or count_connections([path for path in captures if path.is_file()])
+        silence = without_payload(count, counts.tcp)
+        raise Unmet(f"{names}: nothing was read: {silence}; expected captures with payload")
 
 
 def share_from(text: str, option: str) -> float:

@@ -1,12 +1,12 @@
 """The way of `wiretool pipeline run`: what is told on it, and how it ends."""
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 from wiretool.commands.first_lines import FirstLines
@@ -47,8 +47,8 @@ def run_pipeline(captures: Sequence[Path], root: Path, wishes: Wishes, engine: s
     job = Job(captures, root, wishes.protocol, wishes.ports, wishes.has_events, wishes.splits)
     notes = FirstLines(NOTES_MAX, "notes")
     kept = "the tables that were there are as they were" if os.path.exists(root) else "no tables were made"
-    waiting = report_waiting("Spark is at work") if engine == "spark" and not is_watched() else nullcontext()
-    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), waiting, _bar() as watch:
+    progress = _bar() if is_watched() else _lines("Spark is at work" if engine == "spark" else "reading captures")
+    with stoppable("wiretool.pipeline.local"), told_when_stopped(lambda: kept), progress as watch:
         manifest = _engine(engine, master)(job, notes, watch)
     notes.end()
     return told_of(manifest, root, is_strict=wishes.is_strict)
@@ -82,21 +82,26 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
 def read_nothing(manifest: "Manifest") -> int:
     """Report that there was nothing to read, and return the exit code for that; 0 where there was something."""
     from wiretool.capture.packet_counts import READABLE
+    from wiretool.capture.silent import without_payload
     from wiretool.pipeline.inputs import packet_counts
 
     if manifest.open or manifest.total["payload_bytes"] or manifest.total["gap_bytes"]:
         return 0
     code = UNSOUND if any(each.damage for each in manifest.inputs) else NOTHING  # as `decode` ends on a damaged one
-    if manifest.connections:
-        connections = f"{manifest.connections:,} TCP connection{'s' * (manifest.connections != 1)}"
-        tell(f"nothing was read: no payload in {connections}; expected captures with payload")
-        return code
-    if not sum(each.packets for each in manifest.inputs):
+    connections, packets = manifest.connections, sum(each.packets for each in manifest.inputs)
+    if not connections and not packets:
         tell("nothing was read: no packets; expected captures with packets")
         return code
-    counts = packet_counts([Path(each.path) for each in manifest.inputs])
-    tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
-    return UNSOUND
+    if not connections:
+        known: set[bytes] = set()
+        counts = packet_counts([Path(each.path) for each in manifest.inputs], known)
+        if counts.is_nothing_read:
+            tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
+            return UNSOUND
+        connections = len(known)
+    # Where the captures are not there any more, nobody knows what their packets were.
+    tell(f"nothing was read: {without_payload(connections, packets)}; expected captures with payload")
+    return code
 
 
 def unsound(manifest: "Manifest", *, is_strict: bool) -> int:
@@ -106,27 +111,39 @@ def unsound(manifest: "Manifest", *, is_strict: bool) -> int:
 
 
 @contextmanager
-def _bar() -> "Iterator[Callable[[Step], None]]":
-    """Shows each step in turn, from `QUICK_S` on, where somebody sees it."""
-    if not is_watched():
-        yield lambda step: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+def _lines(text: str) -> "Iterator[Callable[[Step], None]]":
+    """Report each step in turn, and `text` before the first one: a line a second once the work is long."""
 
-    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    def show(step: "Step") -> None:
+        nonlocal text
+        if step.total > 1:  # the steps of Spark have no parts
+            text = f"{step.name}: {step.done / step.total:.0%}"
+
+    with report_waiting(lambda: text):
+        yield show
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Step], None]]":
+    """Shows each step in turn, from `QUICK_S` on, also while a step is long."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = "{task.description}", BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("", total=None)
-    started = time.monotonic()
+    start = Timer(QUICK_S, bar.start)
+    start.daemon = True
 
     def show(step: "Step") -> None:
         if bar.tasks[0].description != step.name:
             bar.reset(task, description=step.name, total=step.total)
         bar.update(task, completed=step.done)
-        if not bar.live.is_started and time.monotonic() - started >= QUICK_S:
-            bar.start()
 
+    start.start()
     try:
         yield show
     finally:
+        start.cancel()
+        start.join()
         bar.stop()

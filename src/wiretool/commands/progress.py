@@ -65,8 +65,10 @@ def is_watched() -> bool:
 
 
 @contextmanager
-def report_waiting(name: str) -> Iterator[Callable[[], None]]:
+def report_waiting(name: str | Callable[[], str]) -> Iterator[Callable[[], None]]:
     """Report every second on stderr that something is under way, until the block ends or what is given is called.
+
+    Where the name changes it is called, from a thread.
 
     On a terminal that is one line that is written anew and goes in the end; elsewhere lines, once the work is long.
     """
@@ -77,7 +79,7 @@ def report_waiting(name: str) -> Iterator[Callable[[], None]]:
         nonlocal pause_s
         while not done.wait(pause_s):
             pause_s = WAITING_S
-            text = f"{name} ({time.monotonic() - begun:.0f} s)"
+            text = f"{name if isinstance(name, str) else name()} ({time.monotonic() - begun:.0f} s)"
             if is_watched():
                 print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
             else:

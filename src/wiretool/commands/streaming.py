@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ def run_stream_command(wishes: Wishes, engine: str, master: str) -> int:
         told_when_stopped(teller.so_far),
         _engine(engine, master) as make,
     ):
-        manifest = run_stream(job, make, Ears(tell, teller.notes, teller))
+        manifest = run_stream(job, make, Ears(tell, teller.notes, teller, _making))
     if manifest.open:
         counts = f"{manifest.connections:,} closed, {manifest.open:,} still open"
         tell(f"{manifest.rows(FRAMES):,} records in {wishes.output}; connections: {counts}")
@@ -104,6 +104,11 @@ def _engine(name: str, master: str) -> "Iterator[Engine]":
         from wiretool.pipeline.stream.local import read_here
 
         yield read_here
+
+
+def _making(batch: int, packets: int) -> AbstractContextManager[object]:
+    """Reports that a batch is being made, where that is long."""
+    return report_waiting(f"making batch {batch} of {packets:,} packets")
 
 
 class _Teller:

@@ -15,6 +15,7 @@ from wiretool.capture.index import NO_TIME, FileIndex, Joint, index_of
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.packet_counts import PacketCounts
 from wiretool.capture.segments import segments_of
+from wiretool.capture.silent import note_connections
 from wiretool.capture.source import open_source
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.layout import MANIFEST, Input
@@ -25,6 +26,10 @@ from wiretool.sinks.arrow.files import reason, refused
 UNREADABLE = "cannot be read: "
 #: What the system says of names behind which there is nothing.
 NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+#: The ends of the names of captures, and of packed ones.
+_SUFFIXES, _PACKED_SUFFIXES = (".pcap", ".pcapng"), (".gz", ".zst")
+#: The number of skipped files that are named.
+SKIPPED_NAMED_MAX = 3
 _UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
 
 
@@ -115,7 +120,8 @@ def _is_wanted(path: Path, tell: Callable[[str], None]) -> bool:
 def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], None]) -> Iterator[Capture]:
     """Each capture with its index.
 
-    Files in folders that are no captures are left out, and told; those that cannot be read have that as their damage.
+    Files in folders that are no captures are skipped, and listed; those that cannot be read, or have the name of a
+    capture and are not one, have that as their damage.
     CaptureError for one of either that was given by itself, and where none can be read; UsageError where none is left.
     """
     alone = {path.resolve() for path in given}
@@ -130,6 +136,9 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
             if isinstance(err.__cause__, OSError):
                 unread.append(err)
                 yield _capture(path, replace(_UNREAD, damage=UNREADABLE + reason(err.__cause__)))
+            elif is_named_capture(path):
+                unread.append(err)
+                yield _capture(path, replace(_UNREAD, damage=UNREADABLE + err.reason))
             else:
                 others.append(path)
         else:
@@ -137,10 +146,25 @@ def indexed(files: Sequence[Path], given: Sequence[Path], tell: Callable[[str], 
                 tell(f"{path} is empty: no packets")
             yield _capture(path, index)
     if others:
-        more = f" and {len(others) - 1} other file" + "s" * (len(others) > 2) if len(others) > 1 else ""
-        tell(f"{others[0]}{more} skipped: {'not captures' if more else 'not a capture'}")
+        tell(skipped(others))
     if len(others) + len(unread) == len(files):
         raise unread[0] if unread else UsageError("none of the files is a capture; expected pcap or pcapng files")
+
+
+def is_named_capture(path: Path) -> bool:
+    """Return whether a file has the name of a capture."""
+    name = path.name.lower()
+    for packed in _PACKED_SUFFIXES:
+        name = name.removesuffix(packed)
+    return name.endswith(_SUFFIXES)
+
+
+def skipped(others: Sequence[Path]) -> str:
+    """Return a line about the files that were skipped: the names of the first ones, and the number of the others."""
+    named = ", ".join(map(str, others[:SKIPPED_NAMED_MAX]))
+    count = len(others) - SKIPPED_NAMED_MAX
+    more = f" and {count:,} other file{'s' * (count > 1)}" if count > 0 else ""
+    return f"{named}{more} skipped: {'not captures' if len(others) > 1 else 'not a capture'}"
 
 
 def _capture(path: Path, index: FileIndex) -> Capture:
@@ -190,14 +214,17 @@ def _unpacked_bytes_max(status: os.stat_result) -> int:
     return max(limits.UNPACKED_BYTES_FREE, limits.UNPACKED_TIMES_MAX * status.st_size)
 
 
-def packet_counts(paths: Sequence[Path]) -> PacketCounts:
-    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them."""
+def packet_counts(paths: Sequence[Path], connections: set[bytes]) -> PacketCounts:
+    """Count the packets of captures by kind, as far as they can be read again and `unpack` reads them.
+
+    Their TCP connections are added to those that are given.
+    """
     counts, fragments = PacketCounts(), Fragments()
     for path in paths:
         with suppress(CaptureError):
             left = _unpacked_bytes_max(path.stat())
             for packets in read_packet_tables([path]):
-                segments_of(packets, fragments, counts)
+                note_connections(segments_of(packets, fragments, counts), connections)
                 left -= int(packets.starts[-1] + packets.lengths[-1] - packets.starts[0])  # tables share a buffer
                 if left < 0:
                     break

@@ -46,7 +46,7 @@ def run_local(job: Job, tell: Callable[[str], None], watch: Callable[[Step], Non
                 watch(step)
             if counts.tcp and (summary := counts.summarize()):
                 tell(summary)
-            manifest = _read_all(job, captures, shuffle, staging, tell, watch)
+            manifest = _read_all(job, captures, shuffle, staging, tell, _counted(counts.tcp, watch))
         shutil.rmtree(work)
         write_manifest(staging, manifest)
     return manifest
@@ -81,13 +81,29 @@ def _read_all(
     shuffle: Shuffle,
     staging: Path,
     tell: Callable[[str], None],
-    watch: Callable[[Step], None],
+    counted: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
 ) -> Manifest:
     files = Files([str(capture.path) for capture in captures], [capture.name for capture in captures])
     parts: list[Done] = []
     for partition in shuffle.partitions:
-        done = read_part(job, files, shuffle.sorted(partition), staging, f"part-{partition:05d}")
+        done = read_part(job, files, counted(shuffle.sorted(partition)), staging, f"part-{partition:05d}")
         done.tell_notes(tell)
         parts.append(done)
-        watch(Step("reading flows", partition + 1, len(shuffle.partitions)))
     return manifest_of(job, "local", [capture.input for capture in captures], parts)
+
+
+def _counted(
+    total: int, watch: Callable[[Step], None]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that passes rows on, and reports those that were read of `total` in all its calls."""
+    done = 0
+
+    def counted(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        nonlocal done
+        for batch in rows:
+            watch(Step("reading flows", done, total))
+            yield batch
+            done += batch.num_rows
+            watch(Step("reading flows", done, total))
+
+    return counted

@@ -11,7 +11,7 @@ import msgspec
 from wiretool.capture.index import FileIndex, Joint, extended, index_of, is_continued
 from wiretool.capture.seals import seal_of
 from wiretool.errors import CaptureError, UsageError
-from wiretool.pipeline.inputs import UNREADABLE, files_in, name_of, unpack
+from wiretool.pipeline.inputs import UNREADABLE, files_in, is_named_capture, name_of, skipped, unpack
 from wiretool.pipeline.layout import Input
 from wiretool.sinks.arrow.files import reason
 
@@ -145,6 +145,8 @@ class Following:
                 if is_empty:
                     self._tell(f"{path} is empty: no packets")
             except CaptureError as err:
+                if is_named_capture(path):  # reported with the damaged captures
+                    self._told.add(path)
                 self._leave_out(path, stat, err)
         self._tell_others()
 
@@ -310,8 +312,8 @@ class Following:
         cause = err.__cause__
         if isinstance(cause, FileNotFoundError):
             return
-        if isinstance(cause, OSError):
-            self._unread[path] = UNREADABLE + reason(cause)
+        if isinstance(cause, OSError) or is_named_capture(path):
+            self._unread[path] = UNREADABLE + (reason(cause) if isinstance(cause, OSError) else err.reason)
             self._tell_once(path, f"{path} skipped: {self._unread[path]}")
         elif path not in self._told:
             self._told.add(path)
@@ -321,9 +323,7 @@ class Following:
         """Tell of the files that were found to be no captures."""
         others, self._no_captures = self._no_captures, []
         if others:
-            count = len(others) - 1
-            more = f" and {count} other file" + "s" * (count > 1) if count else ""
-            self._tell(f"{others[0]}{more} skipped: {'not captures' if count else 'not a capture'}")
+            self._tell(skipped(others))
 
     def _tell_once(self, path: Path, text: str) -> None:
         if path not in self._told:

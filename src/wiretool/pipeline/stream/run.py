@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +86,8 @@ class Ears(NamedTuple):
     note: Callable[[str], None]
     #: Each batch that is in place.
     made: Callable[[Made], None]
+    #: The number and the packets of each batch, while it is made.
+    making: Callable[[int, int], AbstractContextManager[object]] = lambda batch, packets: nullcontext()
 
 
 def run_stream(job: StreamJob, engine: Engine, ears: Ears) -> Manifest:
@@ -193,7 +195,7 @@ class _Run:
         checkpoint, following, last = self._checkpoint, self._following, self._checkpoint.last
         packets, size = plan.packets(following.captures), plan.bytes(following.captures)
         token = f"{last.batch + 1:08d}-{uuid.uuid4().hex[:12]}"
-        with self._staging(last.batch + 1, token) as staging:
+        with self._ears.making(last.batch + 1, packets), self._staging(last.batch + 1, token) as staging:
             told = self._engine(self._task(token, silence), list(plan.stretches(following)), last.turn_ns, staging)
             if not following.is_as_planned(plan.until):
                 raise CaptureError(str(self._job.folder), "a capture was rewritten while it was read")
