@@ -16,6 +16,7 @@ from wiretool.conformance.observed import ObservedConnection, observe
 from wiretool.conformance.results import NOT_RUN, CaseResult, Event, RunResult, events_around, stop_remark
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
+from wiretool.processes import exit_words
 from wiretool.protocols.recognise import Chunk, weigh
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.servers.choose import mock_for
@@ -135,7 +136,7 @@ def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, .
 
 def _unconnected(run: ClientRun, end: ClientEnd, sent: _SentBytes, foreign: str, protocol: str) -> str:
     """Return why nothing could be judged, with the last words of the client."""
-    how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    how = "did not end in time" if run.exit_code is None else exit_words(run.exit_code)
     if end.stopped_by is not None:
         how = f"was stopped by {Signals(end.stopped_by).name}"
     last = run.output.strip().splitlines()[-1:] or ["no output"]
