@@ -177,7 +177,7 @@ class _Stage:
 
 
 def peak_address_space() -> int:
-    """Return the most bytes of address space that this process ever had; 0 where the system does not say it."""
+    """Return the most bytes of address space that this process ever had; 0 where the system does not report it."""
     try:
         status = STATUS_FILE.read_bytes()
     except OSError:
