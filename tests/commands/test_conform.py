@@ -567,7 +567,7 @@ def test_a_run_that_never_starts_leaves_the_file_of_a_recording_alone(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--deadline", "1s"), "--deadline: requires --target"),
+        (("--deadline", "1s", "--mutants"), "--deadline and --mutants: only a run against a server or client"),
         (("--junit", "no/such/folder/x.xml"), "--junit no/such/folder/x.xml: no such folder"),
         (("--client", "--", "python", "client.py", "{adress}"), "no placeholder {adress} (did you mean address?)"),
     ],

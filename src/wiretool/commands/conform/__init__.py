@@ -102,8 +102,8 @@ def conform(
         typer.Option(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
-            show_default="ten times the time with the mock, at least 60s",
-            help="end the run after this time",
+            show_default="ten times the time with the mock, at least 60s; none with --client",
+            help="end the run after this time; no effect on the built-in mock",
         ),
     ] = None,
     expect: Annotated[
