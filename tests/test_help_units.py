@@ -1,5 +1,6 @@
 """Help texts and documented commands: durations have units, and pipes show packets at once."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from tests.helpers.forked import run
 from wiretool import cli
 from wiretool.commands.options import duration_parser
 
@@ -52,6 +54,30 @@ def test_a_pipe_from_tcpdump_delivers_packets_at_once() -> None:
     pipes = [line for page in PAGES for line in page.read_text().splitlines() if re.search(r"tcpdump .*-w - ", line)]
     assert pipes
     assert [line for line in pipes if "--immediate-mode" not in line] == []
+
+
+def ranges() -> list[Any]:
+    """Commands of which an option has a range."""
+    every = commands("wiretool", typer.main.get_command(cli.app))
+    return [pytest.param(name.split()[1:], id=name) for name, command in every if any(map(has_range, command.params))]
+
+
+def has_range(option: Any) -> bool:
+    return getattr(option, "min", None) is not None
+
+
+@pytest.mark.parametrize("words", ranges())
+def test_ranges_of_numbers_are_in_words(words: list[str]) -> None:
+    """No option is called x, as in `1<=x<=64`."""
+    shown = run(*words, "--help").stdout.decode()
+    assert re.search(r"\b\d+\s+to\s+\d+\b|\bat\s+least\b", shown)
+    assert not re.search(r"x\s*[<>]=", shown)
+
+
+def test_the_help_of_commands_shows_no_types_of_python() -> None:
+    shown = run("conform", "compare", "--help", env={**os.environ, "COLUMNS": "100"}).stdout.decode()
+    assert shown.startswith("Usage: wiretool conform compare [OPTIONS] REPORT...\n")
+    assert not re.search(r"list\[|Path\]", shown)
 
 
 def test_the_lists_of_commands_are_not_cut() -> None:

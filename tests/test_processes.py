@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psutil
 import pytest
 
-from wiretool.processes import STOP_SIGNALS, parent_death_hook, signal_name
+from wiretool.processes import STOP_SIGNALS, exit_words, parent_death_hook, signal_name
 
 WAIT_S = 20.0
 
@@ -140,3 +140,11 @@ def test_no_process_outlives_a_bench_that_is_stopped_while_it_starts(count: int,
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert b"Traceback" not in said
     assert number == signal.SIGKILL or said == f"wiretool: stopped by {signal_name(number)}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(0, "ended with exit code 0"), (-9, "was ended by SIGKILL"), (-40, "was ended by signal 40")],
+)
+def test_the_end_of_a_child_is_in_words(status: int, words: str) -> None:
+    assert exit_words(status) == words

@@ -25,7 +25,7 @@ from wiretool.commands.replay import replay
 from wiretool.commands.serve import serve
 from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
-from wiretool.commands.subcommand_help import ConformCommand, FuzzCommand, show_plain_arguments
+from wiretool.commands.subcommand_help import ConformCommand, FuzzCommand, show_plain_parameters
 from wiretool.commands.tap import tap
 from wiretool.errors import OutputError, Stopped, WiretoolError
 from wiretool.processes import signal_name
@@ -46,7 +46,7 @@ class Guarded(TyperGroup):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        show_plain_arguments(self)
+        show_plain_parameters(self)
         fit_help(self)
 
     def main(self, *args: Any, **options: Any) -> NoReturn:

@@ -26,6 +26,14 @@ def signal_name(number: int) -> str:
     return "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
 
 
+def exit_words(status: int) -> str:
+    """Return how a child process ended by its exit code, negative for a signal: `was ended by SIGKILL`."""
+    if status >= 0:
+        return f"ended with exit code {status}"
+    known = -status in set(signal.Signals)
+    return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"
+
+
 @contextmanager
 def held_interrupts() -> "Iterator[None]":
     """Defer a stop signal to the end of the block; handle a second one at once, or at the end of an inner block.

@@ -427,6 +427,38 @@ def test_a_server_has_ten_seconds_to_listen_where_no_deadline_is_given() -> None
     assert (ended.returncode, ended.stderr) == (4, f"wiretool: {why}\n")
 
 
+#: A server that ends at its fourth request, after the time of its argument, and at once when it is started again.
+ENDING = """
+import pathlib, socket, sys, time
+host, port, mark, late = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3]), float(sys.argv[4])
+if mark.exists():
+    sys.exit(5)
+listener, requests = socket.create_server((host, port)), 0
+while requests < 4:
+    end, _ = listener.accept()
+    requests += bool(end.recv(10))
+mark.touch()
+listener.close()
+time.sleep(late)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("late_s", ["0", "0.4"])
+def test_a_server_that_cannot_be_started_again_ends_the_run(late_s: str, tmp_path: Path) -> None:
+    """A server may have closed its port some time before it ends."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        host, port = taken.getsockname()
+    command = shlex.join([sys.executable, "-c", ENDING, host, str(port), str(tmp_path / "mark"), late_s])
+    words = ("--target", f"{host}:{port}", "--command", command, "--timeout", "0.5s", "--format", "json")
+    report = json.loads(wiretool("conform", "sbp", "--case", "sbp/frame/*", *words).stdout)
+    why = f"the server ended with exit code 5 before it accepted connections at {host}:{port}"
+    assert f"the target became unreachable and the run ended: {why}" in report["remarks"]
+    whys = [case["why"] for case in report["cases"]]
+    assert whys[-1] == f"the target became unreachable: {why}"
+    assert sum("Connection refused" in each for each in whys) <= CUT_CASES
+
+
 def test_an_interrupted_run_of_a_client_has_a_remark(tmp_path: Path) -> None:
     report, begun = tmp_path / "report.json", tmp_path / "begun"
     client = ("--client", "--", "sh", "-c", f"touch {shlex.quote(str(begun))}; exec sleep 60")
@@ -535,7 +567,7 @@ def test_a_run_that_never_starts_leaves_the_file_of_a_recording_alone(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--deadline", "1s"), "--deadline: requires --target"),
+        (("--deadline", "1s", "--mutants"), "--deadline and --mutants: only a run against a server or client"),
         (("--junit", "no/such/folder/x.xml"), "--junit no/such/folder/x.xml: no such folder"),
         (("--client", "--", "python", "client.py", "{adress}"), "no placeholder {adress} (did you mean address?)"),
     ],

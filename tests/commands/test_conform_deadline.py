@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
+from wiretool.conformance.results import NOT_RUN
+
 REASON = "the run reached its deadline of 0.5 s"
 
 
@@ -25,6 +27,36 @@ def test_a_run_that_ends_before_its_deadline_does_not_name_it(tmp_path: Path) ->
         words = ("--target", address, "--timeout", "0.2s", "--deadline", "60s", "--format", "json")
         ended = wiretool("conform", "pravega", "--case", "pravega/append/1", *words)
     assert json.loads(ended.stdout)["remarks"] == []
+
+
+def test_the_deadline_ends_the_runs_of_a_client(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    words = ("--deadline", "0.5s", "--json", str(path), "--client", "--", "sleep", "60")
+    ended = wiretool("conform", "sbp", *words)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stdout.splitlines()[-1].endswith(f"; {REASON}")
+    report = json.loads(path.read_text())
+    assert report["remarks"] == [REASON]
+    assert {case["verdict"] for case in report["cases"]} == {"error"}
+    assert {case["why"] for case in report["cases"]} == {REASON, NOT_RUN}
+
+
+def test_a_client_whose_runs_end_before_the_deadline_is_judged_as_without_it() -> None:
+    words = ("--case", "sbp/client/frame/*", "--format", "json", "--deadline", "60s", "--client", "--", "true")
+    report = json.loads(wiretool("conform", "sbp", *words).stdout)
+    assert not any("deadline" in remark for remark in report["remarks"])
+    assert {case["verdict"] for case in report["cases"]} == {"not-exercised"}
+
+
+def test_the_built_in_mock_needs_no_deadline() -> None:
+    ended = wiretool("conform", "sbp", "--case", "sbp/frame/1", "--deadline", "4s")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_capture_has_no_deadline() -> None:
+    ended = wiretool("conform", "sbp", "--deadline", "4s", "--capture", "captures/sbp/sdk_main.pcap")
+    why = "--deadline and --capture: only a run against a server or client has a deadline"
+    assert (ended.returncode, ended.stderr) == (2, f"wiretool: {why}\n")
 
 
 def test_a_target_that_the_deadline_left_no_time_to_answer_is_not_said_to_answer_nothing() -> None:

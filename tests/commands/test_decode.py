@@ -214,6 +214,12 @@ def test_an_interface_that_is_not_there_is_wrong_usage() -> None:
     assert b"no-such-interface" in ended.stderr
 
 
+def test_an_empty_name_of_an_interface_is_named() -> None:
+    ended = run("decode", "--live", "", "--duration", "1")
+    assert ended.returncode == 2
+    assert ended.stderr == b"wiretool: --live: expected the name of an interface, got an empty text\n"
+
+
 def test_output_to_a_pipe_has_no_colour(golden: Path) -> None:
     assert b"\x1b" not in run("decode", golden, "-v", "-x", TERM="xterm-256color").stdout
     assert b"\x1b[" in run("decode", golden, FORCE_COLOR="1", NO_COLOR="").stdout

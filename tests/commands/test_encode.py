@@ -32,7 +32,15 @@ def test_what_is_no_frame_is_passed_over_with_a_word() -> None:
     given = b'{"kind": "gap"}\n' + HELLO.encode()
     ended = run("encode", "--protocol", "pravega", "--format", "hex", given=given)
     assert ended.returncode == 0
-    assert ended.stderr == b"wiretool: line 1: a record of kind gap has no bytes to encode\n"
+    assert ended.stderr == b"wiretool: stdin: line 1: a record of kind gap has no bytes to encode\n"
+
+
+def test_records_without_a_frame_are_named_by_their_kinds() -> None:
+    given = b'{"kind": "problem"}\n{"kind": "other"}\n'
+    ended = run("encode", "--protocol", "pravega", given=given)
+    assert ended.returncode == 1
+    why = b"only records of kind other and problem; expected records of kind frame"
+    assert ended.stderr.splitlines()[-1] == b"wiretool: stdin: nothing was encoded: " + why
 
 
 @pytest.mark.parametrize("end", [HELLO, "no JSON"])
@@ -41,7 +49,7 @@ def test_of_many_records_without_bytes_the_first_are_named(end: str) -> None:
     given = '{"kind": "problem"}\n' * 1_203 + end
     ended = run("encode", "--protocol", "pravega", "--format", "hex", given=given.encode())
     *lines, rest = ended.stderr.decode().splitlines()[:4]
-    assert lines == [f"wiretool: line {n}: a record of kind problem has no bytes to encode" for n in (1, 2, 3)]
+    assert lines == [f"wiretool: stdin: line {n}: a record of kind problem has no bytes to encode" for n in (1, 2, 3)]
     assert rest == "wiretool: and 1,200 more records like these"
     assert (ended.returncode, ended.stderr.count(b"\n")) == ((0, 4) if end == HELLO else (3, 5))
 

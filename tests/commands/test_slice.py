@@ -57,6 +57,18 @@ def test_the_matching_messages_are_in_the_slice(path: Path, where: str, engine: 
     )
 
 
+def test_a_connection_that_is_not_there_leaves_the_output_as_it_was(tmp_path: Path) -> None:
+    out, new = tmp_path / "old.pcapng", tmp_path / "new.pcapng"
+    assert run("slice", WRITE, "--connection", "1", "-o", out).returncode == 0
+    before = out.read_bytes()
+    for path in (out, new):
+        ended = run("slice", WRITE, "--connection", "99", "-o", path)
+        assert ended.returncode == 2
+        assert ended.stderr.count(b"\n") == 1
+    assert out.read_bytes() == before
+    assert not new.exists()
+
+
 def test_tshark_reads_the_same_packets_in_the_slice(tmp_path: Path) -> None:
     """Times, lengths, addresses and bytes, of whole connections: what tshark itself would have cut out by stream."""
     out = tmp_path / "out.pcapng"

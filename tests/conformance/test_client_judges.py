@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wiretool.codec.message import Side
-from wiretool.conformance.client_case import PLAIN, ClientRun, reports_failure
+from wiretool.conformance.client_case import PLAIN, ClientRun, ends_well, reports_failure
 from wiretool.conformance.observed import Observed, ObservedConnection
 from wiretool.protocols.sbp.conformance.client_judges import answers_pings
 from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END
@@ -32,6 +32,10 @@ def _ping(n: int, side: Side) -> Observed:
 def test_only_an_exit_code_above_0_reports_a_failure(exit_code: int | None, is_report: bool) -> None:
     (problem,) = _problems(reports_failure, _run(exit_code=exit_code))
     assert (problem == "") is is_report
+
+
+def test_a_signal_that_ended_the_client_is_named() -> None:
+    assert _problems(ends_well, _run(exit_code=-9)) == ["the client was ended by SIGKILL: no output"]
 
 
 def test_each_ping_has_an_answer_of_its_own() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.results import RESULTS, judged
 from wiretool.conformance.expectations import expected_text
 from wiretool.conformance.judged import JudgedRun
-from wiretool.errors import InputError
+from wiretool.errors import InputError, UsageError
 
 PASSED, FAILED, LENIENT, UNSUPPORTED, UNSEEN, ERROR = RESULTS
 
@@ -94,6 +94,6 @@ def test_bad_files(text: str, why: str) -> None:
 
 
 def test_an_unknown_case_is_wrong_usage() -> None:
-    with pytest.raises(InputError, match=r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean") as caught:
+    with pytest.raises(UsageError, match=r"expected\[1\]: no case is called 'pravega/x/9' \(did you mean") as caught:
         judged(expect=entry("pravega/x/9"))
-    assert caught.value.exit_code == 3
+    assert caught.value.exit_code == 2

@@ -18,7 +18,7 @@ from wiretool.conformance.report.sarif import CHANGED_RULE, ReportFiles, sarif_r
 from wiretool.conformance.report.text import report_lines
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.rules import Rule
-from wiretool.errors import UsageError
+from wiretool.errors import InputError, UsageError
 
 
 def test_text() -> None:
@@ -100,6 +100,28 @@ def test_json_has_the_messages_of_passes_without_long_payloads() -> None:
 def test_what_is_no_report(text: str) -> None:
     with pytest.raises(UsageError, match=r"expected (a|one)"):
         report_from(text.encode(), name="a.json")
+
+
+def _report(*cases: tuple[str, str]) -> bytes:
+    texts = dict.fromkeys(("level", "requirement", "source", "why"), "")
+    rows = [{"id": id, "verdict": verdict} | texts for id, verdict in cases]
+    return json.dumps({"protocol": "sbp", "target": "t", "cases": rows}).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (_report(), "no cases"),
+        (_report(("sbp/x/1", "pass"), ("sbp/x/1", "fail")), "sbp/x/1 is in it twice"),
+        (_report(("sbp/x/1", "passed")), "sbp/x/1: unknown verdict 'passed'"),
+    ],
+)
+def test_a_report_that_cannot_be_compared_is_bad_input(data: bytes, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        report_from(data, name="a.json")
+    expected = "expected one of `wiretool conform --json`"
+    assert str(caught.value) == f"a.json: not a conformance report: {problem}; {expected}"
+    assert caught.value.exit_code == 3
 
 
 def test_junit() -> None:

@@ -48,9 +48,7 @@ def bench(
     user: Annotated[str, typer.Option(metavar="USER:PASSWORD", help="Pravega: credentials for the controller")] = "",
     allow_remote: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="HOST", help="allow this host as target, controller or store, although it is another machine"
-        ),
+        typer.Option(metavar="HOST", help="allow this other machine as a target, as a controller or store too"),
     ] = None,
     duration: Annotated[
         str, typer.Option(metavar="TIME", help="duration of the measurement, such as 10s or 2m")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wiretool.commands.conform.options import text_parser
 from wiretool.commands.options import (
     CaptureFiles,
     DecodeFormat,
@@ -70,8 +71,14 @@ def decode(
     ] = "",
     side: Annotated[SideName | None, typer.Option(help="sender of the hex bytes")] = None,
     live: Annotated[
-        str, typer.Option(metavar="IFACE", help="read packets from this network interface instead of captures")
-    ] = "",
+        str | None,
+        typer.Option(
+            parser=text_parser("--live", "the name of an interface"),
+            metavar="IFACE",
+            show_default=False,
+            help="read packets from this network interface instead of captures",
+        ),
+    ] = None,
     bpf: Annotated[str, typer.Option("--filter", metavar="BPF", help="capture filter (BPF)")] = "",
     duration: ServingSeconds = None,
 ) -> None:
@@ -79,7 +86,7 @@ def decode(
     from wiretool.commands.decoding import decode_all
     from wiretool.commands.wishes import Given, How, What
 
-    given = Given(captures or (), hex_, side, live, bpf, duration)
+    given = Given(captures or (), hex_, side, live or "", bpf, duration)
     how = How(protocol, ports_from(port), strict, engine, workers)
     what = What(
         format_ or format_from(output, DecodeFormat), tree, dump, where or "", fields, connection, count, events

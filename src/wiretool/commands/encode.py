@@ -1,5 +1,6 @@
 """`wiretool encode [FILE]`: messages written as JSON become bytes."""
 
+from collections.abc import Set
 from enum import StrEnum
 from typing import Annotated
 
@@ -48,15 +49,27 @@ def encode(
     from wiretool.sinks.output import open_output
 
     name = "stdin" if script == "-" else script
-    skipped = FirstLines(SKIPPED_MAX, "records")
+    skipped, kinds = FirstLines(SKIPPED_MAX, "records"), set[str]()
+
+    def skip(number: int, kind: str) -> None:
+        kinds.add(kind)
+        skipped(f"{name}: line {number}: a record of kind {kind} has no bytes to encode")
+
     frames = read_script(
         lines_of(script),
         name=name,
         protocol=protocol,
         side=None if side is None else side.value,
-        skipped=lambda number, kind: skipped(f"line {number}: a record of kind {kind} has no bytes to encode"),
+        skipped=skip,
     )
     with skipped, open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
         count = write_frames(frames, out, "" if format_ is None else format_.value)
     if not count:
-        raise Unmet(f"{name}: nothing was encoded: no messages; expected one JSON object a line")
+        raise Unmet(f"{name}: nothing was encoded: {no_messages(kinds)}")
+
+
+def no_messages(kinds: Set[str]) -> str:
+    """Return why input without a message is not enough; `kinds` are those of its records."""
+    if not kinds:
+        return "no messages; expected one JSON object a line"
+    return f"only records of kind {' and '.join(sorted(kinds))}; expected records of kind frame"

@@ -63,7 +63,9 @@ def run(
     protocol: ProtocolName = "auto",
     port: PortNames = None,
     events: Events = False,
-    strict: Annotated[bool, typer.Option("--strict", help="exit with 3 if a capture has a problem, too")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit with 3 also for problem records, not only for damaged captures")
+    ] = False,
 ) -> None:
     """Write Parquet tables of captures.
 

@@ -62,7 +62,10 @@ def stream(
     port: PortNames = None,
     events: Events = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="with --once: exit with 3 if a capture has a problem, too")
+        bool,
+        typer.Option(
+            "--strict", help="with --once: exit with 3 also for problem records, not only for damaged captures"
+        ),
     ] = False,
 ) -> None:
     """Write Parquet tables of captures while they grow.

@@ -36,7 +36,7 @@ def replay(
         str,
         typer.Option(
             metavar="HOST:PORT",
-            help="Pravega: controller that gets the recorded calls; without it, --target leaves them out",
+            help="Pravega: send the recorded controller calls to this address; with --target alone they are not sent",
         ),
     ] = "",
     against: Annotated[
@@ -49,9 +49,7 @@ def replay(
     ] = None,
     allow_remote: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="HOST", show_default=False, help="allow this host as target, although it is another machine"
-        ),
+        typer.Option(metavar="HOST", show_default=False, help="allow this other machine as a target"),
     ] = None,
     prepare: Annotated[
         bool | None,
@@ -74,7 +72,7 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="wait this much longer than recorded for a reply, and six times that for all missing replies together",
+            help="wait this much longer than recorded for a reply, at most six times this for all missing replies",
         ),
     ] = 5.0,
     connections: Annotated[

@@ -57,15 +57,20 @@ def slice_into(path: Path, wanted: Slicing) -> int:
             damage = find(wanted, keep, chosen)
             if damage is None:
                 check_any_read(wanted.ledger, wanted.captures)
+                check_connection(wanted)
             damage = cut_out(wanted, chosen, packets) or damage
         if packets.has_begun:
             tell_found(wanted, chosen.records, packets.count)
         if damage is not None:
             raise damage
         report_unread(wanted.ledger, wanted.captures)
-        if wanted.connection is not None and (nothing := no_connection(wanted.connection, wanted.ledger)):
-            raise UsageError(nothing)
     return chosen.records
+
+
+def check_connection(wanted: Slicing) -> None:
+    """UsageError where the captures, which have been read once, have no connection of this number."""
+    if wanted.connection is not None and (nothing := no_connection(wanted.connection, wanted.ledger)):
+        raise UsageError(nothing)
 
 
 @contextmanager

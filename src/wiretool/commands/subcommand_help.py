@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from wiretool.commands.narrow_help import fit_help
 
@@ -17,19 +17,44 @@ def asks_for_help(words: Sequence[str]) -> bool:
 
 
 class PlainArgument(TyperArgument):
-    """An argument that help shows by its name alone, without its type in Python."""
+    """An argument that help shows by its name alone, without its type in Python or further braces and dots."""
 
     def display_type_rich(self, ctx: Any) -> str | None:
         return None
 
+    def _get_number_range_help_str(self) -> str | None:
+        return range_words(getattr(self, "min", None), getattr(self, "max", None))
 
-def show_plain_arguments(command: Any) -> None:
-    """Let the help of a command, and of those under it, show arguments without types; Typer has no option for it."""
+    def get_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the name as the command spells it, in brackets where the argument may be left out."""
+        if self.metavar is None:
+            return super().get_usage_pieces(ctx)
+        return [self.metavar if self.required or self.metavar.startswith("[") else f"[{self.metavar}]"]
+
+
+class PlainOption(TyperOption):
+    """An option that help shows with its range in words: Typer writes `1<=x<=64`, and no option is called x."""
+
+    def _get_number_range_help_str(self) -> str | None:
+        return range_words(getattr(self, "min", None), getattr(self, "max", None))
+
+
+def range_words(least: float | None, most: float | None) -> str | None:
+    """Return the range of a number, as `1 to 64`; None without bounds."""
+    if least is None:
+        return None if most is None else f"at most {most}"
+    return f"at least {least}" if most is None else f"{least} to {most}"
+
+
+def show_plain_parameters(command: Any) -> None:
+    """Let the help of a command, and of those under it, show no types of arguments, and ranges in words."""
     for parameter in command.params:
         if type(parameter) is TyperArgument:
             parameter.__class__ = PlainArgument
+        elif type(parameter) is TyperOption:
+            parameter.__class__ = PlainOption
     for each in getattr(command, "commands", {}).values():
-        show_plain_arguments(each)
+        show_plain_parameters(each)
 
 
 class AddressedGroup(TyperGroup):
@@ -71,6 +96,6 @@ class FuzzCommand(TyperCommand):
 def _context_of(app: typer.Typer, name: str, args: list[str], parent: Any, extra: Mapping[str, Any]) -> Any:
     """Return the context of a command that the parser does not know as one."""
     command = typer.main.get_command(app)
-    show_plain_arguments(command)
+    show_plain_parameters(command)
     fit_help(command)
     return command.make_context(name, args, parent, **extra)

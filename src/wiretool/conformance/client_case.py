@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from wiretool.conformance.levels import Level
 from wiretool.conformance.observed import Observed, ObservedConnection
 from wiretool.conformance.rules import Judge, Observation
+from wiretool.processes import exit_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,6 @@ def reports_failure(run: ClientRun) -> Iterable[Observation]:
 
 
 def _how_it_ended(run: ClientRun) -> str:
-    how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    how = "did not end in time" if run.exit_code is None else exit_words(run.exit_code)
     last = next(reversed(run.output.strip().splitlines()), "no output")
     return f"{how}: {last}"

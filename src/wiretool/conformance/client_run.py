@@ -14,8 +14,10 @@ from wiretool.conformance.client_case import ClientCase, ClientRun, Scenario
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.observed import ObservedConnection, observe
 from wiretool.conformance.results import NOT_RUN, CaseResult, Event, RunResult, events_around, stop_remark
+from wiretool.conformance.run import deadline_reason
 from wiretool.faults import parse_rule
 from wiretool.net.client_host import ClientEnd, run_client
+from wiretool.processes import exit_words
 from wiretool.protocols.recognise import Chunk, weigh
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.servers.choose import mock_for
@@ -37,6 +39,8 @@ class ClientOptions:
 
     command: Sequence[str]
     timeout_s: float = 30.0
+    #: The time of all runs together; None for no bound.
+    deadline_s: float | None = None
     seed: int = 0
     #: Reads a capture.
     read: Callable[[Path], Recording] = lambda path: Recording()
@@ -52,28 +56,44 @@ def run_client_cases(part: Conformance, cases: Sequence[ClientCase], options: Cl
     found: dict[str, CaseResult] = {}
     remarks: list[str] = []
     scenarios = list({case.scenario.name: case.scenario for case in cases}.values())
-    stopped_by = None
+    stopped_by, why_cut = None, ""
     for done, scenario in enumerate(scenarios):
         options.on_scenario(scenario.name, done, len(scenarios))
-        run, end, sent = _run(part, scenario, options)
+        timeout_s = _timeout_s(options, time.perf_counter() - started)
+        if not timeout_s:
+            why_cut = deadline_reason(options.deadline_s or 0.0)
+            break
+        run, end, sent = _run(part, scenario, options, timeout_s)
         foreign = "" if run.connections else _foreign(sent, part.protocol)
         for text in end.left:
             options.on_left(text)
         chosen = [case for case in cases if case.scenario.name == scenario.name]
+        if run.exit_code is None and end.stopped_by is None and timeout_s < options.timeout_s:
+            why_cut = deadline_reason(options.deadline_s or 0.0)
+            found |= {case.id: CaseResult(case, Verdict.ERROR, why_cut) for case in chosen}
+            break
         found |= {case.id: _judge(case, run, foreign) for case in chosen}
         if not run.connections:
             remarks.append(f"scenario {scenario.name}: {_unconnected(run, end, sent, foreign, part.protocol)}")
         if end.stopped_by is not None:
             stopped_by = end.stopped_by
-            remarks.append(stop_remark(stopped_by))
+            why_cut = stop_remark(stopped_by)
             break
+    remarks += [why_cut] if why_cut else []
     results = [found.get(case.id) or CaseResult(case, Verdict.ERROR, NOT_RUN) for case in cases]
     target, seconds = shlex.join(options.command), time.perf_counter() - started
-    why_cut = "" if stopped_by is None else stop_remark(stopped_by)
     return RunResult(part.protocol, target, results, seconds, remarks, stopped_by=stopped_by, why_cut=why_cut)
 
 
-def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple[ClientRun, ClientEnd, "_SentBytes"]:
+def _timeout_s(options: ClientOptions, spent_s: float) -> float:
+    """Return the seconds for the next run of the client, at most the rest before the deadline; 0 after it."""
+    rest_s = options.timeout_s if options.deadline_s is None else max(0.0, options.deadline_s - spent_s)
+    return min(options.timeout_s, rest_s)
+
+
+def _run(
+    part: Conformance, scenario: Scenario, options: ClientOptions, timeout_s: float
+) -> tuple[ClientRun, ClientEnd, "_SentBytes"]:
     mock = mock_for(part.server, replace(MockOptions(seed=options.seed), **scenario.options))
     protocols = [door.protocol for door in mock.doors]
     rules = [parse_rule(text, protocols=protocols, origin=scenario.name) for text in scenario.faults]
@@ -81,7 +101,7 @@ def _run(part: Conformance, scenario: Scenario, options: ClientOptions) -> tuple
         path = Path(folder) / "client.pcapng"
         with open_output(path) as out:
             sent = _SentBytes(out)
-            end = run_client(options.command, mock, rules, sent, timeout_s=options.timeout_s, seed=options.seed)
+            end = run_client(options.command, mock, rules, sent, timeout_s=timeout_s, seed=options.seed)
         connections = observe(options.read(path), part.protocol)
     return ClientRun(scenario, connections, end.exit_code, end.seconds, end.output), end, sent
 
@@ -135,7 +155,7 @@ def _around(connections: Sequence[ObservedConnection], n: int) -> tuple[Event, .
 
 def _unconnected(run: ClientRun, end: ClientEnd, sent: _SentBytes, foreign: str, protocol: str) -> str:
     """Return why nothing could be judged, with the last words of the client."""
-    how = "did not end in time" if run.exit_code is None else f"ended with exit code {run.exit_code}"
+    how = "did not end in time" if run.exit_code is None else exit_words(run.exit_code)
     if end.stopped_by is not None:
         how = f"was stopped by {Signals(end.stopped_by).name}"
     last = run.output.strip().splitlines()[-1:] or ["no output"]

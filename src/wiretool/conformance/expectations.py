@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult
-from wiretool.errors import InputError
+from wiretool.errors import InputError, UsageError
 from wiretool.expectations import toml_problem
 
 _KEYS = ("case", "message", "reason")
@@ -77,7 +77,7 @@ class ExpectedFailures:
 
 
 def expected_from(text: str, known: Sequence[str], *, name: str) -> ExpectedFailures:
-    """Return the known failures of a TOML text. InputError for another key or an unknown case."""
+    """Return the known failures of a TOML text. InputError for other content, UsageError for an unknown case."""
     try:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as err:
@@ -116,7 +116,7 @@ def _entry(table: Mapping[str, Any], known: Sequence[str], where: str) -> Expect
         if not table[key]:
             raise InputError(f"{where}: {key}: expected text that is not empty")
     if table["case"] not in known:
-        raise InputError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
+        raise UsageError(f"{where}: no case is called {table['case']!r}{nearest(table['case'], known)}")
     return Expected(table["case"], table.get("message", ""), table["reason"])
 
 

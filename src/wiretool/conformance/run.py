@@ -34,11 +34,13 @@ class ConformanceCaller(Caller):
         on_result: Callable[[CaseResult], None] = lambda result: None,
         review: Callable[[CaseResult], CaseResult] = lambda result: result,
         probe_for: Callable[[Iterator[int]], ReachProbe] | None = None,
+        explain_loss: Callable[[str], str] = lambda why: why,
     ) -> None:
         """`token` makes the names of this run different from those of all others; `spent_s` of the deadline are over.
 
         `review` may replace the result of a case before the next one begins. `probe_for` returns a probe that decides
-        whether the run goes on after several cases whose connections were refused or reset.
+        whether the run goes on after several cases whose connections were refused or reset. `explain_loss` takes the
+        reason of such a probe, or nothing after a case, and returns why the target is gone; empty where it is not.
         """
         self._part = part
         self._waiting = deque(enumerate(cases))
@@ -56,6 +58,7 @@ class ConformanceCaller(Caller):
         self._on_result = on_result
         self._review = review
         self._probe_for = probe_for
+        self._explain_loss = explain_loss
         self._probe: ReachProbe | None = None
         #: Consecutive cases whose connections were refused or reset.
         self._cut_cases = 0
@@ -127,10 +130,11 @@ class ConformanceCaller(Caller):
                 del self._running[index]
                 is_own = self._keep(index, run.result)
                 self._cut_cases = self._cut_cases + 1 if run.is_cut and is_own else 0
+                self.why_lost = self.why_lost or self._explain_loss("")
         if self._probe is not None and self._probe.is_over:
-            self.why_lost, self._probe = self._probe.why, None
+            self.why_lost, self._probe = self._explain_loss(self._probe.why), None
         if self.why_lost:
-            return acts + self._expire(f"the target became unreachable: {self.why_lost}", now_ns)
+            return acts + self._expire(loss_reason(self.why_lost), now_ns)
         return acts + self._probe_after_cuts(now_ns) + self._fill(now_ns)
 
     def _probe_after_cuts(self, now_ns: int) -> list[Act]:
@@ -194,6 +198,11 @@ class ConformanceCaller(Caller):
         if self._deadline_ns is not None:
             wakes.append(self._deadline_ns)
         self.wake_ns = min(wakes, default=None)
+
+
+def loss_reason(why: str) -> str:
+    """Return why a case that was left when the target was gone has no verdict."""
+    return f"the target became unreachable: {why}"
 
 
 def deadline_reason(deadline_s: float) -> str:

@@ -11,7 +11,7 @@ from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.reach_probe import ReachProbe
 from wiretool.conformance.results import NOT_RUN, CaseResult, RunResult, stop_remark
-from wiretool.conformance.run import STOPPED, ConformanceCaller, deadline_reason
+from wiretool.conformance.run import STOPPED, ConformanceCaller, deadline_reason, loss_reason
 from wiretool.conformance.selection import DEFAULT_SETUP
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
@@ -97,6 +97,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         on_result=options.on_result,
         review=lambda result: _review(result, options.process),
         probe_for=lambda numbers: _reach_probe(part, options, numbers, options.patience_s),
+        explain_loss=lambda why: _explain_loss(why, options.process),
     )
     called = call(caller, _stage(part, options, options.recording))
     if ready and not called.reached and not part.greeting:
@@ -190,9 +191,17 @@ def _review(result: CaseResult, process: "ServerProcess | None") -> CaseResult:
     if not death or process is None:
         return result
     if process.why_lost:
-        return replace(result, verdict=Verdict.ERROR, why="the server ended in an earlier case")
+        return replace(result, verdict=Verdict.ERROR, why=loss_reason(process.why_lost))
     process.restart()
     return replace(result, verdict=Verdict.FAIL, why=f"{death} during this case")
+
+
+def _explain_loss(why: str, process: "ServerProcess | None") -> str:
+    """Return why the target is gone, empty where it is not; a server that ended unnoticed is started again first."""
+    if process is None or not process.death():
+        return why
+    process.restart()
+    return process.why_lost
 
 
 def _remarks(options: TargetOptions, called: Called, why_lost: str, why_cut: str) -> list[str]:
@@ -202,8 +211,6 @@ def _remarks(options: TargetOptions, called: Called, why_lost: str, why_cut: str
     if options.process is not None and options.process.restarts:
         many = "once" if options.process.restarts == 1 else f"{options.process.restarts} times"
         remarks.append(f"the server ended and was started again {many}")
-        if options.process.why_lost:
-            remarks.append(f"later cases had no server: {options.process.why_lost}")
     if called.unrecorded is not None:
         remarks.append(f"the recording ends early: {called.unrecorded}")
     return remarks

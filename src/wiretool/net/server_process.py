@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from wiretool.errors import PeerError, UsageError
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
-from wiretool.processes import held_interrupts, parent_death_hook
+from wiretool.processes import exit_words, held_interrupts, parent_death_hook
 
 #: Seconds in which a server must accept connections, and the most that a deadline gives it.
 READY_S, READY_S_MAX = 10.0, 60.0
@@ -74,11 +74,7 @@ class ServerProcess:
         """Return how the server ended, in words; empty while it runs."""
         assert self._process is not None
         status = self._process.poll()
-        if status is None:
-            return ""
-        if status < 0:
-            return f"the server was ended by {signal.Signals(-status).name}"
-        return f"the server ended with exit code {status}"
+        return "" if status is None else f"the server {exit_words(status)}"
 
     def restart(self) -> None:
         """Start it again after its end, unless that failed before."""

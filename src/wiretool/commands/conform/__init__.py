@@ -45,7 +45,7 @@ def conform(
             parser=text_parser("--command", "a program and its arguments"),
             metavar="COMMAND",
             show_default=False,
-            help="start this server at --target, restart and stop it",
+            help="start this command, which serves at --target; restart it when it ends; stop it at the end",
         ),
     ] = None,
     setup: Annotated[
@@ -102,8 +102,8 @@ def conform(
         typer.Option(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
-            show_default="ten times the time with the mock, at least 60s",
-            help="end the run after this time",
+            show_default="ten times the time with the mock, at least 60s; none with --client",
+            help="end the run after this time; no effect on the built-in mock",
         ),
     ] = None,
     expect: Annotated[
@@ -152,7 +152,8 @@ def conform(
     """Judge a server, a client or captures by conformance cases.
 
     `wiretool conform compare A.json B.json` lists the cases that changed between two reports.
-    Exit code 1 when a case fails or nothing was exercised, 4 when the target was never reached.
+    Exit code 1 when a case fails or nothing was exercised, 2 for wrong options or unknown cases, 3 when the target uses
+    another protocol or an input file is damaged, 4 when the target was never reached.
     """
     from wiretool.commands.conform.options import ConformOptions, Reports
     from wiretool.commands.conform.run import run_conform

@@ -107,10 +107,12 @@ def check_options(options: ConformOptions) -> None:
         check_placeholders(options.arguments)
     if options.is_capture and not options.arguments and not options.only_lists:
         raise UsageError("--capture: expected capture files")
-    needs_target = {"--command": options.command, "--controller": options.controller, "--deadline": options.deadline_s}
+    needs_target = {"--command": options.command, "--controller": options.controller}
     for name, value in needs_target.items():
         if value and not options.targets:
             raise UsageError(f"{name}: requires --target, the address of the server")
+    if options.deadline_s and (options.is_capture or options.tests_mutants):
+        raise UsageError(f"--deadline and {chosen[0]}: only a run against a server or client has a deadline")
     if options.setup and not (options.targets or options.is_capture):
         raise UsageError("--setup: requires --target or --capture, a server in that setup")
     if options.command and options.jobs > 1:

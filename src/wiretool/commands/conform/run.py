@@ -307,6 +307,7 @@ def judge_client(part: "Conformance", options: ConformOptions) -> None:
             ClientOptions(
                 options.arguments,
                 timeout_s=options.timeout_s or CLIENT_S,
+                deadline_s=options.deadline_s,
                 seed=options.seed,
                 on_left=tell,
                 read=lambda path: recorded([path], options),

@@ -50,7 +50,7 @@ def fuzz(
             parser=text_parser("--command", "a program and its arguments"),
             metavar="COMMAND",
             show_default=False,
-            help="start this server at --target, watch and restart it",
+            help="start this command, which serves at --target; restart it when it ends; stop it at the end",
         ),
     ] = None,
     sockets: Annotated[bool, typer.Option("--sockets", help="fuzz the built-in mock over loopback")] = False,
@@ -73,7 +73,7 @@ def fuzz(
             parser=text_parser("--allow-remote", "a host"),
             metavar="HOST",
             show_default=False,
-            help="allow this other machine as a target, at 100 sequences a second and 10 minutes at most",
+            help="allow this other machine as a target; the limits are 100 sequences a second and 10 minutes",
         ),
     ] = None,
     case: Annotated[

@@ -1,6 +1,6 @@
 """A conformance run as one JSON object, and such an object parsed again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,9 +11,11 @@ from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, Event, setup_of
 from wiretool.errors import InputError
 from wiretool.expectations import json_problem
+from wiretool.sinks.printable import printable
 
 #: Characters of one text, and entries of one list, in a message.
 TEXT_MAX, ITEMS_MAX = 300, 100
+VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
 def json_report(judged: JudgedRun) -> str:
@@ -102,7 +104,21 @@ def report_from(data: bytes, *, name: str) -> Mapping[str, Any]:
         raise InputError(f"{name}: {json_problem(err)}; expected a report of `wiretool conform --json`") from err
     if not _is_report(report):
         raise InputError(f"{name}: not a conformance report; expected one of `wiretool conform --json`")
+    if problem := _case_problem(report["cases"]):
+        raise InputError(f"{name}: not a conformance report: {problem}; expected one of `wiretool conform --json`")
     return dict(report)
+
+
+def _case_problem(cases: Sequence[Mapping[str, Any]]) -> str:
+    """Return why cases cannot be compared; empty where they can."""
+    seen: set[str] = set()
+    for case in cases:
+        if case["id"] in seen:
+            return f"{printable(case['id'])} is in it twice"
+        if case["verdict"] not in VERDICTS:
+            return f"{printable(case['id'])}: unknown verdict {case['verdict']!r}"
+        seen.add(case["id"])
+    return "" if seen else "no cases"
 
 
 def _is_report(report: Any) -> bool:
