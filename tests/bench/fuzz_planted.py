@@ -107,7 +107,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
         if chosen:
             middle = median(row.messages for row in found) if found else 0
             yield (
-                f"- {name.capitalize()}: {len(found)} of {len(chosen)} found ({len(found) / len(chosen):.0%}), "
+                f"- {name.capitalize()}: {len(found)} of {len(chosen)} found ({len(found) / len(chosen):.1%}), "
                 f"median of {middle:g} messages."
             )
 
