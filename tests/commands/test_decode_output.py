@@ -175,7 +175,8 @@ def test_slice_tells_of_a_connection_that_is_not_there(
 ) -> None:
     with pytest.raises(UsageError, match=r"^no connection 999: there are 0 to 1$"):
         slice_([WRITES], output=tmp_path / "out.pcapng", connection=999, engine=engine)
-    assert capsys.readouterr().err.splitlines() == ["wiretool: nothing matches; wrote a capture without packets"]
+    assert capsys.readouterr().err == ""
+    assert not (tmp_path / "out.pcapng").exists()
 
 
 def test_a_bad_path_costs_nobody_the_ledger_of_the_last_run(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from wiretool.fuzz.client.crash_kinds import crash_in, fatal_signal
 
 PYTHON = """Traceback (most recent call last):
-  File "/home/me/client.py", line 7, in <module>
+  File "/app/client.py", line 7, in <module>
     main()
   File "{path}", line 12, in read
     return data[4]
@@ -20,7 +20,7 @@ PYTHON = """Traceback (most recent call last):
         (PYTHON.format(path="/a/b/wire.py", error="IndexError: list index out of range"),
          "IndexError at b/wire.py:12", "list index out of range"),
         (PYTHON.format(path="/usr/lib/python3.11/json/x.py", error="json.decoder.JSONDecodeError: Expecting value"),
-         "json.decoder.JSONDecodeError at me/client.py:7", "Expecting value"),
+         "json.decoder.JSONDecodeError at app/client.py:7", "Expecting value"),
         (PYTHON.format(path="/usr/lib/python3.11/site-packages/wire/read.py", error="AssertionError"),
          "AssertionError at wire/read.py:12", ""),
         (PYTHON.format(path="C:\\wire\\read.py", error="struct.error: unpack requires 4 bytes"),

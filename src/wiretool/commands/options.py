@@ -236,11 +236,11 @@ def report_unread(book: "Ledger", captures: Sequence[Path]) -> None:
 
 def check_any_captured(book: "Ledger", interface: str) -> None:
     """Raise Unmet where nothing of an interface could be read: no packets, no TCP, or no payload."""
-    from wiretool.capture.silent import without_payload
-
     counts, total = book.packets, book.total
     if total.payload_bytes or total.gap_bytes:
         return
+    from wiretool.capture.silent import without_payload
+
     silence = without_payload(len(book.connections), counts.tcp)
     why = silence if counts.tcp else counts.summarize() or "no packets"
     raise Unmet(f"{interface}: nothing was read: {why}; expected TCP packets with payload")
@@ -249,7 +249,6 @@ def check_any_captured(book: "Ledger", interface: str) -> None:
 def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
     """Raise Unmet where captures have no packets or no payload, NothingReadError where no packet was read."""
     from wiretool.capture.packet_counts import READABLE
-    from wiretool.capture.silent import count_connections, without_payload
 
     names = ", ".join(dict.fromkeys("stdin" if str(path) == "-" else str(path) for path in captures))
     counts = book.packets
@@ -259,6 +258,8 @@ def check_any_read(book: "Ledger", captures: Sequence[Path]) -> None:
         raise NothingReadError(names, f"{counts.summarize()}; expected {READABLE}")
     total = book.total
     if captures and not total.payload_bytes and not total.gap_bytes:
+        from wiretool.capture.silent import count_connections, without_payload  # it loads NumPy
+
         count = len(book.connections) or count_connections([path for path in captures if path.is_file()])
         silence = without_payload(count, counts.tcp)
         raise Unmet(f"{names}: nothing was read: {silence}; expected captures with payload")

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from wiretool.errors import InputError
+from wiretool.errors import InputError, why_unreadable
+from wiretool.expectations import json_problem
 from wiretool.fuzz.oracles import Bucket
 
 VERSION = 1
@@ -22,8 +23,10 @@ def read_baseline(path: Path, protocol: str) -> frozenset[Bucket]:
         form = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as err:
         raise InputError(f"{path}: no such file; --write-baseline writes it") from err
-    except (OSError, ValueError) as err:
-        raise InputError(f"{path}: {err}; expected a file that --write-baseline wrote") from err
+    except OSError as err:
+        raise InputError(f"{path}: {why_unreadable(err)}; expected a file that --write-baseline wrote") from err
+    except (ValueError, RecursionError) as err:
+        raise InputError(f"{path}: {json_problem(err)}; expected a file that --write-baseline wrote") from err
     if not isinstance(form, dict) or form.get("version") != VERSION or not isinstance(form.get("buckets"), list):
         raise InputError(f"{path}: not a baseline; expected a file that --write-baseline wrote")
     if form.get("protocol") != protocol:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wiretool import folder_locks
-from wiretool.errors import InputError, UsageError
+from wiretool.errors import InputError, UsageError, why_unreadable
+from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.novelty import Feature, Novelty
 from wiretool.fuzz.sequence import FuzzSequence
@@ -64,8 +65,10 @@ def _read_form(path: Path) -> Mapping[str, Any] | None:
         form = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as err:
-        raise InputError(f"{path}: {err}; {_EXPECTED}") from err
+    except OSError as err:
+        raise InputError(f"{path}: {why_unreadable(err)}; {_EXPECTED}") from err
+    except (ValueError, RecursionError) as err:
+        raise InputError(f"{path}: {json_problem(err)}; {_EXPECTED}") from err
     if not isinstance(form, dict) or any(key not in form for key in _KEYS):
         raise InputError(f"{path}: not a sequence of a corpus; {_EXPECTED}")
     if form["version"] != VERSION:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wiretool.errors import InputError
+from wiretool.errors import InputError, why_unreadable
+from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
@@ -151,8 +152,10 @@ def read_finding(folder: Path) -> Mapping[str, Any]:
         form = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as err:
         raise InputError(f"{folder}: no {JSON_FILE} in it; expected the folder of a finding") from err
-    except (OSError, ValueError) as err:
-        raise InputError(f"{path}: {err}; expected the JSON file of a finding") from err
+    except OSError as err:
+        raise InputError(f"{path}: {why_unreadable(err)}; expected the JSON file of a finding") from err
+    except (ValueError, RecursionError) as err:
+        raise InputError(f"{path}: {json_problem(err)}; expected the JSON file of a finding") from err
     keys = _keys_of(form) if isinstance(form, dict) else _KEYS
     if not isinstance(form, dict) or any(key not in form for key in keys):
         raise InputError(f"{path}: not a finding; expected the keys {', '.join(keys)}")

@@ -215,7 +215,8 @@ def alarm(seconds: float | None = None) -> Iterator[None]:
         raise MockStalls(f"no return in {limit_s:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    # Again and again: what rings in a callback of the garbage collector is lost.
+    signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s)
     try:
         yield
     finally:

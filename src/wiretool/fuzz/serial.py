@@ -83,8 +83,10 @@ def sequence_from_form(form: Any, protocol: Protocol, *, name: str) -> FuzzSeque
             str(form["setup"]),
             stays_open=bool(form.get("stays_open", False)),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError, WiretoolError) as err:
-        raise InputError(f"{name}: not a sequence of steps ({err}); expected the file of a finding") from err
+    except WiretoolError as err:
+        raise InputError(f"{name}: not a sequence of steps: {err}; expected the file of a finding") from err
+    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as err:
+        raise InputError(f"{name}: not a sequence of steps; expected the file of a finding") from err
 
 
 def _step(form: Mapping[str, Any], protocol: Protocol) -> Step:

@@ -145,7 +145,7 @@ class InMemoryTarget(Target):
 
     def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
         with applied(self._mutant):
-            if len(sequences) == 1 and self._has_model:
+            if len(sequences) == 1 and self._has_model and not sequences[0].stays_open:
                 return [self._run_new(sequences[0], is_measured=is_measured)]
             target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))
             return [self._run_on(target, sequence, is_measured=is_measured) for sequence in sequences]
