@@ -1,4 +1,4 @@
-"""Which planted defects does the fuzzer find, how fast, and in how few messages?
+"""Planted defects that the fuzzer finds, with the time and the messages of the shortest sequence.
 
     python -m tests.bench.fuzz_planted [--quick] [--protocol NAME] [--seconds 60] [--half built|held-out] [--write]
 

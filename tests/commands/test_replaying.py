@@ -83,7 +83,7 @@ def test_options_that_make_no_sense_leave_the_last_recording_as_it_was(tmp_path:
         ended = replay(WRITE, target, unused_address(), "--record", own, "--fault", 'message == "Hello": drop')
         assert ended.returncode == 2
         assert "--fault and --faults: not allowed with --target" in ended.stderr
-    ended = replay(WRITE, "--target", f"nobody={unused_address()}", "--target", unused_address(), "--record", own)
+    ended = replay(WRITE, "--target", f"nowhere={unused_address()}", "--target", unused_address(), "--record", own)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert own.read_bytes() == b"of the last run"
 

@@ -17,7 +17,7 @@ from wiretool.records import Record
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: By protocol, the events that are judged in the captures that the model was built with, and in the others. Of SBP v0.1
-#: there is no capture of a data node.
+#: no capture has a data node.
 JUDGED = {
     "pravega": (4_076, 1_008),
     "pravega-draft": (1, 0),

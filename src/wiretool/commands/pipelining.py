@@ -99,7 +99,7 @@ def read_nothing(manifest: "Manifest") -> int:
             tell(f"nothing was read: {counts.summarize()}; expected {READABLE}")
             return UNSOUND
         connections = len(known)
-    # Where the captures are not there any more, nobody knows what their packets were.
+    # Captures that were deleted cannot be read again: the kinds of their packets are unknown.
     tell(f"nothing was read: {without_payload(connections, packets)}; expected captures with payload")
     return code
 

@@ -81,7 +81,7 @@ def _read_form(path: Path) -> Mapping[str, Any] | None:
 
 
 def _sequence(path: Path, form: Mapping[str, Any], session: FuzzSession) -> FuzzSequence:
-    """Return the sequence of a file. One from a capture that is no seed of this run is for the usual server."""
+    """Return the sequence of a file. It runs on the usual server if its capture is not a seed of this run."""
     setup = str(form["sequence"].get("setup", ""))
     if setup.startswith(CAPTURE_SETUP) and not session.has_setup(setup):
         setup = ""

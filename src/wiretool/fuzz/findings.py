@@ -1,7 +1,6 @@
 """A finding as a folder: the traffic that shows it, a pytest file, its JSON form, and a page that explains it."""
 
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.fuzz.rewriting import form_of
 from wiretool.fuzz.sequence import Change, Connect, Edit, Finish, Pause, Sending, SetField, Step
 from wiretool.fuzz.serial import sequence_form
@@ -29,7 +29,6 @@ _SHOWN_TEXT, _SHOWN_BYTES = 120, 64
 _KEYS = ("version", "protocol", "bucket", "sequence", "options", "why", "case")
 _CLIENT_KEYS = ("version", "protocol", "bucket", "client", "faults", "timeout", "seed", "why")
 _DECODER_KEYS = ("version", "protocol", "bucket", "capture", "why")
-_NOT_NAME = re.compile(r"[^A-Za-z0-9]+")
 #: Characters that would end a string of the test.
 _NOT_IN_PYTHON = str.maketrans('"\\', "'/")
 _NOTE = "WIRETOOL_TARGET=HOST:PORT sends the sequence to another server."
@@ -50,7 +49,7 @@ def test_the_finding_is_fixed() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(ReportedFinding[Confirmed]):
     """A confirmed finding of a run."""
 
     number: int
@@ -60,45 +59,9 @@ class Finding:
     confirmed: Confirmed
 
     @property
-    def bucket(self) -> Bucket:
-        """The bucket that makes it different from others."""
-        return self.confirmed.suspicion.bucket
-
-    @property
-    def id(self) -> str:
-        """Its number, oracle and message."""
-        return finding_id(self.number, self.bucket)
-
-    @property
     def messages(self) -> int:
         """The number of messages that the sequence sends."""
         return len(self.confirmed.sequence.sendings)
-
-    @property
-    def size(self) -> str:
-        """The number of messages, in words."""
-        return f"{self.messages} message{'' if self.messages == 1 else 's'}"
-
-    @property
-    def title(self) -> str:
-        """One sentence."""
-        return f"{self.bucket.oracle}: {self.why}"
-
-    @property
-    def why(self) -> str:
-        """One sentence: the actual and the expected reply."""
-        return self.confirmed.suspicion.why
-
-    @property
-    def is_flaky(self) -> bool:
-        """True where some runs on a fresh server did not show it."""
-        return self.confirmed.is_flaky
-
-
-def finding_id(number: int, bucket: Bucket) -> str:
-    """Return the name of a finding: its number, oracle and message."""
-    name = _NOT_NAME.sub("-", bucket.message or bucket.reply).strip("-").lower()[:40]
-    return f"{number:03}-{bucket.oracle}-{name}".rstrip("-")
 
 
 def pytest_file(title: str, note: str) -> str:

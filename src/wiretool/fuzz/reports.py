@@ -3,34 +3,16 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.printable import printable
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 INFORMATION = "https://github.com/wiretool/wiretool"
-
-
-class ReportedFinding(Protocol):
-    """The attributes of a finding that reports show."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def bucket(self) -> Bucket: ...
-    @property
-    def messages(self) -> int: ...
-    @property
-    def size(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def is_flaky(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -43,7 +25,7 @@ class FuzzResult:
     counts: Counts = field(default_factory=Counts)
     phases: Sequence[str] = ()
     #: Findings with the folder of each.
-    findings: list[tuple[ReportedFinding, str]] = field(default_factory=list)
+    findings: list[tuple[ReportedFinding[Any], str]] = field(default_factory=list)
     #: Buckets of the baseline that the run did not show, and those that it did.
     gone: Sequence[Bucket] = ()
     known: Sequence[Bucket] = ()

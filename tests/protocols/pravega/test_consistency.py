@@ -376,7 +376,7 @@ def test_a_changed_byte_in_a_recorded_read_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("is_sealed", [False, True])
 def test_a_number_sent_before_its_set_up_is_answered_may_come_again(world: World, is_sealed: bool) -> None:
-    """A second connection sends a stored number before it is told so: the store takes that as a further append."""
+    """A second connection sends a stored number before AppendSetup names it: the store takes a further append."""
     first, second = world.client(), world.client()
     create(first)
     set_up(first)

@@ -149,6 +149,6 @@ def test_a_single_fault_is_found(seed: int, how: str) -> None:
 
 
 def _is_hidden(world: World) -> bool:
-    """Return whether two equal appends have changed places, which is no difference."""
+    """Return whether two equal appends have changed places, which is not a difference."""
     bodies = [record.append["length"] for record in world.records if record.append]
     return any(one == two for one, two in pairwise(bodies))

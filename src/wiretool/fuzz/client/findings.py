@@ -16,11 +16,10 @@ from wiretool.fuzz.findings import (
     TEST_FILE,
     VERSION,
     described_edit,
-    finding_id,
     one_line,
     pytest_file,
 )
-from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 
@@ -32,7 +31,7 @@ _NOTE = f"{CLIENT_VARIABLE}='COMMAND ARGS...' tests another client than that of 
 
 
 @dataclass(frozen=True, slots=True)
-class ClientFinding:
+class ClientFinding(ReportedFinding[ConfirmedFault]):
     """A confirmed finding about a client."""
 
     number: int
@@ -40,39 +39,9 @@ class ClientFinding:
     confirmed: ConfirmedFault
 
     @property
-    def bucket(self) -> Bucket:
-        """The bucket that makes it different from others."""
-        return self.confirmed.suspicion.bucket
-
-    @property
-    def id(self) -> str:
-        """Its number, oracle and message."""
-        return finding_id(self.number, self.bucket)
-
-    @property
     def messages(self) -> int:
         """The number of messages with a fault."""
         return len(self.confirmed.plan)
-
-    @property
-    def size(self) -> str:
-        """The number of messages, in words."""
-        return f"{self.messages} message{'' if self.messages == 1 else 's'}"
-
-    @property
-    def why(self) -> str:
-        """One sentence: the behaviour of the client."""
-        return self.confirmed.suspicion.why
-
-    @property
-    def title(self) -> str:
-        """The oracle and the sentence."""
-        return f"{self.bucket.oracle}: {self.why}"
-
-    @property
-    def is_flaky(self) -> bool:
-        """True where some runs did not show it."""
-        return self.confirmed.is_flaky
 
 
 def client_finding_form(finding: ClientFinding) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from wiretool.capture.packets import Packet
 from wiretool.fuzz.decoder.capture import FuzzCapture, capture_form, capture_from_form, described, rendered
@@ -17,11 +17,11 @@ from wiretool.fuzz.findings import (
     PAGE_FILE,
     TEST_FILE,
     VERSION,
-    finding_id,
     one_line,
     pytest_file,
 )
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
+from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import ETHERNET, interface, packet_block, section
@@ -34,7 +34,7 @@ _NOTE = "The packets are in finding.json, and are read from memory."
 
 
 @dataclass(frozen=True, slots=True)
-class DecoderFinding:
+class DecoderFinding(ReportedFinding[ConfirmedCapture]):
     """A confirmed finding about the decoder."""
 
     number: int
@@ -42,40 +42,12 @@ class DecoderFinding:
     seed: int
     confirmed: ConfirmedCapture
 
-    @property
-    def bucket(self) -> Bucket:
-        """The bucket that makes it different from others."""
-        return self.confirmed.suspicion.bucket
-
-    @property
-    def id(self) -> str:
-        """Its number, oracle and message."""
-        return finding_id(self.number, self.bucket)
+    unit: ClassVar[str] = "packet"
 
     @property
     def messages(self) -> int:
         """The number of packets."""
         return len(self.confirmed.capture.packets)
-
-    @property
-    def size(self) -> str:
-        """The number of packets, in words."""
-        return f"{self.messages} packet{'' if self.messages == 1 else 's'}"
-
-    @property
-    def why(self) -> str:
-        """One sentence: the difference, or the exception."""
-        return self.confirmed.suspicion.why
-
-    @property
-    def title(self) -> str:
-        """The oracle and the sentence."""
-        return f"{self.bucket.oracle}: {self.why}"
-
-    @property
-    def is_flaky(self) -> bool:
-        """True where some readings did not show it."""
-        return self.confirmed.is_flaky
 
 
 def decoder_finding_form(finding: DecoderFinding) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""The attributes that findings about servers, clients and the decoder share in reports."""
+
+import re
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from wiretool.fuzz.oracles import Bucket, Suspicion
+
+_NOT_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+class ConfirmedRun(Protocol):
+    """A suspicion with the runs that confirmed it."""
+
+    @property
+    def suspicion(self) -> Suspicion: ...
+    @property
+    def is_flaky(self) -> bool: ...
+
+
+ConfirmedT = TypeVar("ConfirmedT", bound=ConfirmedRun)
+
+
+class ReportedFinding(ABC, Generic[ConfirmedT]):
+    """A confirmed finding with its number in the run."""
+
+    #: The name of one part of its input.
+    unit: ClassVar[str] = "message"
+    number: int
+    confirmed: ConfirmedT
+
+    @property
+    def bucket(self) -> Bucket:
+        """The bucket that makes it different from others."""
+        return self.confirmed.suspicion.bucket
+
+    @property
+    def id(self) -> str:
+        """Its number, oracle and message."""
+        bucket = self.bucket
+        name = _NOT_NAME.sub("-", bucket.message or bucket.reply).strip("-").lower()[:40]
+        return f"{self.number:03}-{bucket.oracle}-{name}".rstrip("-")
+
+    @property
+    @abstractmethod
+    def messages(self) -> int:
+        """The number of messages, or packets, that show it."""
+
+    @property
+    def size(self) -> str:
+        """That number in words."""
+        return f"{self.messages} {self.unit}{'' if self.messages == 1 else 's'}"
+
+    @property
+    def why(self) -> str:
+        """One sentence: the behaviour of the program."""
+        return self.confirmed.suspicion.why
+
+    @property
+    def title(self) -> str:
+        """The oracle and the sentence."""
+        return f"{self.bucket.oracle}: {self.why}"
+
+    @property
+    def is_flaky(self) -> bool:
+        """True where some runs did not show it."""
+        return self.confirmed.is_flaky
