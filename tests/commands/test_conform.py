@@ -96,6 +96,20 @@ def test_a_target_and_its_recording(tmp_path: Path) -> None:
     assert [case["verdict"] for case in json.loads(judged.stdout)["cases"]] == ["pass", "pass"]
 
 
+def test_a_reset_is_named_actively_and_in_the_recording(tmp_path: Path) -> None:
+    record = tmp_path / "run.pcapng"
+    rule = 'message == "DataAppended" and side == "server": reset'
+    with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0", "--fault", rule) as server:
+        host, port = server.doors["store"]
+        words = ("--target", f"{host}:{port}", "--record", str(record), "--format", "json")
+        ended = wiretool("conform", "pravega", "--case", "pravega/append/1", *words)
+    judged = wiretool("conform", "pravega", "--case", "pravega/append/1", "--capture", str(record), "--format", "json")
+    for found in (ended, judged):
+        (case,) = json.loads(found.stdout)["cases"]
+        assert case["verdict"] == "fail", found.stdout
+        assert "the connection was reset by the server; expected DataAppended" in case["why"]
+
+
 def test_a_served_mutant_is_found_actively_and_in_the_recording(tmp_path: Path) -> None:
     record = tmp_path / "run.pcapng"
     with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0", "--mutant", "ack-previous") as server:

@@ -24,8 +24,12 @@ Target = tuple[str, str]
 
 def describe_absence(address: Address, err: Exception) -> str:
     """Return why a server cannot be reached, by what a connection attempt raised."""
-    why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
-    return f"cannot reach {address}: {why}"
+    return f"cannot reach {address}: {why_absent(err, CONNECT_S)}"
+
+
+def why_absent(err: Exception, within_s: float) -> str:
+    """Return the reason alone, of an attempt that was given up after `within_s` seconds."""
+    return f"no answer in {within_s:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
 
 
 class Dialler(Owner):

@@ -1,0 +1,20 @@
+"""Words for how a server ended a connection, and for its silence."""
+
+import errno
+import os
+
+from wiretool.conformance.case import CLOSED, NOTHING
+
+#: Reports of the network that the peer reset a connection; of the second, what is sent on it afterwards.
+_RESETS = frozenset(map(os.strerror, (errno.ECONNRESET, errno.EPIPE)))
+WAS_CLOSED = "the server closed the connection"
+WAS_RESET = "the connection was reset by the server"
+#: Words for outcomes that are not messages, by their names.
+OUTCOME_WORDS = {CLOSED: WAS_CLOSED, NOTHING: "no reply came in time"}
+
+
+def end_words(why: str) -> str:
+    """Return how a connection ended, by the report of the network; that is empty for an orderly end."""
+    if not why:
+        return WAS_CLOSED
+    return WAS_RESET if why in _RESETS else f"the connection was lost: {why}"
