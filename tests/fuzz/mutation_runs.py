@@ -37,10 +37,13 @@ def mutated(protocol: str, name: str, *, rounds: int = 3, seed: int = 5) -> list
         made = mutation.apply(sequence, rng, session.context(sequence.setup))
         if made is None:
             continue
-        for before, after in zip(sequence.steps, made.steps, strict=False):
-            if before != after and isinstance(before, Sending) and isinstance(after, Sending):
-                found.append(Mutated(before, after, made))
-                break
+        pairs = [
+            (before, after)
+            for before, after in zip(sequence.steps, made.steps, strict=False)
+            if before != after and isinstance(before, Sending) and isinstance(after, Sending)
+        ]
+        if pairs:
+            found.append(Mutated(*pairs[-1], made))
     return found
 
 

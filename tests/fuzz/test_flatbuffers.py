@@ -4,7 +4,7 @@ import pytest
 
 from tests.fuzz.helpers import session_of
 from tests.fuzz.mutation_runs import Mutated, findings_with, mutated, reaching
-from wiretool.fuzz.mutations.flatbuffers import MUTATIONS, Buffer, buffers_in
+from wiretool.fuzz.mutations.flatbuffers import MUTATIONS, BufferPlaces, buffers_in
 from wiretool.fuzz.sequence import Splice
 from wiretool.protocols.registry import PROTOCOLS
 
@@ -12,7 +12,7 @@ VERSIONS = ("sbp", "sbp-0.1")
 NAMES = tuple(each.name for each in MUTATIONS)
 
 
-def changed_number(each: Mutated, protocol: str) -> tuple[str, int, int, Buffer]:
+def changed_number(each: Mutated, protocol: str) -> tuple[str, int, int, BufferPlaces]:
     """Return the path of the number that was changed, its place, its new value, and its buffer."""
     splice = each.after.edits[0]
     assert isinstance(splice, Splice)

@@ -25,7 +25,7 @@ _COUNTS = (0, 1, 256, 65_536, 2**28, 2**29, 2**30, 2**31 - 1, 2**31, 2**32 - 4, 
 _SIZES = (0, 1, 2, 3, 4, 5, 65_534, 65_535)
 
 
-class Buffer(NamedTuple):
+class BufferPlaces(NamedTuple):
     """One FlatBuffer in a message."""
 
     #: The byte where it begins, and the first one after its last field.
@@ -38,14 +38,14 @@ class Buffer(NamedTuple):
         return [span.offset for span in self.spans if span.path.endswith(suffix)]
 
 
-def buffers_in(spans: Sequence[Span]) -> list[Buffer]:
+def buffers_in(spans: Sequence[Span]) -> list[BufferPlaces]:
     """Return the buffers of a message, by its annotated fields; each begins with an offset to its root."""
     starts = [at for at, span in enumerate(spans) if span.path.endswith(_ROOT)]
     found = []
     for start, stop in pairwise([*starts, len(spans)]):
         name = spans[start].path.removesuffix(_ROOT)
         inside = [span for span in spans[start:stop] if span.path.startswith((f"{name}.", f"{name}["))]
-        found.append(Buffer(inside[0].offset, inside[-1].offset + inside[-1].length, inside))
+        found.append(BufferPlaces(inside[0].offset, inside[-1].offset + inside[-1].length, inside))
     return found
 
 
@@ -76,7 +76,7 @@ class _BufferMutation(MessageMutation):
         """Return whether it overwrites this field."""
 
     @abstractmethod
-    def values(self, span: Span, buffer: Buffer) -> Iterator[int]:
+    def values(self, span: Span, buffer: BufferPlaces) -> Iterator[int]:
         """Yield the values that the field may take; negative ones are in two's complement."""
 
 
@@ -87,7 +87,7 @@ class OffsetOutside(_BufferMutation):
     def takes(self, span: Span) -> bool:
         return span.path.endswith((_ROOT, _OFFSET, _VTABLE, _SLOT))
 
-    def values(self, span: Span, buffer: Buffer) -> Iterator[int]:
+    def values(self, span: Span, buffer: BufferPlaces) -> Iterator[int]:
         left = buffer.end - span.offset
         if span.path.endswith(_VTABLE):  # counts backwards, and is signed
             yield from (*_SIGNED, -left, 1 - left, 2 - left, span.offset - buffer.start + 1)
@@ -104,7 +104,7 @@ class OffsetCycle(_BufferMutation):
     def takes(self, span: Span) -> bool:
         return span.path.endswith((_ROOT, _OFFSET, _VTABLE))
 
-    def values(self, span: Span, buffer: Buffer) -> Iterator[int]:
+    def values(self, span: Span, buffer: BufferPlaces) -> Iterator[int]:
         at = span.offset
         if span.path.endswith(_VTABLE):
             places = {buffer.start, *buffer.places(_VTABLE), *buffer.places(_VTABLE_SIZE)}
@@ -121,21 +121,21 @@ class VectorCount(_BufferMutation):
     def takes(self, span: Span) -> bool:
         return span.path.endswith(_COUNT)
 
-    def values(self, span: Span, buffer: Buffer) -> Iterator[int]:
+    def values(self, span: Span, buffer: BufferPlaces) -> Iterator[int]:
         left = buffer.end - span.offset - 4
         yield from (*_COUNTS, left, left + 1, left // 4 + 1)
         if isinstance(span.value, int):
             yield from (span.value + 1, span.value - 1)
 
 
-class Vtable(_BufferMutation):
+class OddVtable(_BufferMutation):
     name = "flatbuffers/vtable"
     description = "a vtable has an odd or too large size, its table is shorter than its fields, or fields overlap"
 
     def takes(self, span: Span) -> bool:
         return span.path.endswith((_VTABLE_SIZE, _TABLE_SIZE, _SLOT))
 
-    def values(self, span: Span, buffer: Buffer) -> Iterator[int]:
+    def values(self, span: Span, buffer: BufferPlaces) -> Iterator[int]:
         value = span.value if isinstance(span.value, int) else 0
         if not span.path.endswith(_SLOT):
             yield from (*_SIZES, value + 1, value - 1, value + 2, value - 2, buffer.end - span.offset + 2)
@@ -149,4 +149,4 @@ class Vtable(_BufferMutation):
         yield from (0, 1, 2, 3, 4, value + 1, *(each for each in others if isinstance(each, int)))
 
 
-MUTATIONS = (OffsetOutside(), OffsetCycle(), VectorCount(), Vtable())
+MUTATIONS = (OffsetOutside(), OffsetCycle(), VectorCount(), OddVtable())
