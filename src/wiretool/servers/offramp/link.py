@@ -143,13 +143,14 @@ class OfframpLink(Link, Port):
     def _serve(self) -> None:
         """Whole frames in order, as long as their answers find room."""
         while self._phase is not Phase.CLOSED and self._turn_bytes < limits.MOCK_REPLY_BYTES_MAX:
+            frame: bytes | None = None
             try:
                 frame = self._inbox.next()
                 if frame is None:
                     break
                 self._take(frame)
             except DecodeError as err:
-                self._refuse(err)
+                self._refuse(err, frame or b"")
             except ProtocolViolation as err:
                 self._fail(_INTERNAL_ERROR, err.why)
         self.flush()
@@ -215,11 +216,11 @@ class OfframpLink(Link, Port):
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def _refuse(self, wrong: DecodeError) -> None:
-        """End the connection for what is wrong in the client's bytes, in the words of what it speaks."""
+    def _refuse(self, wrong: DecodeError, frame: bytes) -> None:
+        """End the connection for an error in a frame, in HTTP or in WebSocket; `frame` is empty if unfinished."""
         if self._phase is Phase.HTTP:
             status = 413 if isinstance(wrong, OverLimit) else 400
-            self._send_message(refusal(status, None, self._server.now_ns))
+            self._send_message(refusal(status, None, self._server.now_ns, has_body=frame[:5] != b"HEAD "))
             self._hang_up(str(wrong))
         elif self._phase is Phase.OPEN:
             self._fail(close_code(wrong), f"{wrong.kind}: {wrong.why}")

@@ -142,7 +142,7 @@ class _OneHeader(_HeadMutation):
 
 class SocketVersion(_OneHeader):
     name = "upgrade/version"
-    description = "a Sec-WebSocket-Version that the server does not have, or no number"
+    description = "a Sec-WebSocket-Version that the server does not have, or that is not a number"
     header, values = _VERSION, WEBSOCKET_VERSIONS
 
 
@@ -154,7 +154,7 @@ class SocketKey(_OneHeader):
 
 class HostHeader(_HeadMutation):
     name = "upgrade/host"
-    description = "no Host, two, or one that is no name"
+    description = "no Host, two, or an invalid one"
 
     def remake(self, head: RequestHead, rng: random.Random) -> tuple[str, bytes]:
         at = head.place(_HOST)

@@ -10,12 +10,13 @@ from wiretool.fuzz.mutations.base import MessageMutation, Mutation, MutationCont
 from wiretool.fuzz.mutations.texts import NOT_UTF8
 from wiretool.fuzz.sequence import Change, FuzzSequence, Sending, Splice
 from wiretool.protocols.offramp import framing
+from wiretool.protocols.offramp.deflate import TAIL
 from wiretool.protocols.offramp.framing import FIN, MASKED, RSV1, Header
 
 _CONTINUATION, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 _CONTROL = (_CLOSE, _PING, _PONG)
 _RESERVED_OPCODES = (3, 4, 5, 6, 7, 11, 12, 13, 14, 15)
-#: Codes that must not be sent, that nobody has defined, and those at the ends of the ranges (RFC 6455 §7.4).
+#: Codes that must not be sent, that are not defined, and those at the ends of the ranges (RFC 6455 §7.4).
 CLOSE_CODES = (0, 1, 999, 1004, 1005, 1006, 1012, 1015, 1016, 2999, 3000, 4999, 5000, 65_535)
 #: Payloads that control frames may not have, bytes.
 CONTROL_BYTES = (126, 127, 1000, 65_535, 65_536)
@@ -173,7 +174,7 @@ class FrameLength(_FrameMutation):
             count = rng.choice(
                 (count + 1, max(count - 1, 0), 2**31, 2**32, 2**62, 2**63, 2**63 + count, 2**64 - 1, 65_535, 126, 127)
             )
-        length = bytes((MASKED | (126 if size == 2 else 127),)) + (count % 256**size).to_bytes(size, "big")
+        length = bytes((MASKED | (126 if size == 2 else 127),)) + (count % (1 << 8 * size)).to_bytes(size, "big")
         mask = _mask(header)
         return bytes((header.first,)) + length + mask + framing.unmasked(payload, mask)
 
@@ -200,7 +201,7 @@ class DamagedDeflate(_FrameMutation):
                 _huge(),
                 b"",
                 b"\x00",
-                deflated + b"\x00\x00\xff\xff",
+                deflated + TAIL,
             )
         )
         opcode = header.opcode if header.opcode in (_TEXT, _BINARY) else _TEXT
@@ -216,12 +217,10 @@ def _huge() -> bytes:
 def _deflated(data: bytes, *, is_final: bool = False) -> bytes:
     """Return a message as permessage-deflate sends it (RFC 7692 §7.2.1), or with a final block."""
     deflater = zlib.compressobj(wbits=-15)
-    data = deflater.compress(data)
-    return (
-        data + deflater.flush()
-        if is_final
-        else (data + deflater.flush(zlib.Z_SYNC_FLUSH)).removesuffix(b"\x00\x00\xff\xff")
-    )
+    begun = deflater.compress(data)
+    if is_final:
+        return bytes(begun + deflater.flush())
+    return bytes(begun + deflater.flush(zlib.Z_SYNC_FLUSH)).removesuffix(TAIL)
 
 
 def _negotiated(sequence: FuzzSequence, context: MutationContext) -> FuzzSequence:
