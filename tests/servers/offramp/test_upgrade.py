@@ -132,9 +132,10 @@ def test_what_is_no_request_ends_the_connection(data: bytes, status: int) -> Non
     assert network.closed[0]
 
 
-def test_a_broken_head_request_is_answered_without_a_body() -> None:
+@pytest.mark.parametrize("rest", [b"no header\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\nx\r\n"])
+def test_a_broken_head_request_is_answered_without_a_body(rest: bytes) -> None:
     """A client reads what follows the answer to HEAD as the next answer (RFC 9110 §9.3.2)."""
-    _, (answer,) = asked(b"HEAD / HTTP/1.1\r\nno header\r\n\r\n")
+    _, (answer,) = asked(b"HEAD / HTTP/1.1\r\n" + rest)
     assert (answer.status, answer.body) == (400, b"")
     assert ("Content-Length", "0") in answer.headers
 
