@@ -2,6 +2,7 @@
 
 import random
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from wiretool.faults.dialects.dialect import Dialect, Form, Kind, LengthField
 from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import LENGTH_BYTES, encode_frame
+from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema, operations_of
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
@@ -162,4 +163,11 @@ class SbpDialect(Dialect):
 
     def with_wrong_checksum(self, frame: bytes) -> bytes:
         checksum = int.from_bytes(frame[-CHECKSUM_BYTES:], "big") ^ 0xFFFF_FFFF
+        return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")
+
+    def with_right_checksum(self, frame: bytes) -> bytes:
+        payload_at = FIXED_BYTES + int.from_bytes(frame[HEADER_LENGTH_AT:FIXED_BYTES], "big")
+        if payload_at > len(frame) - CHECKSUM_BYTES:
+            return frame
+        checksum = zlib.crc32(frame[payload_at:-CHECKSUM_BYTES])
         return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")

@@ -88,6 +88,15 @@ class MutationContext:
             return (splice,)
         return splice, Splice(at, size, value.to_bytes(size, "big"))
 
+    def with_checksum(self, sending: Sending, *splices: Splice) -> tuple[Edit, ...]:
+        """Return splices with the one that corrects the checksum of the frame, where it has one."""
+        made = spliced(sending.data, splices)
+        repaired = self.adapter.with_right_checksum(made)
+        if repaired == made:
+            return splices
+        at = next(at for at, (one, two) in enumerate(zip(made, repaired, strict=True)) if one != two)
+        return *splices, Splice(at, len(made) - at, repaired[at:])
+
 
 class Mutation(ABC):
     """One way to change a sequence. `--case` matches its name."""

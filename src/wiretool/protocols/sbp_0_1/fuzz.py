@@ -1,5 +1,6 @@
 """Fuzzing of the batch style."""
 
+from wiretool.fuzz.mutations import flatbuffers
 from wiretool.fuzz.part import FuzzPart
 
 #: A placement manager repeats in S2 the address of a data node. One that reported none makes the reply invalid in S2,
@@ -7,10 +8,11 @@ from wiretool.fuzz.part import FuzzPart
 _READ_AS_S1 = "bad_flatbuffer_header at byte # ({}[#].error_message)"
 
 FUZZ = FuzzPart(
+    mutations=flatbuffers.MUTATIONS,
     allowed={
         "CREATE_STREAMS": (_READ_AS_S1.format("CreateStreamsResponse.create_responses"),),
         "LIST_RANGES": (_READ_AS_S1.format("ListRangesResponse.list_responses"),),
         "SEAL_RANGES": (_READ_AS_S1.format("SealRangesResponse.seal_responses"),),
         "DESCRIBE_RANGES": (_READ_AS_S1.format("DescribeRangesResponse.describe_responses"),),
-    }
+    },
 )
