@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
+from wiretool.fuzz.pairs import Pairs
+from wiretool.fuzz.seed_places import SeedPlaces
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.sweep import Sweep
@@ -24,8 +27,8 @@ STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
-#: The share of sequences that the sweep makes, until it is through.
-SWEEP_SHARE = 0.5
+#: The share of sequences that are made systematically, until those are through.
+SYSTEMATIC_SHARE = 0.65
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -87,7 +90,9 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
-    _sweep: Sweep | None = None
+    _places: SeedPlaces | None = None
+    #: Parts of the run that are made systematically and are not through yet.
+    _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
@@ -98,9 +103,12 @@ class Campaign:
         """Run to a limit; findings are reported as they come."""
         self._started = time.monotonic()
         self._run_cases()
+        self._places = SeedPlaces(self.novelty.exchanges)
         self._run_seeds()
         names = [each.name for each in self.mutations]
-        self._sweep = Sweep(self.seeds, self.context, self.rng, names)
+        self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
+        if SameObjects.name in names:
+            self._systematic.append(Pairs(self.seeds, self.context, self.rng, self._places))
         batches = 0
         while not self._is_over():
             self._run_batch([self._mutated() for _ in range(self._batch_size())])
@@ -168,11 +176,12 @@ class Campaign:
     # -- mutated sequences ---------------------------------------------------------------------------------------------
 
     def _mutated(self) -> FuzzSequence:
-        if self._sweep is not None and self.rng.random() < SWEEP_SHARE:
-            swept = self._sweep.next()
-            if swept is not None:
-                return swept
-            self._sweep = None
+        while self._systematic and self.rng.random() < SYSTEMATIC_SHARE:
+            part = self.rng.choice(self._systematic)
+            sequence = part.next()
+            if sequence is not None:
+                return sequence
+            self._systematic.remove(part)
         sequence = self._chosen()
         context = self.context(sequence.setup)
         for _ in range(self._stacked()):
