@@ -73,3 +73,19 @@ def test_sessions_that_were_accepted_come_first() -> None:
     assert not places["CreateSegment", 0][0].is_refused
     assert any(place.is_refused for place in places["CreateSegment", 0])
     assert {place.phase for place in places["ReadSegment", 0]} >= {"SegmentCreated", "DataAppended"}
+
+
+def test_each_kind_of_message_comes_after_a_sequence_that_showed_something_new() -> None:
+    session = session_of("pravega-draft")
+    pairs = Pairs(session.seeds, session.context, random.Random(0), places_of("pravega-draft"))
+    while pairs.next() is not None:
+        pass
+    novel = next(each for each in session.seeds if len(each.sendings) == 4 and not each.setup)
+    pairs.note_novel(novel)
+    continued = []
+    while (sequence := pairs.next()) is not None:
+        continued.append(sequence)
+    assert len(continued) >= 6
+    assert all(sequence.steps[: len(novel.steps)] == novel.steps for sequence in continued)
+    added = [{step.message for step in sequence.sendings[4:]} for sequence in continued]
+    assert set().union(*added) >= {"ReadSegment", "KeepAlive", "SetupAppend"}

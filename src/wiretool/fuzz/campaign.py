@@ -91,6 +91,7 @@ class Campaign:
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
     _places: SeedPlaces | None = None
+    _pairs: Pairs | None = None
     #: Parts of the run that are made systematically and are not through yet.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
@@ -108,7 +109,8 @@ class Campaign:
         names = [each.name for each in self.mutations]
         self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
         if SameObjects.name in names:
-            self._systematic.append(Pairs(self.seeds, self.context, self.rng, self._places))
+            self._pairs = Pairs(self.seeds, self.context, self.rng, self._places)
+            self._systematic.append(self._pairs)
         batches = 0
         while not self._is_over():
             self._run_batch([self._mutated() for _ in range(self._batch_size())])
@@ -183,10 +185,9 @@ class Campaign:
                 return sequence
             self._systematic.remove(part)
         sequence = self._chosen()
-        context = self.context(sequence.setup)
         for _ in range(self._stacked()):
             for _ in range(TRIES_MAX):
-                made = self._mutation().apply(sequence, self.rng, context)
+                made = self._mutation().apply(sequence, self.rng, self.context(sequence.setup))
                 if made is not None and len(made.steps) <= STEPS_MAX and made.size_bytes <= KEPT_BYTES_MAX:
                     sequence = made
                     break
@@ -228,6 +229,10 @@ class Campaign:
         sequence = outcome.sequence
         if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
             self.on_novel(sequence)
+            if self._pairs is not None and sequence.changes and sequence.changes[-1].mutation == SameObjects.name:
+                self._pairs.note_novel(sequence)
+                if self._pairs not in self._systematic:
+                    self._systematic.append(self._pairs)
             if len(self._queue) < QUEUE_MAX:
                 self._queue.append(sequence)
         if suspicions:

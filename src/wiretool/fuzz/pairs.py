@@ -4,6 +4,7 @@ Most seeds use names of their own. A bug that needs two of their messages shows 
 """
 
 import random
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,10 @@ from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset,
 
 #: Messages of a sequence that is made of two.
 MESSAGES_MAX = 24
+#: Phases in which a message of each kind is the first of a pair, besides one where it is refused.
+PHASES = 5
+#: Sequences with something new that wait to be continued.
+WAITING_MAX = 512
 
 #: Makes a sequence of the session up to a message and the one that has another message; None where it does not apply.
 Join = Callable[["Pairs", Place, Place], list[Step] | None]
@@ -32,31 +37,53 @@ class Pairs:
         """`places` knows the replies to the messages of the seeds."""
         self._context = context
         self._rng = rng
-        self._left: dict[str, dict[str, list[Place]]] = {}
+        self._places: dict[str, dict[str, list[Place]]] = {}
         for (message, _), found in (SeedPlaces() if places is None else places).by_kind(seeds).items():
             for place in found if message else ():
-                self._left.setdefault(place.sequence.setup, {}).setdefault(message, []).append(place)
+                self._places.setdefault(place.sequence.setup, {}).setdefault(message, []).append(place)
         self._turns = self._all()
+        #: What follows on sequences that showed something new.
+        self._waiting: deque[Iterator[FuzzSequence]] = deque()
 
     def next(self) -> FuzzSequence | None:
         """Return the next sequence; None at the end."""
+        if (not self._waiting or self._rng.random() < 0.5) and (found := next(self._turns, None)) is not None:
+            return found
+        while self._waiting:
+            if (found := next(self._waiting[0], None)) is not None:
+                return found
+            self._waiting.popleft()
         return next(self._turns, None)
 
+    def note_novel(self, sequence: FuzzSequence) -> None:
+        """A sequence has shown something new: each kind of message comes after it, too."""
+        at = max((at for at, step in enumerate(sequence.steps) if isinstance(step, Sending)), default=None)
+        if at is not None and len(self._waiting) < WAITING_MAX:
+            self._waiting.append(self._continued(Place(sequence, at)))
+
+    def _continued(self, first: Place) -> Iterator[FuzzSequence]:
+        seconds = list(_chosen(self._places.get(first.sequence.setup, {}), 0))
+        self._rng.shuffle(seconds)
+        for second in seconds:
+            yield from self._joined(Pairs.then, first, second)
+
     def _all(self) -> Iterator[FuzzSequence]:
-        for are_refused in (False, True):
+        for round_ in range(1 + PHASES):
             jobs = [
                 (join, first, second)
-                for of_setup in self._left.values()
-                for first in _chosen(of_setup, are_refused=are_refused)
-                for second in _chosen(of_setup, are_refused=False)
+                for of_setup in self._places.values()
+                for first in _chosen(of_setup, round_)
+                for second in _chosen(of_setup, 0)
                 for join in JOINS
             ]
             self._rng.shuffle(jobs)
             for join, first, second in jobs:
-                steps = join(self, first, second)
-                if steps is not None and sum(isinstance(step, Sending) for step in steps) <= MESSAGES_MAX:
-                    change = Change(SameObjects.name, first.sending.message)
-                    yield first.sequence.with_steps(tuple(steps), change)
+                yield from self._joined(join, first, second)
+
+    def _joined(self, join: Join, first: Place, second: Place) -> Iterator[FuzzSequence]:
+        steps = join(self, first, second)
+        if steps is not None and sum(isinstance(step, Sending) for step in steps) <= MESSAGES_MAX:
+            yield first.sequence.with_steps(tuple(steps), Change(SameObjects.name, first.sending.message))
 
     def _renamed(self, place: Place, first: Place) -> FuzzSequence:
         """Return the session of a place on the objects of the session of the first one."""
@@ -113,9 +140,15 @@ class Pairs:
 JOINS: tuple[Join, ...] = (Pairs.then, Pairs.twice, Pairs.after, Pairs.within)
 
 
-def _chosen(of_setup: dict[str, list[Place]], *, are_refused: bool) -> Iterator[Place]:
-    """Yield for each kind of message its first place that was refused, or was not."""
+def _chosen(of_setup: dict[str, list[Place]], round_: int) -> Iterator[Place]:
+    """Yield one place for each kind of message.
+
+    In round 0 the server accepts it, in round 1 it is refused, in later ones it is accepted in further phases.
+    """
     for places in of_setup.values():
-        found = next((place for place in places if place.is_refused == are_refused), None)
-        if found is not None:
-            yield found
+        wanted = [place for place in places if place.is_refused == (round_ == 1)]
+        by_phase = {place.phase: place for place in reversed(wanted)}
+        phases = list(dict.fromkeys(place.phase for place in wanted))
+        at = max(0, round_ - 1)
+        if at < len(phases):
+            yield by_phase[phases[at]]
