@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
+from wiretool.fuzz.pairs import Pairs
+from wiretool.fuzz.seed_places import SeedPlaces
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.sweep import Sweep
@@ -24,8 +27,8 @@ STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
-#: The share of sequences that the sweep makes, until it is through.
-SWEEP_SHARE = 0.5
+#: The share of sequences that are made systematically, until those are through.
+SYSTEMATIC_SHARE = 0.65
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -87,7 +90,10 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
-    _sweep: Sweep | None = None
+    _places: SeedPlaces | None = None
+    _pairs: Pairs | None = None
+    #: Parts of the run that are made systematically and are not through yet.
+    _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
@@ -98,9 +104,13 @@ class Campaign:
         """Run to a limit; findings are reported as they come."""
         self._started = time.monotonic()
         self._run_cases()
+        self._places = SeedPlaces(self.novelty.exchanges)
         self._run_seeds()
         names = [each.name for each in self.mutations]
-        self._sweep = Sweep(self.seeds, self.context, self.rng, names)
+        self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
+        if SameObjects.name in names:
+            self._pairs = Pairs(self.seeds, self.context, self.rng, self._places)
+            self._systematic.append(self._pairs)
         batches = 0
         while not self._is_over():
             self._run_batch([self._mutated() for _ in range(self._batch_size())])
@@ -168,16 +178,16 @@ class Campaign:
     # -- mutated sequences ---------------------------------------------------------------------------------------------
 
     def _mutated(self) -> FuzzSequence:
-        if self._sweep is not None and self.rng.random() < SWEEP_SHARE:
-            swept = self._sweep.next()
-            if swept is not None:
-                return swept
-            self._sweep = None
+        while self._systematic and self.rng.random() < SYSTEMATIC_SHARE:
+            part = self.rng.choice(self._systematic)
+            sequence = part.next()
+            if sequence is not None:
+                return sequence
+            self._systematic.remove(part)
         sequence = self._chosen()
-        context = self.context(sequence.setup)
         for _ in range(self._stacked()):
             for _ in range(TRIES_MAX):
-                made = self._mutation().apply(sequence, self.rng, context)
+                made = self._mutation().apply(sequence, self.rng, self.context(sequence.setup))
                 if made is not None and len(made.steps) <= STEPS_MAX and made.size_bytes <= KEPT_BYTES_MAX:
                     sequence = made
                     break
@@ -219,6 +229,10 @@ class Campaign:
         sequence = outcome.sequence
         if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
             self.on_novel(sequence)
+            if self._pairs is not None and sequence.changes and sequence.changes[-1].mutation == SameObjects.name:
+                self._pairs.note_novel(sequence)
+                if self._pairs not in self._systematic:
+                    self._systematic.append(self._pairs)
             if len(self._queue) < QUEUE_MAX:
                 self._queue.append(sequence)
         if suspicions:

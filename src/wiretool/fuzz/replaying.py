@@ -88,13 +88,7 @@ def _standing(
         if failed:
             return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed[0].why}")
         return Replayed(folder, Standing.FIXED, f"conformance case {form['case']} passes")
-    found: list[Suspicion] = []
-    for _ in range(RUNS):
-        found += [
-            each
-            for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
-            for each in session.oracles.judge(outcome)
-        ]
+    found = suspicions_on(session, target, sequence, bucket)
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
         return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")
@@ -110,3 +104,13 @@ def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspic
         return False
     outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
     return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))
+
+
+def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Suspicion]:
+    """Run the sequence of a finding in a bucket on a fresh server several times; return all signs of bugs."""
+    return [
+        suspicion
+        for _ in range(RUNS)
+        for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
+        for suspicion in session.oracles.judge(outcome)
+    ]

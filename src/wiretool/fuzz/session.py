@@ -50,6 +50,7 @@ class FuzzSession:
     seeds: list[FuzzSequence] = field(default_factory=list)
     oracles: Oracles = field(default_factory=Oracles)
     _options: dict[str, MockOptions] = field(default_factory=dict)
+    _setups: dict[str, frozenset[str]] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -124,9 +125,23 @@ class FuzzSession:
             protocol = self.protocol_in(setup)
             adapter = dialect_of(protocol)
             others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
-            found = MutationContext(protocol, adapter, Rewriter(adapter), lambda name: others.get(name, others[setup]))
+            found = MutationContext(
+                protocol,
+                adapter,
+                Rewriter(adapter),
+                lambda name: others.get(name, others[setup]),
+                setups=self._endpoints(),
+            )
             self._contexts[setup] = found
         return found
+
+    def _endpoints(self) -> Mapping[str, frozenset[str]]:
+        """Return the setups of the cases with the names of their endpoints."""
+        if not self._setups:
+            for setup in dict.fromkeys(each.setup for each in self.seeds):
+                if setup not in self._options:
+                    self._setups[setup] = frozenset(door.name for door in self.make_mock(setup).doors)
+        return self._setups
 
     def investigation(self, target: Target, *, is_reference: bool, shrink_tries: int = SHRINK_TRIES) -> Investigation:
         """Return the investigation of suspicions about a target."""

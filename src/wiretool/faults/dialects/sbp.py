@@ -8,11 +8,11 @@ from typing import Any
 
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.jsonform import nearest
-from wiretool.codec.message import Side, fields_of
+from wiretool.codec.message import Role, Side, fields_of
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
 from wiretool.faults.dialects.dialect import Dialect, Form, Kind, LengthField
-from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in
+from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in, roles_in
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
@@ -122,6 +122,15 @@ class SbpDialect(Dialect):
 
     def client_ids(self, kind: Kind) -> Sequence[Pattern]:
         return (("stream_id",),)
+
+    def role_places(self, kind: Kind) -> Sequence[tuple[Pattern, Role]]:
+        found: dict[tuple[Pattern, Role], None] = {}
+        for table in self.tables(kind):
+            found |= {(("header", "fields", *steps), role): None for steps, role in roles_in(table)}
+        for schema in self.schemas:
+            inside = ("payload", schema.batches_key, None)
+            found |= {((*inside, *steps), role): None for steps, role in roles_in(schema.batch)}
+        return tuple(found)
 
     # -- when a frame is there -----------------------------------------------------------------------------------------
 
