@@ -15,6 +15,7 @@ from wiretool.fuzz.session import FuzzSession
 
 #: A defect of each protocol, the oracle that finds it, and the runs in which it does with seed 0.
 QUICK = (
+    ("pravega", "read-length-negated", DIED, 4_000),
     ("pravega", "frame-buffers-leak", MEMORY, 1_500),
     ("pravega-controller", "lost-with-calls", DIED, 1_000),
     ("pravega-draft", "setup-in-block-elsewhere", DIED, 1_000),
@@ -24,7 +25,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize(("protocol", "name", "oracle", "runs"), QUICK, ids=[each[0] for each in QUICK])
+@pytest.mark.parametrize(("protocol", "name", "oracle", "runs"), QUICK, ids=[f"{each[0]}-{each[1]}" for each in QUICK])
 def test_a_planted_defect_is_found(protocol: str, name: str, oracle: str, runs: int) -> None:
     defect = next(each for each in PLANTED[protocol] if each.name == name)
     session = FuzzSession(protocol)

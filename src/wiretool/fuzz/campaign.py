@@ -90,7 +90,7 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
-    _places: SeedPlaces | None = None
+    _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
     #: Parts of the run that are made systematically and are not through yet.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
@@ -100,11 +100,13 @@ class Campaign:
     _swarm_left: int = 0
     _started: float = 0.0
 
+    def __post_init__(self) -> None:
+        self._places = SeedPlaces(self.novelty.exchanges)
+
     def run(self) -> Counts:
         """Run to a limit; findings are reported as they come."""
         self._started = time.monotonic()
         self._run_cases()
-        self._places = SeedPlaces(self.novelty.exchanges)
         self._run_seeds()
         names = [each.name for each in self.mutations]
         self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
@@ -160,7 +162,9 @@ class Campaign:
         at = 0
         while at < len(self.seeds) and not self._is_over():
             size = self._batch_size()
-            self._run_batch(list(self.seeds[at : at + size]))
+            seeds = list(self.seeds[at : at + size])
+            for seed, outcome in zip(seeds, self._run_batch(seeds), strict=False):  # a stopped run has fewer of them
+                self._places.note(seed, outcome)
             at += size
 
     def _probe(self) -> None:
@@ -213,14 +217,16 @@ class Campaign:
         self._swarm_left -= 1
         return self.rng.choice(self._swarm)
 
-    def _run_batch(self, sequences: list[FuzzSequence]) -> None:
+    def _run_batch(self, sequences: list[FuzzSequence]) -> list[Outcome]:
         self._last = sequences[-1]
         if self.limits.per_second is not None:
             due_s = self._started + self.counts.runs / self.limits.per_second
             time.sleep(max(0.0, due_s - time.monotonic()))
-        for outcome in self.target.run(sequences):
+        outcomes = self.target.run(sequences)
+        for outcome in outcomes:
             self._note(outcome)
         self.on_progress(self.counted())
+        return outcomes
 
     def _note(self, outcome: Outcome) -> None:
         self.counts.runs += 1

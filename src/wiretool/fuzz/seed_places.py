@@ -41,14 +41,14 @@ class SeedPlaces:
     #: The phase and whether it is a refusal, by seed and step.
     _replies: dict[tuple[int, int], tuple[str, bool]] = field(default_factory=dict)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, seed: FuzzSequence, outcome: Outcome) -> None:
         """Note the replies of a run of a seed."""
         assert self.exchanges is not None
         for exchanged in outcome.exchanged:
             record = exchanged.received.record
             if exchanged.step is not None:
                 is_refused = bool(self.exchanges.failure(record.message, record.fields))
-                self._replies[id(outcome.sequence), exchanged.step] = exchanged.phase, is_refused
+                self._replies[id(seed), exchanged.step] = exchanged.phase, is_refused
 
     def by_kind(self, seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, int], list[Place]]:
         """Return the places of each kind of message, the preferred ones first; bytes count as a kind by their number.
