@@ -14,7 +14,7 @@ from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
 from wiretool.fuzz.pairs import Pairs
 from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.sweep import Sweep
 from wiretool.fuzz.target import Target
@@ -61,8 +61,10 @@ class Counts:
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
 #: whether it is a finding.
 Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
-#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated.
+#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated: in all, and
+#: with the same messages before.
 REJECTED_MAX, REJECTED_SHARE = 25, 0.05
+REJECTED_ALIKE_MAX, ALIKE_MESSAGES = 4, 3
 
 
 @dataclass(slots=True)
@@ -95,6 +97,7 @@ class Campaign:
     #: Parts of the run that are made systematically and are not through yet.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
+    _rejected_alike: Counter[tuple[Bucket, tuple[str, ...]]] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
     _swarm_left: int = 0
@@ -254,13 +257,16 @@ class Campaign:
             if self._is_over():
                 return
             bucket = suspicion.bucket
-            if self._rejected[bucket] >= REJECTED_MAX and self.rng.random() >= REJECTED_SHARE:
+            alike = bucket, _messages_before(sequence, suspicion.step)
+            is_usual = self._rejected[bucket] >= REJECTED_MAX and self._rejected_alike[alike] >= REJECTED_ALIKE_MAX
+            if is_usual and self.rng.random() >= REJECTED_SHARE:
                 continue
             if self.investigate(suspicion, sequence, before):
                 self.known.add(bucket)
                 self.counts.findings += 1
             else:
                 self._rejected[bucket] += 1
+                self._rejected_alike[alike] += 1
             if bucket.oracle == DIED:
                 return
 
@@ -270,3 +276,9 @@ class Campaign:
         counts.seconds = time.monotonic() - self._started
         counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
         return counts
+
+
+def _messages_before(sequence: FuzzSequence, step: int) -> tuple[str, ...]:
+    """Return the names of the last messages up to a step."""
+    names = [each.message for each in sequence.steps[: step + 1] if isinstance(each, Sending)]
+    return tuple(names[-ALIKE_MESSAGES:])
