@@ -28,7 +28,7 @@ QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
 #: The share of sequences that are made systematically, until those are through.
-SYSTEMATIC_SHARE = 0.65
+SYSTEMATIC_SHARE = 0.75
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 

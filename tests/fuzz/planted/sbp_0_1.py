@@ -122,14 +122,19 @@ def _goaway_at_once(patcher: Patcher) -> None:
 
 @DEFECTS.declare("schema-of-all", "The schema that one connection has shown is used for all later ones.")
 def _schema_of_all(patcher: Patcher) -> None:
-    def take(self: BatchLink, data: bytes) -> None:
-        known = state_of(self.mock, "schema", list)
-        if self.schema is not S1:
-            known.append(self.schema)
-        elif known:
-            self.schema = known[-1]
+    def wrap(look_at: Any) -> Any:
+        def take(self: BatchLink, data: bytes) -> None:
+            known = state_of(self.mock, "schema", list)
+            if known:
+                self.schema, self._looks_left = known[-1], 0
+                return
+            look_at(self, data)
+            if self.schema is not S1:
+                known.append(self.schema)
 
-    run_before(patcher, BatchLink, "_look_at", take)
+        return take
+
+    patcher.wrap(BatchLink, "_look_at", wrap)
 
 
 DEFECTS.take("sbp-0.1", "pong-without-payload", "offset-swapped", "seal-opens-none", "fetch-unknown-empty")
