@@ -195,19 +195,7 @@ class PravegaConsistency(Consistency):
             log.truncate(request.truncation_offset)
         return ()
 
-    def _set_attribute(self, record: Record, request: segments.UpdateSegmentAttribute) -> Sequence[Anomaly]:
-        self._allow_copies(request.segment_name, request.attribute_id)
-        return ()
-
-    def _allow_copies(self, segment: str, attribute_id: str) -> None:
-        """The last number of a writer is an attribute of its segment: once a client has set it, numbers come again."""
-        log = self._logs.find(segment)
-        if log is not None and any(writers.has_set_up(attribute_id) for writers in self._writers.values()):
-            log.is_whole = False
-
     def _ask_merge(self, record: Record, request: segments.MergeSegments) -> Sequence[Anomaly]:
-        for update in request.attribute_updates:
-            self._allow_copies(request.target, update.attribute_id)
         return self._note_merge(record, request.target, (request.source,))
 
     def _ask_merges(self, record: Record, request: segments.MergeSegmentsBatch) -> Sequence[Anomaly]:
@@ -301,7 +289,6 @@ _HANDLERS: Mapping[type, Any] = {
     segments.DeleteSegment: PravegaConsistency._delete,
     segments.SegmentDeleted: PravegaConsistency._delete,
     segments.TruncateSegment: PravegaConsistency._truncate,
-    segments.UpdateSegmentAttribute: PravegaConsistency._set_attribute,
     segments.MergeSegments: PravegaConsistency._ask_merge,
     segments.MergeSegmentsBatch: PravegaConsistency._ask_merges,
     segments.SegmentsMerged: PravegaConsistency._merge,

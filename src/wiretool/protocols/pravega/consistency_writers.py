@@ -52,10 +52,6 @@ class ConnectionWriters:
         """Replies are missing: appends may be refused."""
         self._waiting.clear()
 
-    def has_set_up(self, writer_id: str) -> bool:
-        """Return whether a writer was set up on this connection, or appended."""
-        return writer_id in self._last
-
     def begin(self, block: AppendBlock) -> None:
         """Keep a block until its end."""
         self._bind(block.writer_id)
