@@ -12,6 +12,7 @@ from wiretool.errors import InputError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
+from wiretool.fuzz.investigation import COMPARED
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.serial import sequence_from_form
@@ -91,8 +92,9 @@ def _standing(
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
         return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")
-    if found:
-        return Replayed(folder, Standing.OTHER, f"{found[0].bucket.oracle} instead of {bucket.oracle}: {found[0].why}")
+    other = next((each for each in found if not _is_expected(session, sequence, each)), None)
+    if other is not None:
+        return Replayed(folder, Standing.OTHER, f"{other.bucket.oracle} instead of {bucket.oracle}: {other.why}")
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 
 
@@ -104,3 +106,11 @@ def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, 
         for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
         for suspicion in session.oracles.judge(outcome)
     ]
+
+
+def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
+    """Return whether the mock shows the same, where that explains a suspicion."""
+    if suspicion.bucket.oracle not in COMPARED:
+        return False
+    outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
+    return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))
