@@ -143,7 +143,6 @@ DEFECTS.take("sbp-0.1", "pong-without-payload", "offset-swapped", "seal-opens-no
 @DEFECTS.declare(
     "batch-lost-interleaved",
     "Of two connections that append in turn, every third batch is acknowledged and not kept.",
-    needs="consistency",
 )
 def _batch_lost_interleaved(patcher: Patcher) -> None:
     def wrap(put: Any) -> Any:
