@@ -62,17 +62,12 @@ class Row:
     false_alarms: tuple[str, ...] = ()
 
 
-def countable(protocol: str) -> list[Defect]:
-    """Return the defects of a protocol that present oracles can find."""
-    return [each for each in PLANTED[protocol] if not each.needs]
-
-
 def jobs(protocols: Sequence[str], halves: Sequence[str], seconds: float, most: int | None) -> Iterator[Job]:
     """Yield the jobs; `most` of each protocol and half."""
     for protocol in protocols:
         for parity, half in enumerate(HALVES):
             if half in halves:
-                chosen = countable(protocol)[parity::2][:most]
+                chosen = PLANTED[protocol][parity::2][:most]
                 yield from (Job(protocol, defect.name, half, seconds) for defect in chosen)
 
 

@@ -28,7 +28,7 @@ def places_of(protocol: str) -> SeedPlaces:
     target = session.reference()
     for seed in session.seeds:
         for outcome in target.run_fresh([seed]):
-            places.note(outcome)
+            places.note(seed, outcome)
     return places
 
 

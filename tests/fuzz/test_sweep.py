@@ -79,7 +79,7 @@ def test_a_field_is_swept_where_the_server_accepts_the_message_first() -> None:
     target = session.reference()
     for seed in session.seeds:
         for outcome in target.run_fresh([seed]):
-            places.note(outcome)
+            places.note(seed, outcome)
     sweep = Sweep(session.seeds, session.context, random.Random(0), ["field/value", "number/boundary"], places)
     values: list[int] = []
     for _ in range(14_000):

@@ -14,7 +14,7 @@ from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
 from wiretool.fuzz.pairs import Pairs
 from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.sweep import Sweep
 from wiretool.fuzz.target import Target
@@ -28,7 +28,7 @@ QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
 #: The share of sequences that are made systematically, until those are through.
-SYSTEMATIC_SHARE = 0.65
+SYSTEMATIC_SHARE = 0.75
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -61,8 +61,10 @@ class Counts:
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
 #: whether it is a finding.
 Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
-#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated.
+#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated: in all, and
+#: with the same messages before.
 REJECTED_MAX, REJECTED_SHARE = 25, 0.05
+REJECTED_ALIKE_MAX, ALIKE_MESSAGES = 4, 3
 
 
 @dataclass(slots=True)
@@ -90,21 +92,24 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
-    _places: SeedPlaces | None = None
+    _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
     #: Parts of the run that are made systematically and are not through yet.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
+    _rejected_alike: Counter[tuple[Bucket, tuple[str, ...]]] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
     _swarm_left: int = 0
     _started: float = 0.0
 
+    def __post_init__(self) -> None:
+        self._places = SeedPlaces(self.novelty.exchanges)
+
     def run(self) -> Counts:
         """Run to a limit; findings are reported as they come."""
         self._started = time.monotonic()
         self._run_cases()
-        self._places = SeedPlaces(self.novelty.exchanges)
         self._run_seeds()
         names = [each.name for each in self.mutations]
         self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
@@ -160,7 +165,9 @@ class Campaign:
         at = 0
         while at < len(self.seeds) and not self._is_over():
             size = self._batch_size()
-            self._run_batch(list(self.seeds[at : at + size]))
+            seeds = list(self.seeds[at : at + size])
+            for seed, outcome in zip(seeds, self._run_batch(seeds), strict=False):  # a stopped run has fewer of them
+                self._places.note(seed, outcome)
             at += size
 
     def _probe(self) -> None:
@@ -213,14 +220,16 @@ class Campaign:
         self._swarm_left -= 1
         return self.rng.choice(self._swarm)
 
-    def _run_batch(self, sequences: list[FuzzSequence]) -> None:
+    def _run_batch(self, sequences: list[FuzzSequence]) -> list[Outcome]:
         self._last = sequences[-1]
         if self.limits.per_second is not None:
             due_s = self._started + self.counts.runs / self.limits.per_second
             time.sleep(max(0.0, due_s - time.monotonic()))
-        for outcome in self.target.run(sequences):
+        outcomes = self.target.run(sequences)
+        for outcome in outcomes:
             self._note(outcome)
         self.on_progress(self.counted())
+        return outcomes
 
     def _note(self, outcome: Outcome) -> None:
         self.counts.runs += 1
@@ -248,13 +257,16 @@ class Campaign:
             if self._is_over():
                 return
             bucket = suspicion.bucket
-            if self._rejected[bucket] >= REJECTED_MAX and self.rng.random() >= REJECTED_SHARE:
+            alike = bucket, _messages_before(sequence, suspicion.step)
+            is_usual = self._rejected[bucket] >= REJECTED_MAX and self._rejected_alike[alike] >= REJECTED_ALIKE_MAX
+            if is_usual and self.rng.random() >= REJECTED_SHARE:
                 continue
             if self.investigate(suspicion, sequence, before):
                 self.known.add(bucket)
                 self.counts.findings += 1
             else:
                 self._rejected[bucket] += 1
+                self._rejected_alike[alike] += 1
             if bucket.oracle == DIED:
                 return
 
@@ -264,3 +276,9 @@ class Campaign:
         counts.seconds = time.monotonic() - self._started
         counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
         return counts
+
+
+def _messages_before(sequence: FuzzSequence, step: int) -> tuple[str, ...]:
+    """Return the names of the last messages up to a step."""
+    names = [each.message for each in sequence.steps[: step + 1] if isinstance(each, Sending)]
+    return tuple(names[-ALIKE_MESSAGES:])

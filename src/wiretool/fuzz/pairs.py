@@ -15,8 +15,10 @@ from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset,
 
 #: Messages of a sequence that is made of two.
 MESSAGES_MAX = 24
-#: Phases in which a message of each kind is the first of a pair, besides one where it is refused.
+#: Phases in which a message of each kind is the first of a pair, besides those where it waits or is refused.
 PHASES = 5
+#: The share of pairs of seeds while there are also sequences to be continued.
+FRESH_SHARE = 0.7
 #: Sequences with something new that wait to be continued.
 WAITING_MAX = 512
 
@@ -47,7 +49,7 @@ class Pairs:
 
     def next(self) -> FuzzSequence | None:
         """Return the next sequence; None at the end."""
-        if (not self._waiting or self._rng.random() < 0.5) and (found := next(self._turns, None)) is not None:
+        if (not self._waiting or self._rng.random() < FRESH_SHARE) and (found := next(self._turns, None)) is not None:
             return found
         while self._waiting:
             if (found := next(self._waiting[0], None)) is not None:
@@ -62,18 +64,18 @@ class Pairs:
             self._waiting.append(self._continued(Place(sequence, at)))
 
     def _continued(self, first: Place) -> Iterator[FuzzSequence]:
-        seconds = list(_chosen(self._places.get(first.sequence.setup, {}), 0))
+        seconds = [places[0] for places in self._places.get(first.sequence.setup, {}).values()]
         self._rng.shuffle(seconds)
         for second in seconds:
             yield from self._joined(Pairs.then, first, second)
 
     def _all(self) -> Iterator[FuzzSequence]:
-        for round_ in range(1 + PHASES):
+        for round_ in range(2 + PHASES):
             jobs = [
                 (join, first, second)
                 for of_setup in self._places.values()
                 for first in _chosen(of_setup, round_)
-                for second in _chosen(of_setup, 0)
+                for second in (places[0] for places in of_setup.values())
                 for join in JOINS
             ]
             self._rng.shuffle(jobs)
@@ -143,12 +145,13 @@ JOINS: tuple[Join, ...] = (Pairs.then, Pairs.twice, Pairs.after, Pairs.within)
 def _chosen(of_setup: dict[str, list[Place]], round_: int) -> Iterator[Place]:
     """Yield one place for each kind of message.
 
-    In round 0 the server accepts it, in round 1 it is refused, in later ones it is accepted in further phases.
+    In round 0 it waits for its reply, in round 1 it is accepted, in round 2 it is refused, and in later ones it is
+    accepted in further phases.
     """
     for places in of_setup.values():
-        wanted = [place for place in places if place.is_refused == (round_ == 1)]
-        by_phase = {place.phase: place for place in reversed(wanted)}
-        phases = list(dict.fromkeys(place.phase for place in wanted))
-        at = max(0, round_ - 1)
-        if at < len(phases):
-            yield by_phase[phases[at]]
+        wanted = [place for place in places if (place.is_late, place.is_refused) == (round_ == 0, round_ == 2)]
+        phases = {place.phase: place for place in reversed(wanted)}
+        names = list(dict.fromkeys(place.phase for place in wanted))
+        at = max(0, round_ - 2)
+        if at < len(names):
+            yield phases[names[at]]

@@ -114,3 +114,11 @@ def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, 
         for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
         for suspicion in session.oracles.judge(outcome)
     ]
+
+
+def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
+    """Return whether the mock shows the same, where that explains a suspicion."""
+    if suspicion.bucket.oracle not in COMPARED:
+        return False
+    outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
+    return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))

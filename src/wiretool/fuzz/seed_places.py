@@ -19,6 +19,8 @@ class Place(NamedTuple):
     phase: str = ""
     #: Whether the reply is an error.
     is_refused: bool = False
+    #: Whether it has no reply until later messages were sent, or none at all.
+    is_late: bool = False
 
     @property
     def sending(self) -> Sending:
@@ -38,17 +40,19 @@ class SeedPlaces:
     """Knows the replies to the messages of seeds."""
 
     exchanges: Exchanges | None = None
-    #: The phase and whether it is a refusal, by seed and step.
-    _replies: dict[tuple[int, int], tuple[str, bool]] = field(default_factory=dict)
+    #: The phase, and whether the reply is a refusal or late, by seed and step.
+    _replies: dict[tuple[int, int], tuple[str, bool, bool]] = field(default_factory=dict)
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, seed: FuzzSequence, outcome: Outcome) -> None:
         """Note the replies of a run of a seed."""
         assert self.exchanges is not None
+        late = {*outcome.deferred, *(each.step for each in outcome.unanswered)}
+        self._replies.update({(id(seed), step): ("", False, True) for step in late})
         for exchanged in outcome.exchanged:
             record = exchanged.received.record
             if exchanged.step is not None:
                 is_refused = bool(self.exchanges.failure(record.message, record.fields))
-                self._replies[id(outcome.sequence), exchanged.step] = exchanged.phase, is_refused
+                self._replies[id(seed), exchanged.step] = exchanged.phase, is_refused, exchanged.step in late
 
     def by_kind(self, seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, int], list[Place]]:
         """Return the places of each kind of message, the preferred ones first; bytes count as a kind by their number.
@@ -60,6 +64,6 @@ class SeedPlaces:
             for at, step in enumerate(seed.steps):
                 if isinstance(step, Sending) and step.data:
                     kind = (step.message, 0) if step.message else ("", len(step.data))
-                    reply = self._replies.get((id(seed), at), ("", False))
+                    reply = self._replies.get((id(seed), at), ("", False, False))
                     found.setdefault(kind, []).append(Place(seed, at, *reply))
         return {kind: sorted(places, key=lambda place: place.cost) for kind, places in found.items()}

@@ -5,6 +5,7 @@ Each field is swept in a session that the server accepts first, then in others, 
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
@@ -20,6 +21,8 @@ from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, SetField, Splice
 NUMBER, FIELD = "number/boundary", "field/value"
 #: Phases in which a field is swept.
 ROUNDS = 4
+#: A number that more than this share of the kinds of messages have belongs to the frame.
+SHARED_BY = 0.4
 
 #: A number in the bytes of a message, or the steps to a value in its JSON form with that.
 Where = Span | tuple[tuple[str | int, ...], Any]
@@ -49,10 +52,15 @@ class Sweep:
         self._rng = rng
         kinds = (SeedPlaces() if places is None else places).by_kind(seeds).values()
         fields = [self._fields(of_kind) for of_kind in kinds]
-        #: The first round is the last element, as in `next`.
+        counts = Counter(name for of_kind in fields for name in of_kind if name[0] == NUMBER)
+        #: Fields of all frames, such as their length: they are swept once for each kind, after its own fields.
+        shared = {name for name, count in counts.items() if count > SHARED_BY * len(fields)}
+        own = [[each for name, each in of_kind.items() if name not in shared] for of_kind in fields]
+        framing = [[each[0] for name, each in of_kind.items() if name in shared] for of_kind in fields]
+        rounds = [[[each[at] for each in of_kind if at < len(each)] for of_kind in own] for at in range(ROUNDS)]
+        #: The next round is the last element.
         self._rounds = [
-            [self._changed([each[at] for each in of_kind if at < len(each)]) for of_kind in fields]
-            for at in reversed(range(ROUNDS))
+            [self._changed(of_kind) for of_kind in round_] for round_ in (*reversed(rounds[1:]), framing, rounds[0])
         ]
 
     def next(self) -> FuzzSequence | None:
@@ -73,13 +81,15 @@ class Sweep:
         """Yield the sequences of some fields of one kind of message."""
         changed = [(field.place, *each) for field in fields for each in self._changes(field)]
         self._rng.shuffle(changed)
+        seen: set[tuple[int, int, bytes]] = set()
         for (sequence, at, *_), edit, change in changed:
             context = self._context(sequence.setup)
             made = context.edited(Place(sequence, at).sending, (edit,), change)
-            if made is not None:
+            if made is not None and (key := (id(sequence), at, made.data)) not in seen:
+                seen.add(key)
                 yield replace(sequence, steps=(*sequence.steps[:at], made, *sequence.steps[at + 1 :]))
 
-    def _fields(self, places: Sequence[Place]) -> list[list[_Field]]:
+    def _fields(self, places: Sequence[Place]) -> dict[tuple[str, str], list[_Field]]:
         """Return each field of a kind of message in the places where it is swept, at most one of each phase."""
         found: dict[tuple[str, str], dict[tuple[str, bool], _Field]] = {}
         for place in places:
@@ -87,7 +97,7 @@ class Sweep:
                 phases = found.setdefault((mutation, region), {})
                 if len(phases) < ROUNDS:
                     phases.setdefault((place.phase, place.is_refused), _Field(place, where))
-        return [list(phases.values()) for phases in found.values()]
+        return {name: list(phases.values()) for name, phases in found.items()}
 
     def _all_fields(self, place: Place) -> Iterator[tuple[str, str, Where]]:
         context, record = self._context(place.sequence.setup), place.sending.record
