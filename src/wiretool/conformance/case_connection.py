@@ -56,7 +56,7 @@ class CaseConnection:
 
     @property
     def end_words(self) -> str:
-        """How the peer ended the connection, as a reason of a verdict."""
+        """Return how the peer ended the connection, as a reason of a verdict."""
         return end_words(self.why_lost)
 
     def end(self, how: str) -> list[Incoming]:

@@ -186,7 +186,7 @@ def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[
     `endpoints_of` is called only where an endpoint is named: it takes a while.
     """
     from wiretool.codec.jsonform import nearest
-    from wiretool.net.addresses import address_from, is_loopback
+    from wiretool.net.addresses import address_from, check_allowed
 
     found: dict[str, Address] = {}
     pairs = [(text, "--target") for text in options.targets]
@@ -200,8 +200,7 @@ def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[
                 f"expected {' or '.join(endpoints)}"
             )
         address = address_from(place, option=option)
-        if not is_loopback(address.host) and address.host not in options.allowed_hosts:
-            raise UsageError(f"{option} {address}: another machine; --allow-remote {address.host} allows it")
+        check_allowed(address, options.allowed_hosts, f"{option} {address}")
         found[name] = address
     if "" not in found:
         raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
