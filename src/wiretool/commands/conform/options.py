@@ -69,23 +69,6 @@ class ConformOptions:
     seed: int = 0
 
 
-def text_parser(option: str, expected: str) -> Callable[[str], str]:
-    """Return what refuses an empty text of an option, as from a variable of the shell that is not set."""
-
-    def parse(text: str) -> str:
-        if not text.strip():
-            raise UsageError(f"{option}: expected {expected}, got an empty text")
-        return text
-
-    return parse
-
-
-def file_parser(option: str) -> Callable[[str], Path]:
-    """Return what parses the name of a file for an option; an empty one would be the folder it is run in."""
-    parse = text_parser(option, "the name of a file")
-    return lambda text: Path(parse(text))
-
-
 def check_options(options: ConformOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
     modes = {
