@@ -23,7 +23,7 @@ from wiretool.conformance.case import (
 )
 from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.change import change_of
-from wiretool.conformance.endings import OUTCOME_WORDS
+from wiretool.conformance.endings import OUTCOME_WORDS, lost_event
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.values import Bindings, first_difference, resolved
 from wiretool.net import caller
@@ -109,7 +109,7 @@ class CaseRun:
         connection = self._connection(number)
         if not connection.ended:
             connection.why_lost = why
-        return self.ended(number, f"(connection lost: {why})" if why else CLOSED, now_ns)
+        return self.ended(number, lost_event(why) if why else CLOSED, now_ns)
 
     def ended(self, number: int, how: str, now_ns: int) -> list[caller.Act]:
         """The server has closed a connection, or it was lost."""

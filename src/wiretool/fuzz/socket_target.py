@@ -3,7 +3,6 @@
 import random
 import shlex
 import sys
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -170,12 +169,7 @@ class SocketTarget(Target):
 
     def _death(self, *, wait_s: float) -> str:
         """Return how the server that wiretool started has ended; empty if it runs after this time."""
-        if self._process is None:
-            return ""
-        give_up_s = time.monotonic() + wait_s
-        while not (death := self._process.death()) and time.monotonic() < give_up_s:
-            time.sleep(DEATH_S / 20)
-        return death
+        return "" if self._process is None else self._process.death(wait_s=wait_s)
 
     def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
         if before and any(outcome.error is not None for outcome in self.run_fresh(before)):

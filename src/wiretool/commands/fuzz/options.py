@@ -160,15 +160,14 @@ def check_client(options: FuzzOptions) -> None:
 
 def addresses_from(options: FuzzOptions) -> "dict[str, Address]":
     """Return the addresses by endpoint, the main one under the empty name. UsageError for a remote one."""
-    from wiretool.net.addresses import address_from, is_loopback
+    from wiretool.net.addresses import address_from, check_allowed
 
     found: dict[str, Address] = {}
     for text in options.targets:
         name, equals, place = text.partition("=")
         name, place = (name, place) if equals else ("", text)
         address = address_from(place, option="--target")
-        if not is_loopback(address.host) and address.host not in options.allowed_hosts:
-            raise UsageError(f"--target {address}: another machine; --allow-remote {address.host} allows it")
+        check_allowed(address, options.allowed_hosts, f"--target {address}")
         found[name] = address
     if "" not in found:
         raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
