@@ -24,6 +24,7 @@ from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.seeds import capture_sequences, distinct
 from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners import manners
@@ -65,6 +66,13 @@ class FuzzSession:
                 self.oracles.allow(outcome)
             if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
                 self.seeds.append(sequence)
+
+    def add_table(self) -> None:
+        """Take sessions that the session table allows as seeds, made of messages of the other seeds."""
+        table = fuzz_part_of(self.protocol).table
+        if table is not None:
+            made = table_sequences(table, self.seeds, self.protocol_in(""), random.Random(self.seed))
+            self.seeds += distinct(list(made))
 
     def add_capture(
         self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]

@@ -142,6 +142,7 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
     from wiretool.capture.files import read_packets
 
     session.add_cases()
+    session.add_table()
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:
