@@ -12,7 +12,7 @@ from wiretool.errors import InputError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
-from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
+from wiretool.fuzz.oracles import DIFFERS, MEMORY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.serial import sequence_from_form
 from wiretool.fuzz.session import FuzzSession
@@ -78,6 +78,8 @@ def _standing(
     folder: Path, form: Mapping[str, Any], session: FuzzSession, target: Target, sequence: FuzzSequence
 ) -> Replayed:
     bucket = Bucket(*map(str, form["bucket"]))
+    if bucket.oracle == DIFFERS:
+        session.compare_answers()
     if form["case"]:
         cases = [case for case in session.cases if case.id == form["case"]]
         if not cases:

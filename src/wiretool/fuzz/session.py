@@ -14,6 +14,7 @@ from wiretool.errors import CaptureError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
+from wiretool.fuzz.differences import AnswerComparison
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.investigation import SHRINK_TRIES, Investigation
 from wiretool.fuzz.mutations import MUTATIONS
@@ -95,6 +96,10 @@ class FuzzSession:
     def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
         self.seeds += sequences
+
+    def compare_answers(self) -> None:
+        """Let the oracles report each answer that the reference server does not give (`differs`)."""
+        self.oracles.compare = AnswerComparison(self.reference(), self.protocol_in("").exchanges).judge
 
     def check_captures(self, names: Sequence[str]) -> None:
         """CaptureError where no capture has a session that can be a seed."""

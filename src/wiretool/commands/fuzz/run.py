@@ -83,6 +83,8 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
     if options.baseline is not None:
         known = read_baseline(options.baseline, options.protocol)
     add_seeds(session, options)
+    if options.compares_answers:
+        session.compare_answers()
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
