@@ -12,6 +12,7 @@ from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
 from wiretool.fuzz.differences import AnswerComparison
@@ -51,6 +52,8 @@ class FuzzSession:
     cases: list[Case] = field(default_factory=list)
     seeds: list[FuzzSequence] = field(default_factory=list)
     oracles: Oracles = field(default_factory=Oracles)
+    #: The branches that the mock in memory has taken; None where they are not noted.
+    coverage: BranchCoverage | None = None
     _options: dict[str, MockOptions] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
 
@@ -128,6 +131,8 @@ class FuzzSession:
     def mock_target(self, mutant: Mutant | None = None) -> InMemoryTarget:
         """Return the built-in mock, or a mutant of it, as a target."""
         name = BUILT_IN if mutant is None else f"{BUILT_IN}, mutant {mutant.name}"
+        if self.coverage is not None:
+            return CoveredTarget(self.coverage, self.part, self.make_mock, self.protocol_in, name, mutant)
         return InMemoryTarget(self.part, self.make_mock, self.protocol_in, name, mutant)
 
     def context(self, setup: str) -> MutationContext:
@@ -181,7 +186,7 @@ class FuzzSession:
             cases=self.cases,
             mutations=all_mutations(self.protocol) if mutations is None else mutations,
             context=self.context,
-            novelty=Novelty(self.protocol_in("").exchanges),
+            novelty=(Novelty if self.coverage is None else BranchNovelty)(self.protocol_in("").exchanges),
             rng=random.Random(self.seed),
             limits=limits,
             investigate=investigate,

@@ -77,6 +77,7 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
     from wiretool.fuzz.baseline import read_baseline
+    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
@@ -88,6 +89,9 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
+        if has_monitoring() and not options.targets and not options.uses_sockets:
+            session.coverage = BranchCoverage()
+            stack.enter_context(session.coverage.watching())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
