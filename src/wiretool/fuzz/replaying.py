@@ -13,7 +13,7 @@ from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
 from wiretool.fuzz.investigation import COMPARED
-from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
+from wiretool.fuzz.oracles import DIFFERS, MEMORY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.serial import sequence_from_form
 from wiretool.fuzz.session import FuzzSession
@@ -79,6 +79,8 @@ def _standing(
     folder: Path, form: Mapping[str, Any], session: FuzzSession, target: Target, sequence: FuzzSequence
 ) -> Replayed:
     bucket = Bucket(*map(str, form["bucket"]))
+    if bucket.oracle == DIFFERS:
+        session.compare_answers()
     if form["case"]:
         cases = [case for case in session.cases if case.id == form["case"]]
         if not cases:

@@ -12,8 +12,10 @@ from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
+from wiretool.fuzz.differences import AnswerComparison
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.investigation import SHRINK_TRIES, Investigation
 from wiretool.fuzz.mutations import MUTATIONS
@@ -24,6 +26,7 @@ from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.seeds import capture_sequences, distinct
 from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners import manners
@@ -49,6 +52,8 @@ class FuzzSession:
     cases: list[Case] = field(default_factory=list)
     seeds: list[FuzzSequence] = field(default_factory=list)
     oracles: Oracles = field(default_factory=Oracles)
+    #: The branches that the mock in memory has taken; None where they are not noted.
+    coverage: BranchCoverage | None = None
     _options: dict[str, MockOptions] = field(default_factory=dict)
     _setups: dict[str, frozenset[str]] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
@@ -66,6 +71,13 @@ class FuzzSession:
                 self.oracles.allow(outcome)
             if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
                 self.seeds.append(sequence)
+
+    def add_table(self) -> None:
+        """Take sessions that the session table allows as seeds, made of messages of the other seeds."""
+        table = fuzz_part_of(self.protocol).table
+        if table is not None:
+            made = table_sequences(table, self.seeds, self.protocol_in(""), random.Random(self.seed))
+            self.seeds += distinct(list(made))
 
     def add_capture(
         self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]
@@ -88,6 +100,10 @@ class FuzzSession:
     def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
         self.seeds += sequences
+
+    def compare_answers(self) -> None:
+        """Let the oracles report each answer that the reference server does not give (`differs`)."""
+        self.oracles.compare = AnswerComparison(self.reference(), self.protocol_in("").exchanges).judge
 
     def check_captures(self, names: Sequence[str]) -> None:
         """CaptureError where no capture has a session that can be a seed."""
@@ -116,6 +132,8 @@ class FuzzSession:
     def mock_target(self, mutant: Mutant | None = None) -> InMemoryTarget:
         """Return the built-in mock, or a mutant of it, as a target."""
         name = BUILT_IN if mutant is None else f"{BUILT_IN}, mutant {mutant.name}"
+        if self.coverage is not None:
+            return CoveredTarget(self.coverage, self.part, self.make_mock, self.protocol_in, name, mutant)
         return InMemoryTarget(self.part, self.make_mock, self.protocol_in, name, mutant)
 
     def context(self, setup: str) -> MutationContext:
@@ -183,7 +201,7 @@ class FuzzSession:
             cases=self.cases,
             mutations=all_mutations(self.protocol) if mutations is None else mutations,
             context=self.context,
-            novelty=Novelty(self.protocol_in("").exchanges),
+            novelty=(Novelty if self.coverage is None else BranchNovelty)(self.protocol_in("").exchanges),
             rng=random.Random(self.seed),
             limits=limits,
             investigate=investigate,

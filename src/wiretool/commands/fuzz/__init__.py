@@ -55,6 +55,10 @@ def fuzz(
             help="fuzz this mutant of the built-in mock",
         ),
     ] = None,
+    differs: Annotated[
+        bool,
+        typer.Option("--differs", help="also report answers that the built-in mock does not give to the same bytes"),
+    ] = False,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
     self_: Annotated[
         bool, typer.Option("--self", help="fuzz wiretool's own decoder: mutated captures, read on both of its paths")
@@ -165,6 +169,7 @@ def fuzz(
         command=command,
         uses_sockets=sockets,
         mutant=mutant,
+        compares_answers=differs,
         allowed_hosts=allow_remote or (),
         case_globs=case or (),
         only_lists=list_,
