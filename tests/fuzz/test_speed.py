@@ -10,11 +10,13 @@ from wiretool.codec.remembering import remembering
 from wiretool.conformance.mutants import mutants_of
 from wiretool.fuzz import target as target_module
 from wiretool.fuzz.campaign import Limits
+from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.memory_target import measured
 from wiretool.fuzz.sequence import FuzzSequence
-from wiretool.fuzz.sequence_run import Outcome
+from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.target import InMemoryTarget
+from wiretool.net.caller import Act, Dial
 
 RUNS = 240
 
@@ -83,3 +85,46 @@ def test_garbage_of_before_is_not_looked_through_when_memory_is_measured() -> No
     assert gc.get_freeze_count() == 0
     assert outcome.grown_bytes > 5_000 * 100
     assert len(kept) == 5_000
+
+
+class WaitingRun(SequenceRun):
+    """Waits for a reply, ten nanoseconds from each event on."""
+
+    def __init__(self, sequence: FuzzSequence) -> None:
+        self.sequence = sequence
+        self.outcome = Outcome(sequence)
+        self.wake_ns = None
+        self.is_over = False
+        self.woken_ns: list[int] = []
+
+    def start(self, now_ns: int) -> list[Act]:
+        self.wake_ns = now_ns + 10
+        return [Dial(int(self.sequence.origin), "mock", "")]
+
+    def received(self, number: int, data: bytes, now_ns: int) -> list[Act]:
+        self.wake_ns = now_ns + 10
+        return []
+
+    def woken(self, now_ns: int) -> list[Act]:
+        self.woken_ns.append(now_ns)
+        self.wake_ns = None
+        return []
+
+
+def test_each_reply_does_not_look_at_all_runs_and_none_is_woken_too_late() -> None:
+    runs: list[WaitingRun] = []
+
+    def begin(sequence: FuzzSequence) -> SequenceRun:
+        runs.append(WaitingRun(sequence))
+        return runs[-1]
+
+    caller = FuzzCaller([FuzzSequence((), "1"), FuzzSequence((), "2")], begin, jobs=2)
+    caller.start(0)
+    caller.received(1, b"x", 3)
+    caller.received(2, b"x", 5)
+    assert caller.wake_ns == 10  # that of the start: nothing is due then, and the next one is found
+    caller.woken(10)
+    assert caller.wake_ns == 13
+    caller.woken(13)
+    assert [run.woken_ns for run in runs] == [[13], []]
+    assert caller.wake_ns == 15

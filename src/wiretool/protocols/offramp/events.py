@@ -98,6 +98,9 @@ def show(data: bytes) -> Shown:
     return Shown(name if isinstance(name, str) and name in EVENT_BY_NAME else "Unknown", value)
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode(event: Message) -> bytes:
     """The text of an event in UTF-8: compact, `type` first, in the order of its declaration."""
     if type(event) not in EVENT_BY_NAME.values():
@@ -105,8 +108,7 @@ def encode(event: Message) -> bytes:
     members = to_members(event)
     path = event.declaration.name
     try:
-        text = json.dumps(members, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8")
+        return _compact(members).encode("utf-8")
     except UnicodeEncodeError:  # half a surrogate pair: only an escape can say that
         return json.dumps(members, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (ValueError, TypeError, RecursionError) as err:
