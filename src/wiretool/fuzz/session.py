@@ -122,7 +122,7 @@ class FuzzSession:
     def make_mock(self, setup: str) -> Mock:
         """Return a fresh mock in a setup."""
         if setup in self._options:
-            return mock_for(manners()[self.protocol].server, self._options[setup])
+            return mock_for(self.part.server, self._options[setup])
         return mock_of(self.part, setup, self.seed)
 
     def reference(self) -> InMemoryTarget:

@@ -186,7 +186,8 @@ class Dialler(Owner):
     async def _dial(self, act: Dial) -> None:
         address = self._targets.get((act.protocol, act.door)) or self._targets[act.protocol, ""]
         try:
-            await asyncio.wait_for(self._connect(act, address), CONNECT_S)
+            async with asyncio.timeout(CONNECT_S):
+                await self._connect(act, address)
         except (OSError, TimeoutError, UnicodeError) as err:
             self.why_unreached = describe_absence(address, err)
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))
