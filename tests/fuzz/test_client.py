@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from wiretool.fuzz.client.investigation import ClientInvestigation, ConfirmedFau
 from wiretool.fuzz.client.mutations import reply_mutations
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.pool import RunPool
-from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault
+from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
 from wiretool.fuzz.mutations import select_mutations
 from wiretool.fuzz.oracles import CRASH, MEMORY, SILENT, UNDECODABLE
 from wiretool.fuzz.replaying import replay_finding
@@ -36,10 +37,17 @@ def cleaned(program: str, *, timeout_s: float = 5.0) -> CleanRuns:
 
 
 def fuzzed(
-    program: str, *cases: str, runs: int, timeout_s: float = 5.0, jobs: int = 1, seed: int = 0, findings: int = 100
+    program: str,
+    *cases: str,
+    runs: int,
+    timeout_s: float = 5.0,
+    jobs: int = 1,
+    seed: int = 0,
+    findings: int = 100,
+    clean: CleanRuns | None = None,
 ) -> tuple[Counts, list[ConfirmedFault], CleanRuns]:
     """Fuzz a client; return figures, findings, and its behaviour without faults."""
-    clean = cleaned(program, timeout_s=timeout_s)
+    clean = clean or cleaned(program, timeout_s=timeout_s)
     found: list[ConfirmedFault] = []
     oracles = ClientOracles(clean)
     mutations = select_mutations(cases, reply_mutations("pravega"))
@@ -196,3 +204,38 @@ def test_a_finding_without_faults_is_refused(tmp_path: Path) -> None:
     (tmp_path / "finding.json").write_text(json.dumps(form), "utf-8")
     with pytest.raises(InputError, match="expected the keys version, protocol, bucket, client, faults"):
         replay_finding(tmp_path)
+
+
+def client_finding(folder: Path, **changes: object) -> Path:
+    """Write the form of a finding about a robust client into a folder and return it."""
+    fault = ReplyFault("Hello", 1, FaultKind.CLOSE, Change("reply/close", "Hello"))
+    form = {"version": 1, "protocol": "pravega", "bucket": ["crash", "", "", "", "IndexError"], "timeout": 5.0,
+            "client": clients.command(clients.ROBUST), "faults": [fault_form(fault)], "seed": 0, "why": "",
+            "exit_code": 1}  # fmt: skip
+    (folder / "finding.json").write_text(json.dumps(form | changes), "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"client": []}, "client: expected a list of texts"), ({"timeout": "x"}, "timeout and seed: expected numbers")],
+)
+def test_a_finding_with_other_values_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replay_finding(client_finding(tmp_path, **change))
+
+
+def test_a_client_that_always_fails_is_not_fixed(tmp_path: Path) -> None:
+    """The exit code of the crash is that of each run: a crash would not be recognized."""
+    failing = clients.command(clients.ROBUST + "\nsys.exit(1)")
+    replayed = replay_finding(client_finding(tmp_path), client=failing)
+    assert replayed.standing is Standing.OTHER
+    assert "ends with exit code 1 without any fault" in replayed.text
+
+
+def test_runs_without_any_effect_are_no_result() -> None:
+    """Faults of messages that the client no longer gets judge nothing."""
+    clean = cleaned(clients.ROBUST, timeout_s=4.0)
+    never = replace(clean, replies=[(9, reply) for _, reply in clean.replies])
+    with pytest.raises(PeerError, match="no fault took effect in 2 runs"):
+        fuzzed(clients.ROBUST, "reply/close", runs=2, clean=never)

@@ -7,23 +7,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from wiretool.conformance.case import Case
+from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutants import mutant_named
-from wiretool.errors import InputError
+from wiretool.errors import InputError, Stopped
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
 from wiretool.fuzz.investigation import COMPARED
-from wiretool.fuzz.oracles import DIFFERS, MEMORY, Bucket, Suspicion
+from wiretool.fuzz.oracles import DIFFERS, MEMORY, UNHEALTHY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.serial import sequence_from_form
-from wiretool.fuzz.session import FuzzSession
+from wiretool.fuzz.session import CAPTURE_SETUP, FuzzSession
 from wiretool.fuzz.socket_target import open_target
 from wiretool.fuzz.standing import RUNS, Replayed, Standing
-from wiretool.fuzz.target import Target
-from wiretool.net.addresses import address_from
+from wiretool.fuzz.target import InMemoryTarget, Target
+from wiretool.fuzz.target_addresses import addresses_by_endpoint
 
 #: Seconds for one reply.
 PATIENCE_S = 2.0
+#: Verdicts of a case that did not get to its requirement.
+_UNJUDGED = frozenset({Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED, Verdict.ERROR})
 #: Opens the target of a session.
 TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
 
@@ -31,20 +36,55 @@ TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
 def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: Sequence[str] = ()) -> Replayed:
     """Run a finding again on the target that it names.
 
-    `target_of` opens another one for the session, `client` is the command of another client. InputError for a folder
-    that is not a finding.
+    `target_of` opens another one for the session, `client` is the command of another client. A finding is fixed only
+    where each run sent it and was judged. InputError for a folder that is not a finding.
     """
     form = read_finding(folder)
     if "client" in form:
         return replay_client_finding(folder, form, client)
     if "capture" in form:
         return replay_decoder_finding(folder, form)
-    session = FuzzSession(str(form["protocol"]), seed=int(form.get("seed", 0)))
+    session = FuzzSession(str(form["protocol"]), seed=_seed(folder, form))
     session.add_cases()
-    setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""
-    sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(folder))
+    sequence = _sequence(folder, form, session)
+    case = _case(folder, form, session)
+    bucket = Bucket(*map(str, form["bucket"]))
+    if bucket.oracle == DIFFERS:
+        session.compare_answers()
     with (target_of or target_from(form))(session) as target:
-        return _standing(folder, form, session, target, sequence)
+        if not target.fits(sequence):
+            return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")
+        if case is not None:
+            return _replay_case(folder, bucket, target, case, sequence)
+        return _replay_sequence(folder, bucket, session, target, sequence)
+
+
+def _seed(folder: Path, form: Mapping[str, Any]) -> int:
+    seed = form.get("seed", 0)
+    if not isinstance(seed, int):
+        raise InputError(f"{folder}: seed: expected a whole number")
+    return seed
+
+
+def _sequence(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> FuzzSequence:
+    """Return the sequence of a finding. InputError for one that sends nothing, and for an unknown setup."""
+    setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""
+    if not session.has_setup(setup) and not setup.startswith(CAPTURE_SETUP):
+        raise InputError(f"{folder}: no setup {setup!r} of {session.protocol}; run the fuzzer again")
+    sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(folder))
+    if not sequence.sendings and not form["case"]:
+        raise InputError(f"{folder}: steps: none sends a message; run the fuzzer again")
+    return sequence
+
+
+def _case(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> Case | None:
+    """Return the conformance case of a finding; None for a finding without one."""
+    if not form["case"]:
+        return None
+    case = next((case for case in session.cases if case.id == form["case"]), None)
+    if case is None:
+        raise InputError(f"{folder}: case: no conformance case {form['case']} of {session.protocol}")
+    return case
 
 
 def target_from(form: Mapping[str, Any]) -> TargetMaker:
@@ -55,11 +95,14 @@ def target_from(form: Mapping[str, Any]) -> TargetMaker:
 
     @contextmanager
     def opened(session: FuzzSession) -> Iterator[Target]:
-        mutant = _option(options, "--mutant")
-        address = os.environ.get("WIRETOOL_TARGET", "") or _option(options, "--target")
-        if address or "--sockets" in options:
-            addresses = {"": address_from(address, option="WIRETOOL_TARGET")} if address else None
-            command = _option(options, "--command") or None
+        mutant = next(iter(_values(options, "--mutant")), "")
+        address = os.environ.get("WIRETOOL_TARGET", "")
+        texts = [address] if address else _values(options, "--target")
+        if texts or "--sockets" in options:
+            allowed = _values(options, "--allow-remote")
+            source = "WIRETOOL_TARGET" if address else "--target"
+            addresses = addresses_by_endpoint(texts, allowed, option=source) if texts else None
+            command = next(iter(_values(options, "--command")), None)
             with open_target(
                 session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1
             ) as target:
@@ -70,42 +113,57 @@ def target_from(form: Mapping[str, Any]) -> TargetMaker:
     return opened
 
 
-def _option(options: Sequence[str], name: str) -> str:
-    """Return the value of an option; empty where it is not given."""
-    return next((value for option, value in pairwise(options) if option == name), "")
+def _values(options: Sequence[str], name: str) -> list[str]:
+    """Return the values of an option."""
+    return [value for option, value in pairwise(options) if option == name]
 
 
-def _standing(
-    folder: Path, form: Mapping[str, Any], session: FuzzSession, target: Target, sequence: FuzzSequence
+def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, sequence: FuzzSequence) -> Replayed:
+    """Run a conformance case, after the sequence if that one breaks the server."""
+    before = (sequence,) if sequence.steps and bucket.oracle == UNHEALTHY else ()
+    for _ in range(RUNS):
+        results = target.run_cases([case], before)
+        _check_running(target)
+        failed = next((result for result in results if result.verdict is Verdict.FAIL), None)
+        if failed is not None:
+            return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed.why}")
+        if not results:
+            return Replayed(folder, Standing.OTHER, f"conformance case {case.id} cannot run on this target")
+        unjudged = next((result for result in results if result.verdict in _UNJUDGED), None)
+        if unjudged is not None:
+            text = f"conformance case {case.id} is {unjudged.verdict}: {unjudged.why}"
+            return Replayed(folder, Standing.OTHER, text)
+    return Replayed(folder, Standing.FIXED, f"conformance case {case.id} passes in {RUNS} runs")
+
+
+def _replay_sequence(
+    folder: Path, bucket: Bucket, session: FuzzSession, target: Target, sequence: FuzzSequence
 ) -> Replayed:
-    bucket = Bucket(*map(str, form["bucket"]))
-    if bucket.oracle == DIFFERS:
-        session.compare_answers()
-    if form["case"]:
-        cases = [case for case in session.cases if case.id == form["case"]]
-        if not cases:
-            raise InputError(f"{folder}: case: no conformance case {form['case']} of {session.protocol}")
-        before = (sequence,) if sequence.steps and bucket.oracle == "unhealthy" else ()
-        failed = [result for result in target.run_cases(cases, before) if result.verdict == "fail"]
-        if failed:
-            return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed[0].why}")
-        return Replayed(folder, Standing.FIXED, f"conformance case {form['case']} passes")
-    found = suspicions_on(session, target, sequence, bucket)
+    outcomes: list[Outcome] = []
+    for _ in range(RUNS):
+        outcomes += target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
+        _check_running(target)
+    found = [each for outcome in outcomes for each in session.oracles.judge(outcome)]
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
         return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")
     other = next((each for each in found if not _is_expected(session, sequence, each)), None)
     if other is not None:
         return Replayed(folder, Standing.OTHER, f"{other.bucket.oracle} instead of {bucket.oracle}: {other.why}")
+    if not all(outcome.sent_messages for outcome in outcomes):
+        return Replayed(folder, Standing.OTHER, "the target takes no message of the sequence")
+    if isinstance(target, InMemoryTarget) and not session.has_setup(sequence.setup):
+        text = f"the mock without the data of {sequence.setup} shows nothing; fuzz with --seeds again"
+        return Replayed(folder, Standing.OTHER, text)
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 
 
 def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
     """Return whether the mock shows the same, where that explains a suspicion."""
-    if suspicion.bucket.oracle not in COMPARED:
+    bucket = suspicion.bucket
+    if bucket.oracle not in COMPARED:
         return False
-    outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
-    return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))
+    return any(each.bucket == bucket for each in suspicions_on(session, session.mock_target(), sequence, bucket))
 
 
 def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Suspicion]:
@@ -118,9 +176,7 @@ def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, 
     ]
 
 
-def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
-    """Return whether the mock shows the same, where that explains a suspicion."""
-    if suspicion.bucket.oracle not in COMPARED:
-        return False
-    outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
-    return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))
+def _check_running(target: Target) -> None:
+    """Stopped where a signal ended a run: its outcome is no verdict."""
+    if target.stopped_by is not None:
+        raise Stopped(target.stopped_by)

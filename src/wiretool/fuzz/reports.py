@@ -3,10 +3,13 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
+from wiretool.fuzz.findings import PAGE_FILE
 from wiretool.fuzz.oracles import DIFFERS, Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.printable import printable
@@ -71,18 +74,20 @@ def json_report(result: FuzzResult) -> str:
 
 
 def junit_report(result: FuzzResult) -> str:
-    """Return the JUnit report: one test for the run, one for each finding."""
-    name = f"wiretool fuzz {result.protocol}"
-    count = len(result.findings)
+    """Return the JUnit report: one test for the run, an error where it was cut short, and one for each finding."""
+    name, seconds = f"wiretool fuzz {result.protocol}", f"{result.counts.seconds:.3f}"
+    count, errors = len(result.findings), int(bool(result.why_cut))
     suite = ElementTree.Element(
-        "testsuite", name=name, tests=str(count + 1), failures=str(count), time=f"{result.counts.seconds:.3f}"
+        "testsuite", name=name, tests=str(count + 1), failures=str(count), errors=str(errors), time=seconds
     )
-    run = ElementTree.SubElement(suite, "testcase", classname=name, name="run", time=f"{result.counts.seconds:.3f}")
+    run = ElementTree.SubElement(suite, "testcase", classname=name, name="run", time=seconds)
+    if result.why_cut:
+        ElementTree.SubElement(run, "error", message=printable(result.why_cut))
     ElementTree.SubElement(run, "system-out").text = printable(summary_line(result))
     for finding, folder in result.findings:
         case = ElementTree.SubElement(suite, "testcase", classname=name, name=finding.id, time="0")
         failure = ElementTree.SubElement(case, "failure", message=printable(finding.title))
-        failure.text = f"{folder}\n{printable(str(finding.bucket))}"
+        failure.text = f"{printable(folder)}\n{printable(str(finding.bucket))}"
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
@@ -94,7 +99,9 @@ def sarif_report(result: FuzzResult) -> str:
             "ruleId": finding.bucket.oracle,
             "level": "note" if finding.bucket.oracle == DIFFERS and not result.is_self else "error",
             "message": {"text": printable(finding.title)},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": f"{folder}/README.md"}}}],
+            "locations": [
+                {"physicalLocation": {"artifactLocation": {"uri": page_uri(folder)}, "region": {"startLine": 1}}}
+            ],
             "partialFingerprints": {"bucket/v1": str(finding.bucket)},
         }
         for finding, folder in result.findings
@@ -104,8 +111,18 @@ def sarif_report(result: FuzzResult) -> str:
         "informationUri": INFORMATION,
         "rules": [{"id": name, "shortDescription": {"text": name}} for name in oracles],
     }
-    form = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-    return json.dumps(form, indent=2) + "\n"
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": not result.why_cut}],
+        "results": results,
+    }
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def page_uri(folder: str) -> str:
+    """Return the URI of the page of a finding, relative if the folder is."""
+    page = Path(folder, PAGE_FILE)
+    return page.as_uri() if page.is_absolute() else quote(page.as_posix())
 
 
 def report_lines(result: FuzzResult) -> Iterator[str]:
@@ -114,7 +131,7 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
         flaky = ", flaky" if finding.is_flaky else ""
         yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
     for bucket in result.gone:
-        yield printable(f"not shown any more: {bucket}")
+        yield printable(f"known finding not shown in this run: {bucket}")
     if result.known:
         yield f"{len(result.known)} known finding{'' if len(result.known) == 1 else 's'} of the baseline shown again"
     yield printable(summary_line(result))

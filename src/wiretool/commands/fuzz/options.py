@@ -166,18 +166,9 @@ def check_client(options: FuzzOptions) -> None:
 
 def addresses_from(options: FuzzOptions) -> "dict[str, Address]":
     """Return the addresses by endpoint, the main one under the empty name. UsageError for a remote one."""
-    from wiretool.net.addresses import address_from, check_allowed
+    from wiretool.fuzz.target_addresses import addresses_by_endpoint
 
-    found: dict[str, Address] = {}
-    for text in options.targets:
-        name, equals, place = text.partition("=")
-        name, place = (name, place) if equals else ("", text)
-        address = address_from(place, option="--target")
-        check_allowed(address, options.allowed_hosts, f"--target {address}")
-        found[name] = address
-    if "" not in found:
-        raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")
-    return found
+    return addresses_by_endpoint(options.targets, options.allowed_hosts, option="--target")
 
 
 def is_remote(options: FuzzOptions) -> bool:

@@ -93,7 +93,10 @@ class ClientCampaign:
     _started_s: float = 0.0
 
     def run(self) -> Counts:
-        """Run to a limit; findings are reported as they come. PeerError where no mutation applies to any message."""
+        """Run to a limit; findings are reported as they come.
+
+        PeerError where no mutation applies to any message, and where no run had a fault that took effect.
+        """
         self._started_s = time.monotonic()
         while not self._is_over():
             size = self.jobs if self.limits.runs is None else min(self.jobs, self.limits.runs - self.counts.runs)
@@ -103,13 +106,20 @@ class ClientCampaign:
             for outcome in self.pool.run([plan for plan in plans if plan]):
                 self._note(outcome)
             self.on_progress(self.counted())
+        if self.counts.runs and not self.phases and not self._is_stopped:
+            raise PeerError(
+                f"no fault took effect in {self.counts.runs:,} runs; expected a client that repeats its work"
+            )
         return self.counted()
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self.is_stopped() or self.stopped_by is not None
 
     def _is_over(self) -> bool:
         limits, counts = self.limits, self.counts
         return (
-            self.is_stopped()
-            or self.stopped_by is not None
+            self._is_stopped
             or (limits.seconds is not None and time.monotonic() - self._started_s >= limits.seconds)
             or (limits.runs is not None and counts.runs >= limits.runs)
             or counts.findings >= limits.findings

@@ -12,7 +12,7 @@ from wiretool.fuzz.client.client_run import run_plan
 from wiretool.fuzz.client.findings import CLIENT_VARIABLE
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.reply_fault import plan_from_form
-from wiretool.fuzz.oracles import Bucket, Suspicion
+from wiretool.fuzz.oracles import CRASH, Bucket, Suspicion
 from wiretool.fuzz.standing import RUNS, Replayed, Standing
 
 
@@ -22,12 +22,12 @@ def replay_client_finding(folder: Path, form: Mapping[str, Any], command: Sequen
     InputError for a finding without a command, PeerError for a client that does not connect.
     """
     words = command or shlex.split(os.environ.get(CLIENT_VARIABLE, "")) or form["client"]
-    if not isinstance(words, Sequence) or not all(isinstance(each, str) for each in words):
+    if not words or not isinstance(words, Sequence) or not all(isinstance(each, str) for each in words):
         raise InputError(f"{folder}: client: expected a list of texts")
+    if not isinstance(form["timeout"], int | float) or not isinstance(form["seed"], int):
+        raise InputError(f"{folder}: timeout and seed: expected numbers")
     plan = plan_from_form(form["faults"], name=str(folder))
-    setup = setup_for(
-        str(form["protocol"]), words, timeout_s=float(form["timeout"]), seed=int(form["seed"])
-    )  # fmt: skip
+    setup = setup_for(str(form["protocol"]), words, timeout_s=float(form["timeout"]), seed=form["seed"])
     clean = learn(setup)
     oracles, bucket = ClientOracles(clean), Bucket(*map(str, form["bucket"]))
     found: list[Suspicion] = []
@@ -40,7 +40,12 @@ def replay_client_finding(folder: Path, form: Mapping[str, Any], command: Sequen
         found += oracles.judge(outcome)
         if any(each.bucket == bucket for each in found):
             break
-    return _replayed(folder, bucket, found, acted)
+    replayed = _replayed(folder, bucket, found, acted)
+    code = form.get("exit_code")
+    if replayed.is_fixed and bucket.oracle == CRASH and code in clean.exit_codes:
+        text = f"the client ends with exit code {code} without any fault, so that its crash cannot be recognized"
+        return Replayed(folder, Standing.OTHER, text)
+    return replayed
 
 
 def _replayed(folder: Path, bucket: Bucket, found: Sequence[Suspicion], acted: int) -> Replayed:

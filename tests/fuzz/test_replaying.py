@@ -1,0 +1,134 @@
+"""Findings that run again: fixed only where the sequence was sent and judged."""
+
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.helpers import crash_on, run_on
+from wiretool.conformance.case import Case
+from wiretool.conformance.levels import Verdict
+from wiretool.conformance.mutants import Mutant
+from wiretool.conformance.results import CaseResult
+from wiretool.errors import InputError, Stopped, UsageError
+from wiretool.fuzz.findings import write_finding
+from wiretool.fuzz.replaying import replay_finding
+from wiretool.fuzz.session import FuzzSession
+from wiretool.fuzz.standing import Standing
+from wiretool.fuzz.target import InMemoryTarget
+
+CRASH = crash_on(b"\x00\x00\x00\x14")
+CASE = "pravega/attribute/1"
+
+
+@pytest.fixture
+def finding(tmp_path: Path) -> Path:
+    """The folder of a finding: the store crashes on a CreateSegment."""
+    _, found = run_on(CRASH, runs=60)
+    died = next(each for each in found if each.bucket.oracle == "died")
+    session = FuzzSession("pravega")
+    target = session.mock_target(CRASH)
+    return write_finding(died, tmp_path, session.protocol_in(""), [], target)
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    """Edit the JSON form of a finding."""
+    path = folder / "finding.json"
+    form = json.loads(path.read_text())
+    edit(form)
+    path.write_text(json.dumps(form))
+
+
+def on(mutant: Mutant | None) -> Callable[[FuzzSession], nullcontext[InMemoryTarget]]:
+    """Return a function that opens a mutant of the mock as a target."""
+    return lambda session: nullcontext(session.mock_target(mutant))
+
+
+def test_it_fails_on_the_mutant_and_is_fixed_on_the_clean_mock(finding: Path) -> None:
+    assert replay_finding(finding, on(CRASH)).standing is Standing.FAILS
+    assert replay_finding(finding).standing is Standing.FIXED
+
+
+def test_a_sequence_of_no_messages_is_refused(finding: Path) -> None:
+    change(finding, lambda form: form["sequence"].update(steps=[]))
+    with pytest.raises(InputError, match="none sends a message"):
+        replay_finding(finding)
+
+
+def test_an_unknown_setup_is_refused(finding: Path) -> None:
+    change(finding, lambda form: form["sequence"].update(setup="elsewhere"))
+    with pytest.raises(InputError, match="no setup 'elsewhere' of pravega"):
+        replay_finding(finding)
+
+
+def test_a_seed_of_another_type_is_refused(finding: Path) -> None:
+    change(finding, lambda form: form.update(seed="x"))
+    with pytest.raises(InputError, match="seed: expected a whole number"):
+        replay_finding(finding)
+
+
+def test_the_mock_without_the_data_of_a_capture_proves_nothing(finding: Path) -> None:
+    change(finding, lambda form: form["sequence"].update(setup="capture a.pcap"))
+    replayed = replay_finding(finding)
+    assert replayed.standing is Standing.OTHER
+    assert "the mock without the data of capture a.pcap" in replayed.text
+
+
+def test_a_target_without_the_endpoints_is_not_fixed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InMemoryTarget, "fits", lambda self, sequence: False)
+    assert replay_finding(finding).standing is Standing.OTHER
+
+
+def test_a_run_that_sends_nothing_is_not_fixed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_fresh = InMemoryTarget.run_fresh
+
+    def mute(self: InMemoryTarget, *args: Any, **options: Any) -> Any:
+        return [replace(outcome, sent_messages=0) for outcome in run_fresh(self, *args, **options)]
+
+    monkeypatch.setattr(InMemoryTarget, "run_fresh", mute)
+    replayed = replay_finding(finding)
+    assert replayed.standing is Standing.OTHER
+    assert replayed.text == "the target takes no message of the sequence"
+
+
+def test_a_stop_signal_is_no_verdict(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(InMemoryTarget, "stopped_by", 2)
+    with pytest.raises(Stopped):
+        replay_finding(finding)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "standing"),
+    [
+        ([[], [], []], Standing.OTHER),
+        ([["error"]], Standing.OTHER),
+        ([["not-exercised"]], Standing.OTHER),
+        ([["unsupported"]], Standing.OTHER),
+        ([["pass"], ["pass"], ["fail"]], Standing.FAILS),
+        ([["pass"], ["pass"], ["pass"]], Standing.FIXED),
+    ],
+)
+def test_a_case_is_fixed_where_it_passes_each_time(
+    finding: Path, monkeypatch: pytest.MonkeyPatch, verdicts: list[list[str]], standing: Standing
+) -> None:
+    left = iter(verdicts)
+
+    def run_cases(self: InMemoryTarget, cases: list[Case], before: Any = ()) -> list[CaseResult]:
+        return [CaseResult(cases[0], Verdict(each), "why") for each in next(left)]
+
+    change(finding, lambda form: form.update(case=CASE))
+    monkeypatch.setattr(InMemoryTarget, "run_cases", run_cases)
+    assert replay_finding(finding).standing is standing
+
+
+def test_another_machine_has_to_be_allowed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(finding, lambda form: form.update(options=["--target", "192.0.2.1:12345"]))
+    with pytest.raises(UsageError, match=r"--target 192\.0\.2\.1:12345: another machine"):
+        replay_finding(finding)
+    monkeypatch.setenv("WIRETOOL_TARGET", "192.0.2.2:12345")
+    with pytest.raises(UsageError, match=r"WIRETOOL_TARGET 192\.0\.2\.2:12345: another machine"):
+        replay_finding(finding)
