@@ -8,6 +8,7 @@
   boofuzz sends the same messages to the same server. It neither logs to the terminal nor sleeps; it writes its
   database, and with its default options receives the replies to all messages but the mutated one. A second figure is
   for boofuzz that receives nothing. Marks: 2,000 sequences a second, five times boofuzz with its default options.
+  The processor time of each sender shows how much of that is waiting, on a machine that does other things as well.
 - Broken frames: processor time of a mock for mutated first messages, over that for valid ones. Mark: at most 5.
 
 Each figure is the median of three rounds; wiretool and boofuzz take turns. The exit code is 1 if a mark is missed;
@@ -125,16 +126,22 @@ def over_sockets(session: FuzzSession, share: float, *, has_peer: bool) -> bool:
         target.run(sequences[:500])
         data = [step.data for step in sequences[0].sendings][:-1]
         rates, usual, blind = [], [], []
+        spent, peer_spent = 0.0, 0.0
         for _ in range(ROUNDS):
+            began = time.process_time()
             rates.append(rate_of(target, sequences))
+            spent += (time.process_time() - began) / len(sequences) / ROUNDS
             if has_peer:
+                began = time.process_time()
                 usual.append(boofuzz_rate(target, data, receives=True))
+                peer_spent += (time.process_time() - began) / PEER_CASES / ROUNDS
                 blind.append(boofuzz_rate(target, data, receives=False))
     name, middle = session.protocol, statistics.median
     is_fine = shown(f"{name}, over sockets", middle(rates), "sequences/s", SOCKET_MARK * share)
     if not has_peer:
         return is_fine
     print(f"{name}, boofuzz: {middle(usual):,.1f} sequences/s; {middle(blind):,.1f} without receiving anything")
+    print(f"{name}, processor time of the sender: {spent * 1e6:,.0f} µs a sequence, boofuzz {peer_spent * 1e6:,.0f} µs")
     print(f"{name}, beside boofuzz that receives nothing: {middle(map(truediv, rates, blind)):,.1f} times")
     times = middle(map(truediv, rates, usual))
     return shown(f"{name}, beside boofuzz", times, "times", PEER_MARK * share) and is_fine

@@ -1,6 +1,7 @@
 """What makes fuzzing in memory fast changes nothing of what it judges."""
 
 import gc
+import weakref
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -85,6 +86,27 @@ def test_garbage_of_before_is_not_looked_through_when_memory_is_measured() -> No
     assert gc.get_freeze_count() == 0
     assert outcome.grown_bytes > 5_000 * 100
     assert len(kept) == 5_000
+
+
+class Knot:
+    """Refers to itself, so only the garbage collector frees it."""
+
+    def __init__(self) -> None:
+        self.end = self
+
+
+def test_garbage_of_earlier_runs_is_collected_at_times() -> None:
+    target = FuzzSession("sbp").mock_target()
+    gc.disable()
+    try:
+        knot = weakref.ref(Knot())
+        for _ in range(target_module.BATCHES_PER_COLLECTION - 1):
+            target.run([])
+        assert knot() is not None
+        target.run([])
+        assert knot() is None
+    finally:
+        gc.enable()
 
 
 class WaitingRun(SequenceRun):

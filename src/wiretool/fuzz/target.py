@@ -1,5 +1,6 @@
 """The interface of targets, and the built-in mock in memory as one."""
 
+import gc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -33,6 +34,8 @@ READ_BACK_EVERY = 4
 CASE_PATIENCE_S = 5.0
 #: Of so many batches, the memory of the runs of one is measured.
 BATCHES_PER_MEASURED = 16
+#: Batches after which the whole heap is searched for garbage: runs that are measured search only their own objects.
+BATCHES_PER_COLLECTION = 128
 #: Growth of the process in one batch for which each of its runs is measured.
 PEAK_STEP_BYTES = 32 * 1024 * 1024
 
@@ -119,7 +122,10 @@ class InMemoryTarget(Target):
         self._peak_bytes = peak_address_space()
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
-        is_measured = next(self._runs) % BATCHES_PER_MEASURED == 0
+        number = next(self._runs)
+        if number % BATCHES_PER_COLLECTION == BATCHES_PER_COLLECTION - 1:
+            gc.collect()
+        is_measured = number % BATCHES_PER_MEASURED == 0
         with applied(self._mutant), self._remembering(is_measured=is_measured):
             outcomes = [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
         peak = peak_address_space()
