@@ -35,6 +35,7 @@ from wiretool.codec.flatbuffers import (
     table_from_json,
 )
 from wiretool.codec.flatbuffers_compiled import decode_root, read_fast
+from wiretool.codec.flatbuffers_library import write_root
 from wiretool.codec.flatbuffers_reader import Found, annotate_root, read_root
 from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import fields_of
@@ -117,6 +118,11 @@ def test_what_is_written_is_read(tree: Tree) -> None:
     data = encode_root(tree)
     assert read_root(Tree, data, exact=True) == Found(tree)
     assert read_fast(Tree, data) == Found(tree)
+
+
+@given(st.one_of(tables(Tree), tables(Strict), tables(Forest)))
+def test_the_fast_writer_writes_what_the_library_does(table: Table) -> None:
+    assert encode_root(table) == write_root(table)
 
 
 @given(tables(Tree))

@@ -96,6 +96,20 @@ def test_a_target_and_its_recording(tmp_path: Path) -> None:
     assert [case["verdict"] for case in json.loads(judged.stdout)["cases"]] == ["pass", "pass"]
 
 
+def test_a_reset_is_named_actively_and_in_the_recording(tmp_path: Path) -> None:
+    record = tmp_path / "run.pcapng"
+    rule = 'message == "DataAppended" and side == "server": reset'
+    with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0", "--fault", rule) as server:
+        host, port = server.doors["store"]
+        words = ("--target", f"{host}:{port}", "--record", str(record), "--format", "json")
+        ended = wiretool("conform", "pravega", "--case", "pravega/append/1", *words)
+    judged = wiretool("conform", "pravega", "--case", "pravega/append/1", "--capture", str(record), "--format", "json")
+    for found in (ended, judged):
+        (case,) = json.loads(found.stdout)["cases"]
+        assert case["verdict"] == "fail", found.stdout
+        assert "the connection was reset by the server; expected DataAppended" in case["why"]
+
+
 def test_a_served_mutant_is_found_actively_and_in_the_recording(tmp_path: Path) -> None:
     record = tmp_path / "run.pcapng"
     with started(tmp_path, "serve", "pravega", "--listen", "127.0.0.1:0", "--mutant", "ack-previous") as server:
@@ -457,6 +471,52 @@ def test_a_server_that_cannot_be_started_again_ends_the_run(late_s: str, tmp_pat
     whys = [case["why"] for case in report["cases"]]
     assert whys[-1] == f"the target became unreachable: {why}"
     assert sum("Connection refused" in each for each in whys) <= CUT_CASES
+
+
+#: A server that ends as soon as a client connects after the check that it listens, and what it does first.
+GREETED = """
+import os, pathlib, socket, sys, time
+host, port, mark, how, late = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3]), sys.argv[4], float(sys.argv[5])
+if mark.exists() and how == "once":
+    sys.exit(5)
+mark.touch()
+listener = socket.create_server((host, port))
+end, _ = listener.accept()
+end.close()
+listener.settimeout(20)
+end, _ = listener.accept()
+end.recv(1)
+end.close()  # unread bytes: a reset
+listener.close()
+time.sleep(late)
+os.kill(os.getpid(), 9) if how == "kill" else sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("late_s", ["0", "0.3"])
+@pytest.mark.parametrize(("how", "words"), [("exit", "ended with exit code 3"), ("kill", "was ended by SIGKILL")])
+def test_a_server_that_ends_during_the_greeting_is_named(how: str, words: str, late_s: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        host, port = taken.getsockname()
+    command = shlex.join([sys.executable, "-c", GREETED, host, str(port), str(tmp_path / "mark"), how, late_s])
+    options = ("--target", f"{host}:{port}", "--command", command, "--timeout", "0.5s", "--format", "json")
+    ended = wiretool("conform", "sbp", "--case", "sbp/frame/1", *options)
+    report = json.loads(ended.stdout)
+    assert ended.returncode == 1
+    assert f"the server {words} during the greeting" in report["remarks"]
+    assert f"the server {words} during this case" in [case["why"] for case in report["cases"]]
+
+
+def test_a_server_that_ends_during_the_greeting_for_good_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        host, port = taken.getsockname()
+    command = shlex.join([sys.executable, "-c", GREETED, host, str(port), str(tmp_path / "mark"), "once", "0.3"])
+    options = ("--target", f"{host}:{port}", "--command", command, "--timeout", "0.5s")
+    ended = wiretool("conform", "sbp", "--case", "sbp/frame/1", *options)
+    assert ended.returncode == 4
+    lines = ended.stderr.splitlines()
+    assert lines[-1].startswith("wiretool: the server ended with exit code 3 during the greeting; it cannot be started")
+    assert "ended with exit code 5 before it accepted connections" in lines[-1]
 
 
 def test_an_interrupted_run_of_a_client_has_a_remark(tmp_path: Path) -> None:

@@ -81,3 +81,17 @@ def test_a_file_that_is_not_json_is_bad_input(text: str, why: str, tmp_path: Pat
         ended = run("encode", "-" if given else name, "--protocol", "pravega", "--format", "raw", given=given)
         expected = f'wiretool: {name}: {why}; expected {{"message": ..., "fields": {{...}}}}\n'
         assert (ended.returncode, ended.stderr.decode()) == (3, expected)
+
+
+@pytest.mark.parametrize("form", ["hex", "raw", "pcap"])
+def test_an_error_leaves_no_part_of_the_output(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    given = HELLO.encode() + b"\n{broken\n"
+    words = ["encode", "--protocol", "pravega", "--format", form, "-o", str(path)]
+    assert run(*words, given=given).returncode == 3
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"of the last run")
+    assert run(*words, given=given).returncode == 3
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"of the last run"]
+    assert run(*words, given=HELLO.encode()).returncode == 0
+    assert path.read_bytes() != b"of the last run"

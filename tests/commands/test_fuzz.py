@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -235,6 +236,36 @@ def test_a_mute_server_is_reported() -> None:
         ended = wiretool("fuzz", "pravega-draft", "--target", address, "--time", "20s", "--timeout", "100ms")
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert f"{address} accepts connections, and answers no message in " in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reply", "seems"),
+    [
+        ("sbp", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it seems to use HTTP/1.1"),
+        ("offramp", b"SSH-2.0-OpenSSH_9.2\r\n", "it seems to use SSH"),
+        ("pravega-draft", b"220 mail.example ESMTP\r\n", "its first bytes are 32 32 30"),
+    ],
+)
+def test_a_target_of_another_protocol_is_named(protocol: str, reply: bytes, seems: str) -> None:
+    with listener(reply) as address:
+        ended = wiretool("fuzz", protocol, "--target", address, "--time", "20s")
+    assert ended.returncode == 3, ended.stdout + ended.stderr
+    assert ended.stderr.startswith(f"wiretool: {address}: the target does not use {protocol}; {seems}")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_server_without_the_roads_of_the_cases_is_fuzzed() -> None:
+    """It refuses every stream: its answers are valid, so it is not mute."""
+
+    def refuse(end: socket.socket) -> None:
+        with suppress(OSError), end:
+            end.recv(65_536)
+            end.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    with accepting(refuse) as address:
+        ended = wiretool("fuzz", "offramp", "--target", address, "--runs", "5", "--timeout", "200ms")
+    assert ended.returncode in (0, 1), ended.stdout + ended.stderr
+    assert "answers no message" not in ended.stderr
 
 
 def test_ctrl_c_keeps_the_findings(folder: Path) -> None:

@@ -257,6 +257,25 @@ def test_options_of_the_stream_that_are_absent_or_of_another_type(
     assert "is damaged, and with it the checkpoint" in refused(words)
 
 
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_value_of_the_stream_that_was_changed(words: list[str], tmp_path: Path, has_begun: bool) -> None:
+    path = tmp_path / "c" / "stream.json"
+    stream = json.loads(path.read_bytes())
+    stream["parts" if has_begun else "id"] = stream["parts"] + 1 if has_begun else "another"
+    path.write_text(json.dumps(stream, separators=(",", ":")))
+    if not has_begun:
+        shutil.rmtree(tmp_path / "c" / "commits")
+    assert f"{path}: is damaged, and with it the checkpoint: its content does not match its checksum" in refused(words)
+
+
+def test_a_stream_without_a_checksum(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "c" / "stream.json"
+    stream = json.loads(path.read_bytes())
+    del stream["sha256"]
+    path.write_text(json.dumps(stream, separators=(",", ":")))
+    assert "its content does not match its checksum" in refused(words)
+
+
 @pytest.mark.parametrize("pattern", ["states/*", "commits/*", "stream.json"])
 def test_a_pipe_in_place_of_a_file(words: list[str], tmp_path: Path, pattern: str) -> None:
     (path,) = (tmp_path / "c").glob(pattern)

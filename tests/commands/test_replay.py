@@ -119,7 +119,11 @@ def test_a_wrong_field_in_a_call_s_answer_is_the_one_difference() -> None:
     ("arguments", "code", "why"),
     [
         (("--controller", "127.0.0.1:1"), 4, "cannot reach 127.0.0.1:1"),
-        (("--controller", "10.0.0.1:9090"), 2, "--controller 10.0.0.1:9090 is another machine"),
+        (
+            ("--controller", "10.0.0.1:9090"),
+            2,
+            "--controller 10.0.0.1:9090: another machine; --allow-remote 10.0.0.1 allows it",
+        ),
         (("--target", "127.0.0.1:1"), 2, "give its address with --controller HOST:PORT"),
     ],
 )

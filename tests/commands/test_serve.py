@@ -3,6 +3,7 @@ import os
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import grpc  # type: ignore[import-untyped]
 import pytest
 import trustme
+from tests.helpers.forked import Forked
 from tests.helpers.servers import started, wiretool
 
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
@@ -207,6 +209,28 @@ def test_two_files_to_be_written_are_two(tmp_path: Path) -> None:
     ended = wiretool("serve", "sbp", "--record", str(path), "--ready-file", str(other), "--duration", "0.05")
     assert ended.returncode == 2
     assert ended.stderr == f"wiretool: --record and --ready-file name the same file, {other}\n"
+
+
+def test_a_recording_is_a_capture_from_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "new.pcapng"
+    process = Forked("serve", "sbp", "--listen", "127.0.0.1:0", "--record", str(path), cwd=tmp_path)
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    ended = wiretool("decode", str(path))
+    assert "no packets" in ended.stderr
+    assert ended.returncode == 1
+
+
+def test_a_server_that_never_starts_leaves_no_recording(tmp_path: Path) -> None:
+    path = tmp_path / "new.pcapng"
+    with started(tmp_path, "serve", "sbp", "--listen", "127.0.0.1:0") as server:
+        (address,) = server.doors.values()
+        ended = wiretool("serve", "sbp", "--listen", f"{address[0]}:{address[1]}", "--record", str(path))
+    assert ended.returncode == 4
+    assert not path.exists()
 
 
 def test_it_stops_by_itself(tmp_path: Path) -> None:

@@ -50,3 +50,14 @@ def test_a_new_segment_is_whole_only_on_a_new_server() -> None:
     assert not logs.of("a").is_whole
     logs.doubt()
     assert logs.find("a") is None
+
+
+def test_segments_may_come_while_they_are_listed() -> None:
+    """Reading one back shows further ones."""
+    logs = SegmentLogs("segment", event_end, is_new=True)
+    fill(logs, "a", b"x")
+    listed = []
+    for item in logs.items():
+        listed.append(item)
+        fill(logs, "b", b"y")
+    assert [name for name, _ in listed] == ["a"]

@@ -24,3 +24,18 @@ def test_too_many_writers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     for number, writer in enumerate(("one", "two", "three")):
         levels.confirm("s", writer, number)
     assert [levels.has("s", writer, 0) for writer in ("one", "two", "three")] == [False, False, True]
+
+
+def test_a_level_that_a_client_sets_proves_nothing() -> None:
+    levels = StoredLevels()
+    levels.confirm("s", "w", 5)
+    levels.doubt("s", "w")
+    levels.confirm("s", "w", 7)
+    assert (levels.has("s", "w", 3), levels.is_doubted("s", "w"), levels.is_doubted("s", "other")) == (
+        False,
+        True,
+        False,
+    )
+    levels.forget("s")
+    levels.confirm("s", "w", 1)
+    assert (levels.has("s", "w", 1), levels.is_doubted("s", "w")) == (True, False)

@@ -8,9 +8,9 @@ import pytest
 from tests.fuzz.helpers import PROTOCOLS, crash_on, plant, run_on, session_of
 from wiretool.conformance.mutants import mutant_named
 from wiretool.fuzz import memory_target
-from wiretool.fuzz.campaign import Limits
-from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER
-from wiretool.fuzz.sequence import Sending
+from wiretool.fuzz.campaign import REJECTED_MAX, Limits
+from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER, Bucket, Suspicion
+from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.servers.pravega.reading import Reads
 
 
@@ -97,3 +97,26 @@ def test_a_seed_repeats_a_run() -> None:
     first = traced(7)
     assert first == traced(7)
     assert first != traced(8)
+
+
+def test_a_suspicion_after_other_messages_is_investigated_however_many_were_none() -> None:
+    """A request that the reference leaves without a reply after some messages may need one after others."""
+    session = session_of("pravega-draft")
+    target = session.mock_target()
+    investigated: list[FuzzSequence] = []
+    campaign = session.campaign(target, session.investigation(target, is_reference=False), Limits())
+
+    def note(suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]) -> bool:
+        investigated.append(sequence)
+        return False
+
+    campaign.investigate = note
+    long = next(each for each in session.seeds if len({step.message for step in each.sendings[-4:]}) == 4)
+    other = long.with_steps(tuple(reversed(long.steps)))
+    suspicion = Suspicion(Bucket(SILENT, "", "AppendBlock"), "no reply", len(long.steps) - 1)
+    for _ in range(200):
+        campaign._suspect([suspicion], long, ())
+    usual = len(investigated)
+    assert REJECTED_MAX <= usual < 60
+    campaign._suspect([suspicion], other, ())
+    assert investigated[usual:] == [other]

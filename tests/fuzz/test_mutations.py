@@ -32,7 +32,7 @@ def test_a_mutation_changes_what_is_sent(mutation: Mutation) -> None:
     pairs = applied_to_seeds(mutation, "pravega")
     assert len(pairs) >= 10
     for before, after in pairs:
-        assert (after.steps, after.stays_open) != (before.steps, before.stays_open)
+        assert (after.steps, after.stays_open, after.setup) != (before.steps, before.stays_open, before.setup)
         assert after.all_changes()
         assert after.all_changes()[-1].mutation == mutation.name
         assert after.all_changes()[-1].region
@@ -114,3 +114,13 @@ def test_names_are_unique_and_described() -> None:
     names = [each.name for each in MUTATIONS]
     assert len(names) == len(set(names)) >= 20
     assert all(each.description for each in MUTATIONS)
+
+
+def test_a_session_in_another_setup_has_its_endpoints_there() -> None:
+    (mutation,) = [each for each in MUTATIONS if each.name == "order/other-setup"]
+    pairs = applied_to_seeds(mutation, "sbp-0.1")
+    setups = session_of("sbp-0.1").context("").setups
+    assert {after.setup for _, after in pairs} >= {"", "S2"}
+    for _, after in pairs:
+        needed = {step.endpoint for step in after.steps if isinstance(step, Connect)} - {""}
+        assert needed <= set(setups[after.setup])

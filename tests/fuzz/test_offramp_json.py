@@ -5,7 +5,7 @@ import random
 from tests.fuzz.helpers import session_of
 from wiretool.fuzz.session import all_mutations
 from wiretool.protocols.offramp import framing
-from wiretool.protocols.offramp.fuzz import changed
+from wiretool.protocols.offramp.fuzz.json_text import changed
 
 
 def test_frames_stay_whole() -> None:

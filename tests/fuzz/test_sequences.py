@@ -70,6 +70,21 @@ def test_issued_values_are_carried_over() -> None:
     assert changed == len(depending)
 
 
+def test_a_second_session_uses_the_streams_that_it_has_made() -> None:
+    """Numbers of streams that a placement manager issues are carried over in the header of an APPEND."""
+    session = session_of("sbp-0.1")
+    failure = session.protocol_in("").exchanges.failure
+    target, accepted = session.mock_target(), 0
+    for sequence in [seed for seed in session.seeds if seed.origin.startswith("sbp-0.1/append/") and not seed.setup]:
+        replies = []
+        for outcome in target.run_fresh([sequence, sequence]):
+            records = [each.received.record for each in outcome.exchanged]
+            replies.append([(record.message, failure(record.message, record.fields)) for record in records])
+        assert replies[0] == replies[1], sequence.origin
+        accepted += ("APPEND", None) in replies[1]
+    assert accepted >= 3
+
+
 def test_a_name_is_replaced_on_servers_that_keep_their_state() -> None:
     session = session_of("pravega")
     sequence = next(each for each in session.seeds if any(b"zq7k" in step.data for step in each.sendings))

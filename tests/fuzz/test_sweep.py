@@ -5,6 +5,7 @@ from collections import Counter
 
 from tests.fuzz.helpers import session_of
 from wiretool.fuzz.mutations.numbers import boundaries
+from wiretool.fuzz.seed_places import SeedPlaces
 from wiretool.fuzz.sequence import FuzzSequence, SetField, Splice
 from wiretool.fuzz.sweep import Sweep
 
@@ -69,3 +70,22 @@ def test_numbers_of_flatbuffers_are_swept_in_their_byte_order() -> None:
     }
     assert (2**63).to_bytes(8, "little") in inserted
     assert (255).to_bytes(8, "little") in inserted
+
+
+def test_a_field_is_swept_where_the_server_accepts_the_message_first() -> None:
+    """A trim of streams without a header is a valid frame as well, and shows nothing of the offset."""
+    session = session_of("sbp-0.1")
+    places = SeedPlaces(session.protocol_in("").exchanges)
+    target = session.reference()
+    for seed in session.seeds:
+        for outcome in target.run_fresh([seed]):
+            places.note(seed, outcome)
+    sweep = Sweep(session.seeds, session.context, random.Random(0), ["field/value", "number/boundary"], places)
+    values: list[int] = []
+    for _ in range(14_000):
+        sequence = sweep.next()
+        assert sequence is not None
+        (step,) = [step for step in sequence.sendings if step.changes]
+        if step.message == "TRIM_STREAMS" and step.changes[0].region.endswith("trim_offset"):
+            values += [edit.value for edit in step.edits if isinstance(edit, SetField)]
+    assert {2**62, 2**63 - 1, -1} <= set(values)

@@ -1,7 +1,7 @@
 import pytest
 
 from wiretool.errors import UsageError
-from wiretool.net.addresses import Address, address_from, reachable
+from wiretool.net.addresses import Address, address_from, check_allowed, reachable
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,10 @@ def test_what_clients_may_call_a_bound_address() -> None:
     assert reachable("::", is_tls=False) == "::1"
     assert reachable("127.0.0.1", is_tls=True) == reachable("0.0.0.0", is_tls=True) == "localhost"
     assert reachable("store.example", is_tls=True) == "store.example"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "192.0.2.1"])
+def test_this_machine_and_allowed_ones_may_be_targets(host: str) -> None:
+    check_allowed(Address(host, 1), ["192.0.2.1"], "--target x")
+    with pytest.raises(UsageError, match=r"--target x: another machine; --allow-remote 192\.0\.2\.2 allows it"):
+        check_allowed(Address("192.0.2.2", 1), ["192.0.2.1"], "--target x")

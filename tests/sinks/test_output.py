@@ -1,11 +1,13 @@
 import io
 import os
 from pathlib import Path
+from stat import S_IMODE
 
 import pytest
 
 from wiretool.errors import UsageError
-from wiretool.sinks.output import CHUNK, Output, open_output
+from wiretool.sinks.output import CHUNK, Output, open_output, open_whole_output
+from wiretool.sinks.partial import part_of
 
 
 class Full(io.BytesIO):
@@ -108,3 +110,65 @@ def test_a_file_is_emptied_by_the_first_write_or_a_good_end(tmp_path: Path) -> N
     with open_output(path):
         pass
     assert path.read_text() == ""
+
+
+def break_after_part(path: Path, error: BaseException) -> None:
+    """Write a part of a whole output, and then raise an error."""
+    with open_whole_output(path) as out:
+        out.write("x" * CHUNK)
+        assert part_of(path).stat().st_size == CHUNK
+        raise error
+
+
+def test_a_whole_output_has_its_name_at_a_good_end_only(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(ValueError, match="bad input"):
+        break_after_part(path, ValueError("bad input"))
+    assert list(tmp_path.iterdir()) == []
+    with open_whole_output(path) as out:
+        out.write("whole")
+        assert not path.exists()
+    assert [(each, each.read_text()) for each in tmp_path.iterdir()] == [(path, "whole")]
+
+
+def test_a_whole_output_keeps_what_is_there_until_then_and_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("of the last run")
+    path.chmod(0o640)
+    with pytest.raises(KeyboardInterrupt):
+        break_after_part(path, KeyboardInterrupt())
+    assert path.read_text() == "of the last run"
+    with open_whole_output(path) as out:
+        out.write("new")
+    assert (path.read_text(), S_IMODE(path.stat().st_mode)) == ("new", 0o640)
+
+
+def test_a_whole_output_behind_a_link_or_in_a_pipe_is_written_as_it_comes(tmp_path: Path) -> None:
+    path, link, pipe = tmp_path / "out", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(path)
+    with open_whole_output(link) as out:
+        out.write("through")
+    assert link.is_symlink()
+    assert path.read_text() == "through"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with open_whole_output(pipe) as out:
+        out.write("piped")
+        out.flush()
+        assert os.read(reader, 100) == b"piped"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_whole_output_is_refused_as_any_other(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(b"precious")
+    with pytest.raises(UsageError, match="is an input"), open_whole_output(source, inputs=[source]):
+        pass
+    with (
+        pytest.raises(UsageError, match=r"cannot write .*/no/out: No such file"),
+        open_whole_output(tmp_path / "no" / "out"),
+    ):
+        pass
+    with pytest.raises(UsageError, match=r"cannot write "), open_whole_output(tmp_path):
+        pass

@@ -7,6 +7,7 @@ defects: missing_field, bad_field_type, out_of_range.
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 from wiretool.codec.cursor import Cursor
@@ -187,11 +188,19 @@ def to_members(value: Message) -> dict[str, Any]:
     EncodeError for a value that its field cannot have.
     """
     members: dict[str, Any] = {}
-    for field in fields_of(type(value)):
-        assert isinstance(field.wire, JsonType)
-        given = getattr(value, field.name)
-        if given is None and field.default is None and field.wire.omits_null:
-            continue
-        checked = field.wire.from_json(given, f"{value.declaration.name}.{field.name}")
-        members[field.name] = field.wire.to_json(checked)
+    for name, path, wire, is_left_out in _members_of(type(value)):
+        given = getattr(value, name)
+        if given is not None or not is_left_out:
+            members[name] = wire.to_json(wire.from_json(given, path))
     return members
+
+
+@cache
+def _members_of(cls: type[Message]) -> Sequence[tuple[str, str, JsonType, bool]]:
+    """Return name, path and type of each field, and whether null is left out."""
+    found = []
+    for field in fields_of(cls):
+        assert isinstance(field.wire, JsonType)
+        is_left_out = field.default is None and field.wire.omits_null
+        found.append((field.name, f"{cls.declaration.name}.{field.name}", field.wire, is_left_out))
+    return found

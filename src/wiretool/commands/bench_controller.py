@@ -26,7 +26,7 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     """
     from wiretool.load.link import Link
     from wiretool.load.streams import RunStream
-    from wiretool.net.addresses import address_from
+    from wiretool.net.addresses import address_from, check_allowed
 
     if plan.protocol != PROTOCOL:
         raise UsageError(f"--controller: only {PROTOCOL} has a controller, --protocol is {plan.protocol}")
@@ -45,14 +45,6 @@ def on_stream(wishes: "Wishes", plan: "Plan", stack: ExitStack) -> "tuple[Plan, 
     return plan, stream
 
 
-def check_allowed(address: "Address", allowed: Sequence[str], told: str) -> None:
-    """UsageError, which begins with what is `told`, for an address on another machine that was not allowed."""
-    from wiretool.net.addresses import is_loopback
-
-    if not is_loopback(address.host) and address.host not in allowed:
-        raise UsageError(f"{told} is another machine; if that is meant, --allow-remote {address.host}")
-
-
 def check_lifetime(plan: "Plan", token: str) -> None:
     """UsageError where a run would go on for longer than its token is good: stores close the connection then."""
     from wiretool.servers.pravega.tokens import lifetime_s
@@ -67,13 +59,13 @@ def _reached(places: "Sequence[Place]", target: "Address | None", allowed: Seque
     """The same segments where they can be reached: at a target that is named, else where the controller says."""
     import msgspec
 
-    from wiretool.net.addresses import Address
+    from wiretool.net.addresses import Address, check_allowed
 
     if target is not None:
         return tuple(msgspec.structs.replace(place, host=target.host, port=target.port) for place in places)
     for place in places:
         where = Address(place.host, place.port)
-        check_allowed(where, allowed, f"--controller: {place.segment} is at {where}, which")
+        check_allowed(where, allowed, f"--controller: {place.segment} at {where}")
     return tuple(places)
 
 

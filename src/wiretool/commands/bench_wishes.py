@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
-from wiretool.commands.bench_controller import check_allowed, on_stream
+from wiretool.commands.bench_controller import on_stream
 from wiretool.commands.options import tell
 from wiretool.errors import CaptureError, UsageError
 
@@ -220,7 +220,7 @@ def planned(wishes: Wishes, stack: ExitStack) -> Aim:
 
 def address_for(wishes: Wishes) -> tuple[str, int]:
     """Where the target is; UsageError where it is on another machine that was not allowed."""
-    from wiretool.net.addresses import address_from
+    from wiretool.net.addresses import address_from, check_allowed
 
     address = address_from(wishes.target, option="--target")
     check_allowed(address, wishes.allowed, f"--target {address}")

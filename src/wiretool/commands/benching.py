@@ -294,12 +294,12 @@ def run_compare(a: Path, b: Path, tolerance: str, seed: int, output: Path | None
     from wiretool.load.compare import compare, tolerance_from
     from wiretool.load.report import comparison_json, comparison_text, read_result
     from wiretool.sinks.choose import is_coloured, width_of
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
 
     allowed = tolerance_from(tolerance)
     with ExitStack() as stack:
-        text = stack.enter_context(open_output(output, inputs=[a, b]))
-        other = None if json is None else stack.enter_context(open_output(json, inputs=[a, b]))
+        text = stack.enter_context(open_whole_output(output, inputs=[a, b]))
+        other = None if json is None else stack.enter_context(open_whole_output(json, inputs=[a, b]))
         comparison = compare(read_result(a), read_result(b), allowed, seed)
         if other is not None:
             other.write(comparison_json(comparison))

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.conform.options import text_parser
 from wiretool.commands.options import (
     CaptureFiles,
     DecodeFormat,
@@ -20,6 +19,7 @@ from wiretool.commands.options import (
     ports_from,
     where_from,
 )
+from wiretool.commands.target_options import text_parser
 
 DecodeOutput = Annotated[
     Path | None,

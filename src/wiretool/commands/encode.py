@@ -46,7 +46,7 @@ def encode(
 
     from wiretool.sessions.script import read_script
     from wiretool.sinks.frames import write_frames
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
 
     name = "stdin" if script == "-" else script
     skipped, kinds = FirstLines(SKIPPED_MAX, "records"), set[str]()
@@ -62,7 +62,7 @@ def encode(
         side=None if side is None else side.value,
         skipped=skip,
     )
-    with skipped, open_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
+    with skipped, open_whole_output(output, inputs=[] if script == "-" else [Path(script)]) as out:
         count = write_frames(frames, out, "" if format_ is None else format_.value)
     if not count:
         raise Unmet(f"{name}: nothing was encoded: {no_messages(kinds)}")

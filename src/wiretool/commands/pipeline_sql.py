@@ -58,7 +58,7 @@ def sql(
     """
     from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
 
     path = parquet_from(output) if format_ is SqlFormat.PARQUET else None
     if master and engine is not SqlEngine.SPARK:
@@ -73,7 +73,7 @@ def sql(
         if path is not None:
             write_parquet(found, path)
         else:
-            with open_output(output) as out:
+            with open_whole_output(output) as out:
                 write_answer(found, out, format_.value)
     head = read_head(tables)
     if not (head.tables or head.sealed):

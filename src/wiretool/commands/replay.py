@@ -20,6 +20,7 @@ from wiretool.commands.options import (
     format_from,
     where_from,
 )
+from wiretool.commands.target_options import AllowedHosts
 
 
 def replay(
@@ -47,10 +48,7 @@ def replay(
             help="second server; report the differences between the two",
         ),
     ] = None,
-    allow_remote: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HOST", show_default=False, help="allow this other machine as a target"),
-    ] = None,
+    allow_remote: AllowedHosts = None,
     prepare: Annotated[
         bool | None,
         typer.Option(

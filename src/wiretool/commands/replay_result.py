@@ -40,7 +40,7 @@ def report_replay(
 ) -> None:
     """Write the report, then end as `check_whole` and `check_success` do."""
     from wiretool.replay.report import write_report
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
 
     remarks = [*damage_remarks([recording]), *played.remarks, *expectations.apply(played.outcomes)]
     if not played.is_whole:
@@ -49,7 +49,7 @@ def report_replay(
     is_success = False
     for form, path in files:
         if path is not None or form == judging.form.value:
-            with open_output(path) as out:
+            with open_whole_output(path) as out:
                 report = write_report(
                     recording,
                     script,
@@ -72,7 +72,7 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
     """
     from wiretool.replay.grid import coverage_of_both, grid, grid_lines, is_mute
     from wiretool.sinks.choose import width_of
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
     from wiretool.sinks.printable import printable
     from wiretool.sinks.text.wrapping import wrap_lines
 
@@ -83,7 +83,7 @@ def report_comparison(recording: "Recording", one: Played, other: Played, playin
     if other.is_whole and coverage.total and is_mute([*one.outcomes, *other.outcomes]):
         raise PeerError(f"neither {first} nor {second} sends a reply: nothing to compare")
     remarks = [*damage_remarks([recording]), *remarks_of_both(one, first, other, second)]
-    with open_output(judging.output) as out:
+    with open_whole_output(judging.output) as out:
         lines = [*grid_lines(rows, first, second, coverage), *remarks, *([] if other.is_whole else [CUT_SHORT])]
         out.write(wrap_lines(map(printable, lines), width_of(out)))
     check_whole(other._replace(unrecorded=one.unrecorded))

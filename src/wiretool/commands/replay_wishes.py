@@ -90,14 +90,13 @@ def targets_from(
     texts: Sequence[str] | None, allowed: Sequence[str], *, option: str = "--target"
 ) -> "dict[str, Address]":
     """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
-    from wiretool.net.addresses import address_from, is_loopback
+    from wiretool.net.addresses import address_from, check_allowed
 
     found: dict[str, Address] = {}
     for text in texts or ():
         name, equals, rest = text.partition("=")
         address = address_from(rest if equals else text, option=option)
-        if not is_loopback(address.host) and address.host not in allowed:
-            raise UsageError(f"{option} {address} is another machine; if that is meant, --allow-remote {address.host}")
+        check_allowed(address, allowed, f"{option} {address}")
         found[name if equals else ""] = address
     return found
 

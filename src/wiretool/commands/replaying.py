@@ -269,8 +269,7 @@ def stage_for(
     from wiretool.net.calling import Stage
     from wiretool.replay.mocks import mocks_for
     from wiretool.servers.options import MockOptions
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.pcapng import Recording as Pcapng
+    from wiretool.sinks.pcapng import open_recording
 
     if playing.targets:
         stage = Stage(targets_for(recording, known, playing.targets), tell=tell)
@@ -282,7 +281,7 @@ def stage_for(
         stage = Stage(mocks=mocks, rules=rules, applied=playing.applied, seed=playing.seed, tell=tell)
     if playing.record is None:
         return stage
-    return replace(stage, record=Pcapng(stack.enter_context(open_output(playing.record))))
+    return replace(stage, record=stack.enter_context(open_recording(playing.record)))
 
 
 def targets_for(

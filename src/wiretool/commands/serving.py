@@ -140,10 +140,9 @@ def limit_connections(station: "Station", wishes: Wishes, *, files_each: int) ->
 
 def recording_for(wishes: Wishes, stack: ExitStack) -> "Recording | None":
     """The pcapng file that was asked for; UsageError where it cannot be written."""
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.pcapng import Recording
+    from wiretool.sinks.pcapng import open_recording
 
-    return None if wishes.record is None else Recording(stack.enter_context(open_output(wishes.record)))
+    return None if wishes.record is None else stack.enter_context(open_recording(wishes.record))
 
 
 def counters_for(

@@ -8,6 +8,7 @@ from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side
 from wiretool.conformance.case import Incoming
+from wiretool.conformance.endings import end_words
 from wiretool.errors import EncodeError
 from wiretool.protocols.conversation import Protocol, let_go
 from wiretool.protocols.encoder import SentMessage
@@ -31,6 +32,8 @@ class CaseConnection:
         self.is_open = False
         #: How the peer ended the connection, in words; empty while it has not.
         self.ended = ""
+        #: The report of the network on a connection that was lost; empty for an orderly end.
+        self.why_lost = ""
 
     def encode(self, name: str, fields: Mapping[str, Any]) -> bytes:
         """Encode the next message of our side. EncodeError where it has no bytes of its own."""
@@ -50,6 +53,11 @@ class CaseConnection:
     def feed(self, data: bytes) -> list[Incoming]:
         """Decode bytes of the peer; the messages go to the inbox, too."""
         return self._take(self._splitters[self._peer].feed(data))
+
+    @property
+    def end_words(self) -> str:
+        """Return how the peer ended the connection, as a reason of a verdict."""
+        return end_words(self.why_lost)
 
     def end(self, how: str) -> list[Incoming]:
         """Note that the peer sends no more; an unfinished frame becomes a message with a problem."""

@@ -23,6 +23,7 @@ from wiretool.conformance.case import (
 )
 from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.change import change_of
+from wiretool.conformance.endings import OUTCOME_WORDS, lost_event
 from wiretool.conformance.results import CaseResult, Event
 from wiretool.conformance.values import Bindings, first_difference, resolved
 from wiretool.net import caller
@@ -105,7 +106,10 @@ class CaseRun:
         """The connection is gone; `why` is the report of the network, empty for an orderly end."""
         if why and all(event.side == "client" for event in self._events):
             self.is_cut = True
-        return self.ended(number, f"(connection lost: {why})" if why else CLOSED, now_ns)
+        connection = self._connection(number)
+        if not connection.ended:
+            connection.why_lost = why
+        return self.ended(number, lost_event(why) if why else CLOSED, now_ns)
 
     def ended(self, number: int, how: str, now_ns: int) -> list[caller.Act]:
         """The server has closed a connection, or it was lost."""
@@ -221,7 +225,7 @@ class CaseRun:
         if step.after_s and not self._is_past(step.after_s, now_ns):
             since_ns = now_ns if self._since_ns is None else self._since_ns
             waited_s = (now_ns - since_ns) / NS_PER_S
-            what = f"{incoming.name} came" if incoming else "the connection was closed"
+            what = f"{incoming.name} came" if incoming else connection.end_words
             self._fail(
                 step, step.outcomes, f"{what} after {waited_s:.3f} s, before {step.after_s:g} s", now_ns, incoming
             )
@@ -231,7 +235,8 @@ class CaseRun:
     def _judge(self, step: Expect, name: str, incoming: Incoming | None, now_ns: int) -> bool:
         """Decide an expectation by the outcome. Return whether the case goes on."""
         outcomes = tuple(each for each in step.outcomes if each.is_possible(self._bindings))
-        outcome, why = self._fitting(outcomes, name, incoming)
+        words = self._connections[step.on].end_words if name == CLOSED else OUTCOME_WORDS.get(name, "")
+        outcome, why = self._fitting(outcomes, name, incoming, words)
         if outcome is None:
             self._fail(step, outcomes, why, now_ns, incoming)
             return _WAITS
@@ -249,13 +254,15 @@ class CaseRun:
             self._at = len(self.case.steps) - 1
         return _DONE
 
-    def _fitting(self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None) -> tuple[Reply | None, str]:
-        """Return the first outcome that fits, or None with the reason that counts."""
+    def _fitting(
+        self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None, words: str = ""
+    ) -> tuple[Reply | None, str]:
+        """Return the first outcome that fits, or None with the reason that counts: `words` where it is no message."""
         if incoming is not None and incoming.problems:
             outcomes = tuple(each for each in outcomes if has_problem(each, incoming.problems))
             if not outcomes:
                 return None, f"{incoming.name}: {incoming.problems[0]}"
-        why = {CLOSED: "the server closed the connection", NOTHING: "no reply came in time"}.get(name, "")
+        why = words
         for outcome in outcomes:
             if outcome.message != name:
                 continue
@@ -276,9 +283,9 @@ class CaseRun:
             incoming = self._next(connection)
             if incoming is None:
                 if connection.ended:
-                    self._fail(step, self._missing, "the server closed the connection", now_ns)
+                    self._fail(step, self._missing, connection.end_words, now_ns)
                 elif self._is_past(self._wait_s(step.within_s), now_ns):
-                    self._fail(step, self._missing, "no reply came in time", now_ns)
+                    self._fail(step, self._missing, OUTCOME_WORDS[NOTHING], now_ns)
                 return _WAITS
             outcome, why = self._fitting(tuple(self._missing), incoming.name, incoming)
             if outcome is None:
@@ -328,7 +335,7 @@ class CaseRun:
                 return
             if connection.ended and label not in self._ended:
                 self._mark(label)
-                self._finish(Verdict.FAIL, now_ns, "the server closed the connection", expected="an open connection")
+                self._finish(Verdict.FAIL, now_ns, connection.end_words, expected="an open connection")
                 return
         if not self._is_past(SETTLE_S, now_ns):
             return

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from wiretool.conformance.case import CLOSED, NOTHING, Expect, ExpectAll, Incoming, Reply, Verdict
 from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in, has_problem
+from wiretool.conformance.endings import OUTCOME_WORDS, WAS_RESET
 from wiretool.conformance.match_state import FollowedConnection, MatchState
 from wiretool.conformance.observed import Closing, Item, Missing, Observed
 from wiretool.conformance.sighting import Decided, NotShown, Sighting, Undecided
@@ -13,7 +14,6 @@ from wiretool.conformance.sighting import Decided, NotShown, Sighting, Undecided
 PATIENCE_S = 1.0
 #: The share of a silence that counts as all of it: clocks of clients and of captures differ.
 _ENOUGH = 0.95
-_WORDS = {CLOSED: "the server closed the connection", NOTHING: "no reply came in time"}
 
 
 class _Found:
@@ -24,6 +24,13 @@ class _Found:
         self.item = item
         self.message = item if isinstance(item, Observed) else None
         self.name = self.message.name if self.message else CLOSED if item is not None else NOTHING
+        #: Whether the server reset the connection.
+        self.is_reset = isinstance(item, Closing) and item.how == "rst"
+
+    @property
+    def words(self) -> str:
+        """The reason where it is no message; empty for a message."""
+        return WAS_RESET if self.is_reset else OUTCOME_WORDS.get(self.name, "")
 
 
 def judge_expect(state: MatchState, step: Expect, followed: FollowedConnection) -> None:
@@ -39,7 +46,7 @@ def judge_expect(state: MatchState, step: Expect, followed: FollowedConnection) 
     outcomes = [each for each in step.outcomes if each.is_possible(state.bindings)]
     outcome, why = _fitting(state, outcomes, found)
     if outcome is not None and found.item is not None and (early := _too_early(state, found.item, step.after_s)):
-        outcome, why = None, f"{found.name if found.message else _WORDS[CLOSED]} {early}"
+        outcome, why = None, f"{found.words or found.name} {early}"
     if outcome is None or outcome.verdict is Verdict.FAIL:
         _fail(state, followed, found, why or (outcome.why if outcome else ""), " or ".join(_words(state, outcomes)))
     _take(state, followed, found)
@@ -125,7 +132,7 @@ def _fitting(state: MatchState, outcomes: Sequence[Reply], found: _Found) -> tup
         outcomes = tuple(each for each in outcomes if has_problem(each, message.problems))
         if not outcomes:
             return None, f"{message.name}: {message.problems[0]}"
-    why = _WORDS.get(found.name, "")
+    why = found.words
     for outcome in outcomes:
         if outcome.message != found.name:
             continue
@@ -168,8 +175,7 @@ def _fail(state: MatchState, followed: FollowedConnection, found: _Found, why: s
     """Raise the failure; NotShown where the client's later messages may have caused it."""
     if found.item is not None and state.unmatched(followed, found.at) is not None:
         raise NotShown
-    is_reset = isinstance(found.item, Closing) and found.item.how == "rst"
-    if is_reset and not followed.connection.sent_by("server"):
+    if found.is_reset and not followed.connection.sent_by("server"):
         raise Undecided  # the server may not have accepted the connection
     raise Decided(_sighting(state, followed, found, why, words))
 

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from wiretool.conformance.case import MUST, Case, Conformance, Connect
+from wiretool.conformance.endings import is_loss
 from wiretool.conformance.evidence import NO_ANSWER, find_unproved, is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.reach_probe import ReachProbe
@@ -17,6 +18,7 @@ from wiretool.errors import OtherProtocol, PeerError
 from wiretool.net.addresses import Address
 from wiretool.net.caller import Act
 from wiretool.net.calling import Called, Stage, call
+from wiretool.net.server_process import DEATH_S
 from wiretool.protocols.recognise import Chunk, describe_foreign, weigh
 from wiretool.protocols.registry import PROTOCOLS
 
@@ -75,8 +77,9 @@ class _RunClock:
 def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptions) -> RunResult:
     """Run cases against a target. PeerError where it is never reached; OtherProtocol where it speaks another."""
     started = time.perf_counter()
+    remarks: list[str] = []
     if part.greeting:
-        stopped_by = _check_protocol(part, options)
+        stopped_by = _check_protocol(part, options, remarks)
         if stopped_by is not None:
             return _stopped(part, cases, options, stopped_by, started)
     clock = _RunClock(options.deadline_s())
@@ -117,7 +120,7 @@ def run_on_target(part: Conformance, cases: Sequence[Case], options: TargetOptio
         str(options.addresses[""]),
         _in_order(cases, found, missing),
         time.perf_counter() - started,
-        remarks=_remarks(options, called, caller.why_lost, why_cut),
+        remarks=[*remarks, *_remarks(options, called, caller.why_lost, why_cut)],
         stopped_by=stopped_by,
         why_cut=why_cut,
     )
@@ -187,7 +190,8 @@ def _in_order(cases: Sequence[Case], ended: Sequence[CaseResult], missing: Mappi
 
 def _review(result: CaseResult, process: "ServerProcess | None") -> CaseResult:
     """A case during which the server ended has failed; the server is started again for the next one."""
-    death = process.death() if process is not None else ""
+    is_lost = result.verdict in (Verdict.FAIL, Verdict.ERROR) and any(map(is_loss, result.events))
+    death = process.death(wait_s=DEATH_S if is_lost else 0.0) if process is not None else ""
     if not death or process is None:
         return result
     if process.why_lost:
@@ -219,20 +223,22 @@ def _remarks(options: TargetOptions, called: Called, why_lost: str, why_cut: str
 # -- a target that answers nothing, or in another protocol -------------------------------------------------------------
 
 
-def _check_protocol(part: Conformance, options: TargetOptions) -> int | None:
+def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str]) -> int | None:
     """Greet the target. OtherProtocol where its reply shows that; a silent target is left to the cases.
 
-    Return the signal that stopped it, if one did.
+    Return the signal that stopped it, if one did. A server that ends is started again, with a remark.
     """
     caller = _greeting(part, f"{options.token}g", min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
     if called.stopped_by is not None:
         return called.stopped_by
+    if (caller.is_cut or not called.reached) and _is_revived(options.process, remarks):
+        return None
     if not called.reached:
         raise PeerError(called.why_unreached or "the target was never reached")
     result = caller.results.get(0)
     data = caller.data
-    if caller.is_cut and (options.process is None or not options.process.death()):
+    if caller.is_cut:
         return _check_reach(part, options)
     if result is None or result.verdict is Verdict.PASS or not data:
         return None
@@ -241,6 +247,18 @@ def _check_protocol(part: Conformance, options: TargetOptions) -> int | None:
         return None
     seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
     raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
+
+
+def _is_revived(process: "ServerProcess | None", remarks: list[str]) -> bool:
+    """Start the server again where it ended during the greeting. Return whether it did; PeerError if that fails."""
+    death = "" if process is None else process.death(wait_s=DEATH_S)
+    if not death or process is None:
+        return False
+    process.restart()
+    if process.why_lost:
+        raise PeerError(f"{death} during the greeting; it cannot be started again: {process.why_lost}")
+    remarks.append(f"{death} during the greeting")
+    return True
 
 
 def _check_reach(part: Conformance, options: TargetOptions) -> int | None:

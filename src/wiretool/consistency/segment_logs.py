@@ -30,8 +30,8 @@ class SegmentLogs:
         return self._judged + sum(log.judged for log in self._logs.values())
 
     def items(self) -> Iterator[tuple[str, SegmentLog]]:
-        """Yield the segments that clients have not removed, with their names."""
-        yield from ((name, log) for name, log in self._logs.items() if name not in self._removed)
+        """Yield the segments that clients have not removed, with their names; logs may come and go meanwhile."""
+        yield from [(name, log) for name, log in self._logs.items() if name not in self._removed]
 
     def find(self, name: str) -> SegmentLog | None:
         """Return the log of a segment that was appended to."""

@@ -7,7 +7,8 @@ class StoredLevels:
     """The levels of the writers of each segment; only the highest of a writer counts."""
 
     def __init__(self) -> None:
-        self._levels: dict[str, dict[str, int]] = {}
+        #: None: a client has set the level itself, perhaps to a lower one, so it proves nothing any more.
+        self._levels: dict[str, dict[str, int | None]] = {}
         self._count = 0
 
     def has(self, segment: str, writer_id: str, level: int) -> bool:
@@ -15,13 +16,19 @@ class StoredLevels:
         known = self._levels.get(segment, {}).get(writer_id)
         return known is not None and level <= known
 
+    def is_doubted(self, segment: str, writer_id: str) -> bool:
+        """Return whether a client has set the level of a writer."""
+        return self._levels.get(segment, {}).get(writer_id, 0) is None
+
     def confirm(self, segment: str, writer_id: str, level: int) -> None:
-        """The server has confirmed a level; where there are too many writers, all are forgotten."""
-        if self._count >= limits.CONSISTENCY_WRITERS_MAX:
-            self.clear()
-        levels = self._levels.setdefault(segment, {})
-        self._count += writer_id not in levels
-        levels[writer_id] = max(levels.get(writer_id, level), level)
+        """The server has confirmed a level."""
+        known = self._levels.get(segment, {}).get(writer_id, level)
+        if known is not None:
+            self._set(segment, writer_id, max(known, level))
+
+    def doubt(self, segment: str, writer_id: str) -> None:
+        """A client sets the level of a writer."""
+        self._set(segment, writer_id, None)
 
     def forget(self, segment: str) -> None:
         """The segment is a new one of that name."""
@@ -31,3 +38,11 @@ class StoredLevels:
         """Forget all levels."""
         self._levels.clear()
         self._count = 0
+
+    def _set(self, segment: str, writer_id: str, level: int | None) -> None:
+        """Keep a level; where there are too many writers, all are forgotten."""
+        if self._count >= limits.CONSISTENCY_WRITERS_MAX:
+            self.clear()
+        levels = self._levels.setdefault(segment, {})
+        self._count += writer_id not in levels
+        levels[writer_id] = level

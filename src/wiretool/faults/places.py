@@ -176,6 +176,7 @@ def values_at(form: Any, pattern: Pattern, done: tuple[Step, ...] = ()) -> Itera
     if isinstance(form, Mapping):
         for name in form if step is None else [step] if step in form else []:
             yield from values_at(form[name], rest, (*done, name))
-    elif isinstance(form, list | tuple) and step is None:
+    elif isinstance(form, list | tuple):
         for at, each in enumerate(form):
-            yield from values_at(each, rest, (*done, at))
+            if step is None or step == at:
+                yield from values_at(each, rest, (*done, at))

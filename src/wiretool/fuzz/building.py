@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from wiretool.codec.message import Issued, Message, Position
-from wiretool.faults.dialects.dialect import Dialect, Form
-from wiretool.faults.places import Pattern, roles_in, values_at
+from wiretool.codec.message import Issued, Position
+from wiretool.faults.dialects.dialect import Dialect, Form, Kind
+from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.sequence import Connect, Finish, FuzzSequence, IssuedValue, Pause, Reset, Sending, Step
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.exchanges import value_in
@@ -124,8 +124,8 @@ def _with_issued(build: _Builder, index: int, step: Step) -> Step:
 
 def issued_values(adapter: Dialect, record: Record, request: Record | None) -> Sequence[IssuedValue]:
     """Return the values of a message that servers issue."""
-    cls = adapter.declared.get((record.side, record.message))
-    if cls is None or not (patterns := _patterns(cls)):
+    patterns = _patterns(adapter, (record.side, record.message))
+    if not patterns:
         return ()
     form = adapter.form(record)
     return [
@@ -137,8 +137,8 @@ def issued_values(adapter: Dialect, record: Record, request: Record | None) -> S
 
 
 @cache
-def _patterns(cls: type[Message]) -> Sequence[tuple[Pattern, Issued | Position]]:
-    return [(pattern, role) for pattern, role in roles_in(cls) if isinstance(role, Issued | Position)]
+def _patterns(adapter: Dialect, kind: Kind) -> Sequence[tuple[Pattern, Issued | Position]]:
+    return [(pattern, role) for pattern, role in adapter.role_places(kind) if isinstance(role, Issued | Position)]
 
 
 def _scope(role: Issued | Position, form: Form, request: Record | None) -> Any:

@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
+from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.pairs import Pairs
+from wiretool.fuzz.seed_places import SeedPlaces
+from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.sweep import Sweep
 from wiretool.fuzz.target import Target
@@ -24,8 +27,8 @@ STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
-#: The share of sequences that the sweep makes, until it is through.
-SWEEP_SHARE = 0.5
+#: The share of sequences that are made systematically, until those are through.
+SYSTEMATIC_SHARE = 0.75
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -58,8 +61,10 @@ class Counts:
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
 #: whether it is a finding.
 Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
-#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated.
+#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated: in all, and
+#: with the same messages before.
 REJECTED_MAX, REJECTED_SHARE = 25, 0.05
+REJECTED_ALIKE_MAX, ALIKE_MESSAGES = 4, 3
 
 
 @dataclass(slots=True)
@@ -87,12 +92,19 @@ class Campaign:
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
     _last: FuzzSequence | None = None
-    _sweep: Sweep | None = None
+    _places: SeedPlaces = field(init=False)
+    _pairs: Pairs | None = None
+    #: Parts of the run that are made systematically and are not through yet.
+    _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
+    _rejected_alike: Counter[tuple[Bucket, tuple[str, ...]]] = field(default_factory=Counter)
     _queue: list[FuzzSequence] = field(default_factory=list)
     _swarm: Sequence[Mutation] = ()
     _swarm_left: int = 0
     _started: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._places = SeedPlaces(self.novelty.exchanges)
 
     def run(self) -> Counts:
         """Run to a limit; findings are reported as they come."""
@@ -100,7 +112,10 @@ class Campaign:
         self._run_cases()
         self._run_seeds()
         names = [each.name for each in self.mutations]
-        self._sweep = Sweep(self.seeds, self.context, self.rng, names)
+        self._systematic.append(Sweep(self.seeds, self.context, self.rng, names, self._places))
+        if SameObjects.name in names:
+            self._pairs = Pairs(self.seeds, self.context, self.rng, self._places)
+            self._systematic.append(self._pairs)
         batches = 0
         while not self._is_over():
             self._run_batch([self._mutated() for _ in range(self._batch_size())])
@@ -150,7 +165,9 @@ class Campaign:
         at = 0
         while at < len(self.seeds) and not self._is_over():
             size = self._batch_size()
-            self._run_batch(list(self.seeds[at : at + size]))
+            seeds = list(self.seeds[at : at + size])
+            for seed, outcome in zip(seeds, self._run_batch(seeds), strict=False):  # a stopped run has fewer of them
+                self._places.note(seed, outcome)
             at += size
 
     def _probe(self) -> None:
@@ -168,16 +185,16 @@ class Campaign:
     # -- mutated sequences ---------------------------------------------------------------------------------------------
 
     def _mutated(self) -> FuzzSequence:
-        if self._sweep is not None and self.rng.random() < SWEEP_SHARE:
-            swept = self._sweep.next()
-            if swept is not None:
-                return swept
-            self._sweep = None
+        while self._systematic and self.rng.random() < SYSTEMATIC_SHARE:
+            part = self.rng.choice(self._systematic)
+            sequence = part.next()
+            if sequence is not None:
+                return sequence
+            self._systematic.remove(part)
         sequence = self._chosen()
-        context = self.context(sequence.setup)
         for _ in range(self._stacked()):
             for _ in range(TRIES_MAX):
-                made = self._mutation().apply(sequence, self.rng, context)
+                made = self._mutation().apply(sequence, self.rng, self.context(sequence.setup))
                 if made is not None and len(made.steps) <= STEPS_MAX and made.size_bytes <= KEPT_BYTES_MAX:
                     sequence = made
                     break
@@ -203,14 +220,16 @@ class Campaign:
         self._swarm_left -= 1
         return self.rng.choice(self._swarm)
 
-    def _run_batch(self, sequences: list[FuzzSequence]) -> None:
+    def _run_batch(self, sequences: list[FuzzSequence]) -> list[Outcome]:
         self._last = sequences[-1]
         if self.limits.per_second is not None:
             due_s = self._started + self.counts.runs / self.limits.per_second
             time.sleep(max(0.0, due_s - time.monotonic()))
-        for outcome in self.target.run(sequences):
+        outcomes = self.target.run(sequences)
+        for outcome in outcomes:
             self._note(outcome)
         self.on_progress(self.counted())
+        return outcomes
 
     def _note(self, outcome: Outcome) -> None:
         self.counts.runs += 1
@@ -219,6 +238,10 @@ class Campaign:
         sequence = outcome.sequence
         if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
             self.on_novel(sequence)
+            if self._pairs is not None and sequence.changes and sequence.changes[-1].mutation == SameObjects.name:
+                self._pairs.note_novel(sequence)
+                if self._pairs not in self._systematic:
+                    self._systematic.append(self._pairs)
             if len(self._queue) < QUEUE_MAX:
                 self._queue.append(sequence)
         if suspicions:
@@ -234,13 +257,16 @@ class Campaign:
             if self._is_over():
                 return
             bucket = suspicion.bucket
-            if self._rejected[bucket] >= REJECTED_MAX and self.rng.random() >= REJECTED_SHARE:
+            alike = bucket, _messages_before(sequence, suspicion.step)
+            is_usual = self._rejected[bucket] >= REJECTED_MAX and self._rejected_alike[alike] >= REJECTED_ALIKE_MAX
+            if is_usual and self.rng.random() >= REJECTED_SHARE:
                 continue
             if self.investigate(suspicion, sequence, before):
                 self.known.add(bucket)
                 self.counts.findings += 1
             else:
                 self._rejected[bucket] += 1
+                self._rejected_alike[alike] += 1
             if bucket.oracle == DIED:
                 return
 
@@ -250,3 +276,9 @@ class Campaign:
         counts.seconds = time.monotonic() - self._started
         counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
         return counts
+
+
+def _messages_before(sequence: FuzzSequence, step: int) -> tuple[str, ...]:
+    """Return the names of the last messages up to a step."""
+    names = [each.message for each in sequence.steps[: step + 1] if isinstance(each, Sending)]
+    return tuple(names[-ALIKE_MESSAGES:])

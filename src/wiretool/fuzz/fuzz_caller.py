@@ -61,7 +61,8 @@ class FuzzCaller(Caller):
         acts = self._noted(index, act(run))
         if run.is_over:
             return acts + self._fill(now_ns)
-        self._set_wake()
+        if run.wake_ns is not None and (self.wake_ns is None or run.wake_ns < self.wake_ns):
+            self.wake_ns = run.wake_ns
         return acts
 
     def _noted(self, index: int, acts: list[Act]) -> list[Act]:

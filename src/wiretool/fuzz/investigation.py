@@ -21,7 +21,7 @@ SHRINK_TRIES = 400
 #: While a sequence is shrunk, a server in memory has stalled sooner; the confirmation has the usual time again.
 SHRINK_STALL_S = 0.4
 #: Oracles whose suspicions the reference server may show as well.
-_COMPARED = frozenset({MEMORY, SILENT, WRONG_ANSWER, UNHEALTHY})
+COMPARED = frozenset({MEMORY, SILENT, WRONG_ANSWER, UNHEALTHY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Investigation:
         return suspicion
 
     def _is_expected(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
-        if bucket.oracle not in _COMPARED:
+        if bucket.oracle not in COMPARED:
             return False
         return self._reference is None or self._shows_on(self._reference, sequence, bucket)
 
@@ -138,7 +138,7 @@ class Investigation:
 
         def is_unexpected(each: FuzzSequence) -> bool:
             return fails(each) and not (
-                bucket.oracle in _COMPARED
+                bucket.oracle in COMPARED
                 and bucket.oracle != UNHEALTHY
                 and self._reference is not None
                 and self._shows_on(self._reference, each, bucket)

@@ -194,6 +194,7 @@ def measured(outcome: Outcome) -> Iterator[None]:
         tracemalloc.start()
     begin = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
+    gc.freeze()  # earlier objects are not searched for garbage: only that of this block counts
     try:
         yield
     finally:
@@ -201,6 +202,7 @@ def measured(outcome: Outcome) -> Iterator[None]:
         if held - begin > COLLECTED_BYTES:
             gc.collect()
             held = tracemalloc.get_traced_memory()[0]
+        gc.unfreeze()
         outcome.grown_bytes, outcome.peak_bytes = held - begin, peak - begin
         if not is_tracing:
             tracemalloc.stop()

@@ -11,7 +11,7 @@ class Novelty:
     """Knows the features of all runs so far."""
 
     def __init__(self, exchanges: Exchanges) -> None:
-        self._exchanges = exchanges
+        self.exchanges = exchanges
         self.features: set[Feature] = set()
         #: Phases of sessions that were reached.
         self.phases: set[str] = set()
@@ -21,7 +21,7 @@ class Novelty:
         before = len(self.features)
         for exchanged in outcome.exchanged:
             record = exchanged.received.record
-            reply = self._exchanges.failure(record.message, record.fields) or record.message
+            reply = self.exchanges.failure(record.message, record.fields) or record.message
             message = region = ""
             if exchanged.step is not None:
                 message = message_at(outcome.sequence, exchanged.step)

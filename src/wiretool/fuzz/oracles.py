@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from wiretool.fuzz.sequence_run import Exchanged, Outcome
 
 #: Names of oracles, as reports use them.
 DIED, SILENT, UNDECODABLE, WRONG_ANSWER, SLOW = "died", "silent", "undecodable", "wrong-answer", "slow"
-UNHEALTHY, MEMORY, CRASH = "unhealthy", "memory", "crash"
+UNHEALTHY, MEMORY, CRASH, DIFFERS = "unhealthy", "memory", "crash", "differs"
 #: A call is slow from here on: seconds, and seconds for each byte that was sent.
 SLOW_S, SLOW_S_PER_BYTE = 0.5, 2e-6
 #: Memory that a server may keep of a run, and take at one time in it: bytes, and bytes for each byte of traffic.
@@ -58,6 +58,8 @@ class Oracles:
     slow: set[str] = field(default_factory=set)
     #: Problems that real servers show, by the name of the reply: the beginnings of their texts.
     real: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Compares the answers with those of the reference server; None where they are not compared.
+    compare: Callable[[Outcome], list[Suspicion]] | None = None
 
     def allow(self, outcome: Outcome) -> None:
         """Allow the problems of a run of the reference server."""
@@ -72,13 +74,14 @@ class Oracles:
 
     def judge(self, outcome: Outcome) -> list[Suspicion]:
         """Return the signs of bugs in an outcome, the gravest first."""
-        return [
+        found = [
             *self._died(outcome),
             *self._anomalies(outcome),
             *self._answers(outcome),
             *self._silent(outcome),
             *self._costs(outcome),
         ]
+        return found if self.compare is None else [*found, *self.compare(outcome)]
 
     def _died(self, outcome: Outcome) -> Iterator[Suspicion]:
         error = outcome.error

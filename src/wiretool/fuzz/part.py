@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from wiretool.fuzz.mutations.base import Mutation
+
+
+class SessionTable(NamedTuple):
+    """The messages that a client may send, by the phase of the session."""
+
+    #: The phase in which a session begins.
+    start: str
+    #: The phase after a message, by the phase before it and the name of the message.
+    following: Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +27,8 @@ class FuzzPart:
     """The part of one protocol."""
 
     mutations: tuple[Mutation, ...] = ()
+    #: The messages of clients in the session table, from which seeds are generated; None for no such seeds.
+    table: SessionTable | None = None
     #: Problems of replies that a server may show, by the name of the reply: the beginnings of their texts, without
     #: numbers.
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

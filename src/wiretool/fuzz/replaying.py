@@ -14,7 +14,8 @@ from wiretool.errors import InputError, Stopped
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
-from wiretool.fuzz.oracles import MEMORY, UNHEALTHY, Bucket
+from wiretool.fuzz.investigation import COMPARED
+from wiretool.fuzz.oracles import DIFFERS, MEMORY, UNHEALTHY, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.serial import sequence_from_form
@@ -136,16 +137,16 @@ def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, seque
 def _replay_sequence(
     folder: Path, bucket: Bucket, session: FuzzSession, target: Target, sequence: FuzzSequence
 ) -> Replayed:
-    outcomes: list[Outcome] = []
-    for _ in range(RUNS):
-        outcomes += target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
-        _check_running(target)
+    if bucket.oracle == DIFFERS:
+        session.compare_answers()
+    outcomes = _outcomes_on(target, sequence, bucket)
     found = [each for outcome in outcomes for each in session.oracles.judge(outcome)]
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
         return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {same.why}")
-    if found:
-        return Replayed(folder, Standing.OTHER, f"{found[0].bucket.oracle} instead of {bucket.oracle}: {found[0].why}")
+    other = next((each for each in found if not _is_expected(session, sequence, each)), None)
+    if other is not None:
+        return Replayed(folder, Standing.OTHER, f"{other.bucket.oracle} instead of {bucket.oracle}: {other.why}")
     if not all(outcome.sent_messages for outcome in outcomes):
         return Replayed(folder, Standing.OTHER, "the target takes no message of the sequence")
     if isinstance(target, InMemoryTarget) and not session.has_setup(sequence.setup):
@@ -154,7 +155,28 @@ def _replay_sequence(
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 
 
+def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Suspicion]:
+    """Run the sequence of a finding in a bucket on a fresh server several times; return all signs of bugs."""
+    return [each for outcome in _outcomes_on(target, sequence, bucket) for each in session.oracles.judge(outcome)]
+
+
+def _outcomes_on(target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for _ in range(RUNS):
+        outcomes += target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
+        _check_running(target)
+    return outcomes
+
+
 def _check_running(target: Target) -> None:
     """Stopped where a signal ended a run: its outcome is no verdict."""
     if target.stopped_by is not None:
         raise Stopped(target.stopped_by)
+
+
+def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
+    """Return whether the mock shows the same, where that explains a suspicion."""
+    if suspicion.bucket.oracle not in COMPARED:
+        return False
+    outcomes = session.mock_target(None).run_fresh([sequence], is_measured=suspicion.bucket.oracle == MEMORY)
+    return any(each.bucket == suspicion.bucket for outcome in outcomes for each in session.oracles.judge(outcome))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.findings import PAGE_FILE
-from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.oracles import DIFFERS, Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.printable import printable
 
@@ -97,7 +97,7 @@ def sarif_report(result: FuzzResult) -> str:
     results = [
         {
             "ruleId": finding.bucket.oracle,
-            "level": "error",
+            "level": "note" if finding.bucket.oracle == DIFFERS and not result.is_self else "error",
             "message": {"text": printable(finding.title)},
             "locations": [
                 {"physicalLocation": {"artifactLocation": {"uri": page_uri(folder)}, "region": {"startLine": 1}}}

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wiretool.codec.message import Message
+from wiretool.faults.actions import Change
 from wiretool.faults.dialects.dialect import Dialect, Form
-from wiretool.faults.places import values_at, with_value
+from wiretool.faults.places import values_at
 from wiretool.fuzz.sequence import Edit, IssuedValue, Sending, SetField, Splice
 from wiretool.protocols.conversation import Conversation
 from wiretool.records import Record
@@ -26,8 +27,7 @@ class Rewriter:
         data = record.raw
         if fields or form is not None:
             made = form_of(self._adapter, record) if form is None else form
-            for edit in fields:
-                made = with_value(made, edit.steps, edit.value)
+            made = self._adapter.changed(made, [Change(edit.steps, edit.value) for edit in fields])
             data = self._adapter.frame(record, made, record.raw, conversation, random.Random(record.n))
         return spliced(data, splices)
 
@@ -35,13 +35,14 @@ class Rewriter:
         """Return the bytes of a message with the values that the live server issued."""
         if not sending.depends or sending.record is None:
             return sending.data
-        recorded = made = form_of(self._adapter, sending.record)
-        for value in sending.issued[""]:
-            live = ids.live_of(value.role, value.scope, value.recorded)
-            if live != value.recorded:
-                made = with_value(made, value.steps, live)
-        if made is recorded:
+        changes = [
+            Change(value.steps, live)
+            for value in sending.issued[""]
+            if (live := ids.live_of(value.role, value.scope, value.recorded)) != value.recorded
+        ]
+        if not changes:
             return sending.data
+        made = self._adapter.changed(form_of(self._adapter, sending.record), changes)
         return self.encode(sending.record, sending.edits, conversation, made)
 
     def learn(self, issued: Sequence[IssuedValue], reply: Record, ids: Values) -> None:

@@ -85,6 +85,8 @@ class Outcome:
     grown_bytes: int = 0
     #: Bytes that were taken at one time in the run, where they are known.
     peak_bytes: int = 0
+    #: Branches of the mock that no run before took, where they are known.
+    new_branches: int = 0
 
     def records(self) -> list[Record]:
         """Return the records of all connections in order."""

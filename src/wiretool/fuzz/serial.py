@@ -108,7 +108,7 @@ def _step(form: Mapping[str, Any], protocol: Protocol) -> Step:
         connection,
         data,
         message,
-        _record(message, bytes.fromhex(form["recorded"]), form["fields"], protocol),
+        record_of(message, bytes.fromhex(form["recorded"]), form["fields"], protocol),
         tuple(edit_from_form(each) for each in form["edits"]),
         issued,
         depends=bool(issued.get("")),
@@ -117,7 +117,7 @@ def _step(form: Mapping[str, Any], protocol: Protocol) -> Step:
     )
 
 
-def _record(message: str, raw: bytes, fields: Mapping[str, Any], protocol: Protocol) -> Record:
+def record_of(message: str, raw: bytes, fields: Any, protocol: Protocol) -> Record:
     """Return the record of a frame as it is read alone, or with the noted fields if it depends on earlier frames."""
     reading = protocol.open(True).read("client", raw, 0, len(raw), 1)
     let_go(reading.defects)

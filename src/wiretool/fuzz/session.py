@@ -12,8 +12,10 @@ from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
+from wiretool.fuzz.differences import AnswerComparison
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.investigation import SHRINK_TRIES, Investigation
 from wiretool.fuzz.mutations import MUTATIONS
@@ -24,6 +26,7 @@ from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.seeds import capture_sequences, distinct
 from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners import manners
@@ -49,7 +52,10 @@ class FuzzSession:
     cases: list[Case] = field(default_factory=list)
     seeds: list[FuzzSequence] = field(default_factory=list)
     oracles: Oracles = field(default_factory=Oracles)
+    #: The branches that the mock in memory has taken; None where they are not noted.
+    coverage: BranchCoverage | None = None
     _options: dict[str, MockOptions] = field(default_factory=dict)
+    _setups: dict[str, frozenset[str]] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,6 +71,13 @@ class FuzzSession:
                 self.oracles.allow(outcome)
             if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
                 self.seeds.append(sequence)
+
+    def add_table(self) -> None:
+        """Take sessions that the session table allows as seeds, made of messages of the other seeds."""
+        table = fuzz_part_of(self.protocol).table
+        if table is not None:
+            made = table_sequences(table, self.seeds, self.protocol_in(""), random.Random(self.seed))
+            self.seeds += distinct(list(made))
 
     def add_capture(
         self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]
@@ -88,6 +101,10 @@ class FuzzSession:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
         self.seeds += sequences
 
+    def compare_answers(self) -> None:
+        """Let the oracles report each answer that the reference server does not give (`differs`)."""
+        self.oracles.compare = AnswerComparison(self.reference(), self.protocol_in("").exchanges).judge
+
     def check_captures(self, names: Sequence[str]) -> None:
         """CaptureError where no capture has a session that can be a seed."""
         if not self._options:
@@ -105,7 +122,7 @@ class FuzzSession:
     def make_mock(self, setup: str) -> Mock:
         """Return a fresh mock in a setup."""
         if setup in self._options:
-            return mock_for(manners()[self.protocol].server, self._options[setup])
+            return mock_for(self.part.server, self._options[setup])
         return mock_of(self.part, setup, self.seed)
 
     def reference(self) -> InMemoryTarget:
@@ -115,6 +132,8 @@ class FuzzSession:
     def mock_target(self, mutant: Mutant | None = None) -> InMemoryTarget:
         """Return the built-in mock, or a mutant of it, as a target."""
         name = BUILT_IN if mutant is None else f"{BUILT_IN}, mutant {mutant.name}"
+        if self.coverage is not None:
+            return CoveredTarget(self.coverage, self.part, self.make_mock, self.protocol_in, name, mutant)
         return InMemoryTarget(self.part, self.make_mock, self.protocol_in, name, mutant)
 
     def context(self, setup: str) -> MutationContext:
@@ -124,9 +143,23 @@ class FuzzSession:
             protocol = self.protocol_in(setup)
             adapter = dialect_of(protocol)
             others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
-            found = MutationContext(protocol, adapter, Rewriter(adapter), lambda name: others.get(name, others[setup]))
+            found = MutationContext(
+                protocol,
+                adapter,
+                Rewriter(adapter),
+                lambda name: others.get(name, others[setup]),
+                setups=self._endpoints(),
+            )
             self._contexts[setup] = found
         return found
+
+    def _endpoints(self) -> Mapping[str, frozenset[str]]:
+        """Return the setups of the cases with the names of their endpoints."""
+        if not self._setups:
+            for setup in dict.fromkeys(each.setup for each in self.seeds):
+                if setup not in self._options:
+                    self._setups[setup] = frozenset(door.name for door in self.make_mock(setup).doors)
+        return self._setups
 
     def investigation(self, target: Target, *, is_reference: bool, shrink_tries: int = SHRINK_TRIES) -> Investigation:
         """Return the investigation of suspicions about a target."""
@@ -168,7 +201,7 @@ class FuzzSession:
             cases=self.cases,
             mutations=all_mutations(self.protocol) if mutations is None else mutations,
             context=self.context,
-            novelty=Novelty(self.protocol_in("").exchanges),
+            novelty=(Novelty if self.coverage is None else BranchNovelty)(self.protocol_in("").exchanges),
             rng=random.Random(self.seed),
             limits=limits,
             investigate=investigate,

@@ -1,20 +1,38 @@
 """A systematic part of a run: each field of each kind of message takes each odd value once.
 
 Random choices reach deep sessions, but would need minutes until a certain field of a rare message has a certain value.
+Each field is swept in a session that the server accepts first, then in others, each in another phase.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
+from wiretool.codec.cursor import Span
 from wiretool.errors import EncodeError
 from wiretool.fuzz.mutations.base import MutationContext, region_of
 from wiretool.fuzz.mutations.fields import leaves_of, odd_values
 from wiretool.fuzz.mutations.numbers import boundaries, is_little, is_number
-from wiretool.fuzz.sequence import Change, FuzzSequence, Sending, SetField, Splice
+from wiretool.fuzz.seed_places import Place, SeedPlaces
+from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, SetField, Splice
 
 NUMBER, FIELD = "number/boundary", "field/value"
+#: Phases in which a field is swept.
+ROUNDS = 4
+#: A number that more than this share of the kinds of messages have belongs to the frame.
+SHARED_BY = 0.4
+
+#: A number in the bytes of a message, or the steps to a value in its JSON form with that.
+Where = Span | tuple[tuple[str | int, ...], Any]
+
+
+class _Field(NamedTuple):
+    """A field of a message in a seed."""
+
+    place: Place
+    where: Where
 
 
 class Sweep:
@@ -26,78 +44,90 @@ class Sweep:
         context: Callable[[str], MutationContext],
         rng: random.Random,
         mutations: Sequence[str],
+        places: SeedPlaces | None = None,
     ) -> None:
-        """`mutations` are the names of those in use: a sweep of others is left out."""
+        """`mutations` are the names of those in use: a sweep of others is left out. `places` knows the replies."""
         self._context = context
         self._mutations = frozenset(mutations)
         self._rng = rng
-        self._turns = [self._changed(places) for places in _places(seeds)]
+        kinds = (SeedPlaces() if places is None else places).by_kind(seeds).values()
+        fields = [self._fields(of_kind) for of_kind in kinds]
+        counts = Counter(name for of_kind in fields for name in of_kind if name[0] == NUMBER)
+        #: Fields of all frames, such as their length: they are swept once for each kind, after its own fields.
+        shared = {name for name, count in counts.items() if count > SHARED_BY * len(fields)}
+        own = [[each for name, each in of_kind.items() if name not in shared] for of_kind in fields]
+        framing = [[each[0] for name, each in of_kind.items() if name in shared] for of_kind in fields]
+        rounds = [[[each[at] for each in of_kind if at < len(each)] for of_kind in own] for at in range(ROUNDS)]
+        #: The next round is the last element.
+        self._rounds = [
+            [self._changed(of_kind) for of_kind in round_] for round_ in (*reversed(rounds[1:]), framing, rounds[0])
+        ]
 
     def next(self) -> FuzzSequence | None:
         """Return the next sequence; None at the end."""
-        while self._turns:
-            at = self._rng.randrange(len(self._turns))
-            found = next(self._turns[at], None)
-            if found is not None:
-                return found
-            self._turns[at] = self._turns[-1]
-            self._turns.pop()
+        while self._rounds:
+            turns = self._rounds[-1]
+            while turns:
+                at = self._rng.randrange(len(turns))
+                found = next(turns[at], None)
+                if found is not None:
+                    return found
+                turns[at] = turns[-1]
+                turns.pop()
+            self._rounds.pop()
         return None
 
-    def _changed(self, places: Sequence[tuple[FuzzSequence, int]]) -> Iterator[FuzzSequence]:
-        for sequence, at in places:
-            step = sequence.steps[at]
-            assert isinstance(step, Sending)
+    def _changed(self, fields: Sequence[_Field]) -> Iterator[FuzzSequence]:
+        """Yield the sequences of some fields of one kind of message."""
+        changed = [(field.place, *each) for field in fields for each in self._changes(field)]
+        self._rng.shuffle(changed)
+        seen: set[tuple[int, int, bytes]] = set()
+        for (sequence, at, *_), edit, change in changed:
             context = self._context(sequence.setup)
-            changed = [
-                *(self._numbers(step, context) if NUMBER in self._mutations else ()),
-                *(self._fields(step, context) if FIELD in self._mutations else ()),
-            ]
-            self._rng.shuffle(changed)
-            for edit, change in changed:
-                made = context.edited(step, (edit,), change)
-                if made is not None:
-                    yield replace(sequence, steps=(*sequence.steps[:at], made, *sequence.steps[at + 1 :]))
+            made = context.edited(Place(sequence, at).sending, (edit,), change)
+            if made is not None and (key := (id(sequence), at, made.data)) not in seen:
+                seen.add(key)
+                yield replace(sequence, steps=(*sequence.steps[:at], made, *sequence.steps[at + 1 :]))
 
-    def _numbers(self, step: Sending, context: MutationContext) -> Iterator[tuple[Splice, Change]]:
-        for span in context.spans(step.data):
-            if not is_number(span):
-                continue
-            data = step.data[span.offset : span.offset + span.length]
-            order: Literal["little", "big"] = "little" if is_little(span, data) else "big"
-            for other in boundaries(8 * len(data), int.from_bytes(data, order)):
-                made = other.to_bytes(len(data), order)
-                yield Splice(span.offset, span.length, made), Change(NUMBER, region_of(span))
+    def _fields(self, places: Sequence[Place]) -> dict[tuple[str, str], list[_Field]]:
+        """Return each field of a kind of message in the places where it is swept, at most one of each phase."""
+        found: dict[tuple[str, str], dict[tuple[str, bool], _Field]] = {}
+        for place in places:
+            for mutation, region, where in self._all_fields(place):
+                phases = found.setdefault((mutation, region), {})
+                if len(phases) < ROUNDS:
+                    phases.setdefault((place.phase, place.is_refused), _Field(place, where))
+        return {name: list(phases.values()) for name, phases in found.items()}
 
-    def _fields(self, step: Sending, context: MutationContext) -> Iterator[tuple[SetField, Change]]:
-        record = step.record
-        if record is None or not context.has_fields(record):
+    def _all_fields(self, place: Place) -> Iterator[tuple[str, str, Where]]:
+        context, record = self._context(place.sequence.setup), place.sending.record
+        if NUMBER in self._mutations:
+            for span in context.spans(place.sending.data):
+                if is_number(span):
+                    yield NUMBER, region_of(span), span
+        if FIELD in self._mutations and record is not None and context.has_fields(record):
+            for steps, value in leaves_of(context.adapter.form(record)):
+                yield FIELD, ".".join("[]" if isinstance(each, int) else each for each in steps), (steps, value)
+
+    def _changes(self, field: _Field) -> Iterator[tuple[Edit, Change]]:
+        """Yield the odd values of a field."""
+        if isinstance(field.where, Span):
+            yield from _numbers(field.place.sending.data, field.where)
             return
-        for steps, value in leaves_of(context.adapter.form(record)):
-            region = ".".join("[]" if isinstance(each, int) else each for each in steps)
-            for other in odd_values(value):
-                try:
-                    context.check_field(record, SetField(steps, other))
-                except EncodeError:
-                    continue
-                yield SetField(steps, other), Change(FIELD, region)
+        steps, value = field.where
+        record, context = field.place.sending.record, self._context(field.place.sequence.setup)
+        assert record is not None
+        region = ".".join("[]" if isinstance(each, int) else each for each in steps)
+        for other in odd_values(value):
+            try:
+                context.check_field(record, SetField(steps, other))
+            except EncodeError:
+                continue
+            yield SetField(steps, other), Change(FIELD, region)
 
 
-def _places(seeds: Sequence[FuzzSequence]) -> list[list[tuple[FuzzSequence, int]]]:
-    """Return for each kind of message two seeds that have it, and where: one of medium length, and the shortest.
-
-    In the shortest ones the message is often refused; those in which the session goes on after it are preferred.
-    """
-    found: dict[tuple[str, int], list[tuple[FuzzSequence, int]]] = {}
-    for seed in seeds:
-        for at, step in enumerate(seed.steps):
-            if isinstance(step, Sending) and step.data:
-                kind = (step.message, 0) if step.message else ("", len(step.data))
-                found.setdefault(kind, []).append((seed, at))
-    by_cost = [sorted(places, key=_cost) for places in found.values()]
-    return [[places[len(places) // 2], *places[: len(places) > 1]] for places in by_cost]
-
-
-def _cost(place: tuple[FuzzSequence, int]) -> tuple[bool, int]:
-    sequence, at = place
-    return at == len(sequence.steps) - 1, len(sequence.steps)
+def _numbers(message: bytes, span: Span) -> Iterator[tuple[Edit, Change]]:
+    data = message[span.offset : span.offset + span.length]
+    order: Literal["little", "big"] = "little" if is_little(span, data) else "big"
+    for other in boundaries(8 * len(data), int.from_bytes(data, order)):
+        yield Splice(span.offset, span.length, other.to_bytes(len(data), order)), Change(NUMBER, region_of(span))

@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import count
 
+from wiretool.codec.remembering import remembering
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.in_memory import InMemory
 from wiretool.conformance.levels import Verdict
@@ -118,7 +120,7 @@ class InMemoryTarget(Target):
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         is_measured = next(self._runs) % BATCHES_PER_MEASURED == 0
-        with applied(self._mutant):
+        with applied(self._mutant), self._remembering(is_measured=is_measured):
             outcomes = [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
         peak = peak_address_space()
         if peak - self._peak_bytes > PEAK_STEP_BYTES and self._peak_bytes and not is_measured:
@@ -127,6 +129,10 @@ class InMemoryTarget(Target):
                 outcome.peak_bytes = again.peak_bytes
         self._peak_bytes = max(peak, self._peak_bytes)
         return outcomes
+
+    def _remembering(self, *, is_measured: bool) -> AbstractContextManager[None]:
+        """Have readings remembered, except those of a mutant, and where they would count as memory of a run."""
+        return remembering(is_on=self._mutant is None and not is_measured)
 
     def _run_next(self, sequence: FuzzSequence, *, is_measured: bool) -> Outcome:
         self._count += 1
@@ -144,7 +150,7 @@ class InMemoryTarget(Target):
         return outcome
 
     def run_fresh(self, sequences: Sequence[FuzzSequence], *, is_measured: bool = False) -> list[Outcome]:
-        with applied(self._mutant):
+        with applied(self._mutant), self._remembering(is_measured=is_measured):
             if len(sequences) == 1 and self._has_model and not sequences[0].stays_open:
                 return [self._run_new(sequences[0], is_measured=is_measured)]
             target = MemoryTarget(lambda: self._make_mock(sequences[0].setup))

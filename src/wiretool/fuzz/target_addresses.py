@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from wiretool.errors import UsageError
-from wiretool.net.addresses import Address, address_from, is_loopback
+from wiretool.net.addresses import Address, address_from, check_allowed
 
 
 def addresses_by_endpoint(texts: Sequence[str], allowed_hosts: Collection[str], *, option: str) -> dict[str, Address]:
@@ -17,8 +17,7 @@ def addresses_by_endpoint(texts: Sequence[str], allowed_hosts: Collection[str], 
         name, equals, place = text.partition("=")
         name, place = (name, place) if equals else ("", text)
         address = address_from(place, option=option)
-        if not is_loopback(address.host) and address.host not in allowed_hosts:
-            raise UsageError(f"{option} {address}: another machine; --allow-remote {address.host} allows it")
+        check_allowed(address, allowed_hosts, f"{option} {address}")
         found[name] = address
     if "" not in found:
         raise UsageError(f"{option}: expected the address of the server itself, as {option} HOST:PORT")

@@ -1,5 +1,6 @@
 """Addresses as people write them."""
 
+from collections.abc import Collection
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -64,3 +65,9 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check_allowed(address: Address, allowed: Collection[str], name: str) -> None:
+    """UsageError for an address on another machine whose host `--allow-remote` does not have; it begins with `name`."""
+    if not is_loopback(address.host) and address.host not in allowed:
+        raise UsageError(f"{name}: another machine; --allow-remote {address.host} allows it")

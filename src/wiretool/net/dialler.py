@@ -24,8 +24,12 @@ Target = tuple[str, str]
 
 def describe_absence(address: Address, err: Exception) -> str:
     """Return why a server cannot be reached, by what a connection attempt raised."""
-    why = f"no answer in {CONNECT_S:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
-    return f"cannot reach {address}: {why}"
+    return f"cannot reach {address}: {why_absent(err, CONNECT_S)}"
+
+
+def why_absent(err: Exception, within_s: float) -> str:
+    """Return the reason alone, of an attempt that was given up after `within_s` seconds."""
+    return f"no answer in {within_s:g} s" if isinstance(err, TimeoutError) and not err.errno else why_lost(err)
 
 
 class Dialler(Owner):
@@ -182,7 +186,8 @@ class Dialler(Owner):
     async def _dial(self, act: Dial) -> None:
         address = self._targets.get((act.protocol, act.door)) or self._targets[act.protocol, ""]
         try:
-            await asyncio.wait_for(self._connect(act, address), CONNECT_S)
+            async with asyncio.timeout(CONNECT_S):
+                await self._connect(act, address)
         except (OSError, TimeoutError, UnicodeError) as err:
             self.why_unreached = describe_absence(address, err)
             self._perform(self._caller.lost(act.connection, self.why_unreached, self._clock.now_ns()))

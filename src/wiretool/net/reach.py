@@ -5,13 +5,21 @@ from collections.abc import Iterable
 
 from wiretool.errors import PeerError
 from wiretool.net.addresses import Address
-from wiretool.net.dialler import CONNECT_S, describe_absence
+from wiretool.net.dialler import CONNECT_S, why_absent
 
 
 def check_reachable(addresses: Iterable[Address]) -> None:
     """Connect to each address and close the connection again. PeerError where that is refused or takes too long."""
     for address in dict.fromkeys(addresses):
-        try:
-            socket.create_connection(address, CONNECT_S).close()
-        except (OSError, UnicodeError) as err:
-            raise PeerError(describe_absence(address, err)) from err
+        why = why_unreachable(address)
+        if why:
+            raise PeerError(f"cannot reach {address}: {why}")
+
+
+def why_unreachable(address: Address, *, within_s: float = CONNECT_S) -> str:
+    """Connect to an address, close the connection again, and return why that failed; "" if it did not."""
+    try:
+        socket.create_connection(address, within_s).close()
+    except (OSError, UnicodeError) as err:
+        return why_absent(err, within_s)
+    return ""

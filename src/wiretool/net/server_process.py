@@ -18,6 +18,8 @@ from wiretool.processes import exit_words, held_interrupts, parent_death_hook
 READY_S, READY_S_MAX = 10.0, 60.0
 #: Seconds between two tries, and from SIGTERM to SIGKILL.
 TRY_S, STOP_S = 0.05, 10.0
+#: Seconds from the end of its connections to the end of a server that ends.
+DEATH_S = 1.0
 #: Seconds for one connection attempt.
 CONNECT_S = 1.0
 
@@ -70,11 +72,15 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         self._adoption.close()
 
-    def death(self) -> str:
-        """Return how the server ended, in words; empty while it runs."""
+    def death(self, *, wait_s: float = 0.0) -> str:
+        """Return how the server ended, in words; empty where it still runs after this time.
+
+        A server that ends closes its connections first, so a client may know before its parent does.
+        """
         assert self._process is not None
-        status = self._process.poll()
-        return "" if status is None else f"the server {exit_words(status)}"
+        with suppress(subprocess.TimeoutExpired):
+            return f"the server {exit_words(self._process.wait(wait_s))}"
+        return ""
 
     def restart(self) -> None:
         """Start it again after its end, unless that failed before."""

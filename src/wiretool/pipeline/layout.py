@@ -25,7 +25,8 @@ from wiretool.expectations import json_problem
 from wiretool.pipeline import over
 from wiretool.pipeline.private import paths_outside
 from wiretool.sinks.arrow import events, exchanges, frames
-from wiretool.sinks.arrow.files import part_of, reason, refused
+from wiretool.sinks.arrow.files import reason, refused
+from wiretool.sinks.partial import part_of
 
 T = TypeVar("T")
 MANIFEST = "manifest.json"

@@ -33,10 +33,11 @@ from wiretool.pipeline.views import (
     quoted,
     told_apart,
 )
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import refused
 from wiretool.sinks.choose import is_coloured, width_of
 from wiretool.sinks.csv import without_formula
 from wiretool.sinks.output import Output
+from wiretool.sinks.partial import part_of
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.tables import Head, table_text
 

@@ -3,14 +3,15 @@
 import codecs
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_IMODE, S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from wiretool.errors import OutputError, UsageError, write_error
+from wiretool.sinks.partial import part_of
 
 #: Characters that are gathered before they are written.
 CHUNK = 64 * 1024
@@ -120,6 +121,50 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
     except OSError as err:
         raise write_error(f"cannot write {path}: {err.strerror}", err) from err
     return Output(file, name=str(path), at_once=at_once, own=True)
+
+
+@contextmanager
+def open_whole_output(path: Path | None, *, inputs: Sequence[Path] = ()) -> Iterator[Output]:
+    """Open the file at `path` as `open_output` does, for output that is of use as a whole only.
+
+    A file gets its name at a good end. After an error it is as before, and the part that was written is removed.
+    Stdout, pipes and devices, links and files in a folder that takes no others are written as they come.
+    """
+    if path is None or not _is_replaceable(path):
+        with open_output(path, inputs=inputs) as out:
+            yield out
+        return
+    check_not_read(path, inputs)
+    try:
+        with _part_for(path) as file, Output(file, name=str(path)) as out:
+            yield out
+        part_of(path).replace(path)
+    except BaseException:
+        part_of(path).unlink(missing_ok=True)
+        raise
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Return whether another file may take the place of what is at a path now."""
+    if str(path) == "-" or path.is_symlink() or not os.access(path.parent, os.W_OK):
+        return False
+    return path.is_file() or not os.path.exists(path)
+
+
+def _part_for(path: Path) -> BinaryIO:
+    """Open the file in which output for `path` is gathered, with the mode of the file that is there.
+
+    UsageError where one of the two cannot be written.
+    """
+    try:
+        if path.exists():
+            path.open("ab").close()
+        file = part_of(path).open("wb")
+        if path.exists():
+            os.fchmod(file.fileno(), S_IMODE(path.stat().st_mode))
+    except OSError as err:
+        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
+    return file
 
 
 def check_not_read(path: Path, inputs: Iterable[Path]) -> None:

@@ -1,9 +1,12 @@
 """A pcapng file of connections that a server or a tap had itself: their bytes in the clear, as TCP packets."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
+from pathlib import Path
 
 from wiretool.codec.message import Side
-from wiretool.sinks.output import Output
+from wiretool.sinks.output import Output, open_output
 from wiretool.sinks.tcp import Flow
 
 #: Section header, interface description and enhanced packet blocks (pcapng, IETF draft-ietf-opsawg-pcapng §4).
@@ -27,6 +30,8 @@ class Recording:
         self._output = output
         self._flows: dict[int, Flow] = {}
         self._has_begun = False
+        #: Whether it has no packet.
+        self.is_empty = True
 
     def begin(self) -> None:
         """Write what stands before the first packet, once; a recording of nothing has that too."""
@@ -66,7 +71,28 @@ class Recording:
         self._flows.pop(connection, None)
 
     def _write(self, packet: bytes, now_ns: int, comment: str = "") -> None:
+        self.is_empty = False
         self._output.write_bytes(packet_block(packet, now_ns, len(packet), comment))
+
+
+@contextmanager
+def open_recording(path: Path) -> Iterator[Recording]:
+    """Open a recording of a run. UsageError where the file cannot be written.
+
+    A new file is a valid capture at once: a signal may end the run before its first connection. After an error before
+    that there is no file. A file that is there keeps its content until the recording begins.
+    """
+    is_new = not path.exists()
+    with open_output(path) as out:
+        recording = Recording(out)
+        if is_new:
+            recording.begin()
+        try:
+            yield recording
+        except Exception:
+            if is_new and recording.is_empty:
+                path.unlink(missing_ok=True)
+            raise
 
 
 def section() -> bytes:

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from wiretool.conformance.mutants import Apply, Mutant, Patcher, mutant_named
 from wiretool.conformance.registry import conformance_of
 
-#: A defect that only a later oracle can find, which compares data that is read with data that was acknowledged.
-Needs = Literal["", "consistency"]
 #: Bytes of a buffer that some defects keep.
 BUFFER_BYTES = 256 * 1024
 
@@ -17,7 +15,6 @@ BUFFER_BYTES = 256 * 1024
 class Defect(Mutant):
     """A mutant of the mock for the fuzzer."""
 
-    needs: Needs = ""
     #: One of the mutants of the conformance cases.
     is_conform: bool = False
 
@@ -25,11 +22,11 @@ class Defect(Mutant):
 class Defects(list[Defect]):
     """Defects of one protocol in the making: each is declared in front of the function that applies it."""
 
-    def declare(self, name: str, defect: str, *, needs: Needs = "") -> Callable[[Apply], Apply]:
+    def declare(self, name: str, defect: str) -> Callable[[Apply], Apply]:
         """Return a decorator that adds a defect."""
 
         def add(apply: Apply) -> Apply:
-            self.append(Defect(name, defect, apply, needs))
+            self.append(Defect(name, defect, apply))
             return apply
 
         return add

@@ -145,7 +145,6 @@ DEFECTS.take("offramp", "pong-empty", "commit-lost", "one-less", "close-not-echo
 @DEFECTS.declare(
     "message-lost-rebalanced",
     "When a second consumer joins while the first has demand, one message of each partition is passed over.",
-    needs="consistency",
 )
 def _message_lost_rebalanced(patcher: Patcher) -> None:
     def wrap(assign: Any) -> Any:

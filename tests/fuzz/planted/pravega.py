@@ -193,7 +193,6 @@ DEFECTS.take("pravega", "tail-one-reader", "names-in-plain-utf-8", "block-stored
 @DEFECTS.declare(
     "append-lost-interleaved",
     "Of two writers that append in turn, every third append is acknowledged and not stored.",
-    needs="consistency",
 )
 def _append_lost_interleaved(patcher: Patcher) -> None:
     def check(self: Appending, writer_id: str, *_: Any) -> None:
@@ -208,7 +207,6 @@ def _append_lost_interleaved(patcher: Patcher) -> None:
 @DEFECTS.declare(
     "append-twice-reconnected",
     "A writer that comes back after it was lost inside a block has its next append stored twice.",
-    needs="consistency",
 )
 def _append_twice_reconnected(patcher: Patcher) -> None:
     def lost(self: StoreLink, now_ns: int) -> None:

@@ -153,7 +153,6 @@ DEFECTS.take("pravega-draft", "read-one-less", "tail-not-woken", "partial-middle
 @DEFECTS.declare(
     "event-doubled-reconnected",
     "A block whose connection was lost inside it is stored once more when its appender comes back.",
-    needs="consistency",
 )
 def _event_doubled_reconnected(patcher: Patcher) -> None:
     def begin(self: Appends, message: Any) -> None:

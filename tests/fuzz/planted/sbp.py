@@ -7,7 +7,7 @@ from wiretool.conformance.mutants import Patcher
 from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT
 from wiretool.protocols.sbp.messages import APPEND, GOAWAY
 from wiretool.servers.sbp import link
-from wiretool.servers.sbp.codes import HEARTBEAT
+from wiretool.servers.sbp.codes import HEARTBEAT, OK
 from wiretool.servers.sbp.link import SbpLink
 from wiretool.servers.sbp.placement import PlacementDriver
 from wiretool.servers.sbp.range_server import RangeServer
@@ -172,20 +172,27 @@ DEFECTS.take("sbp", "pong-without-payload", "next-one-short", "seal-forgotten", 
 
 
 @DEFECTS.declare(
-    "batch-doubled-reconnected", "A batch whose connection ends before its answer is stored twice.", needs="consistency"
+    "batch-doubled-reconnected", "The next batch after a connection was lost inside a frame is stored twice."
 )
 def _batch_doubled_reconnected(patcher: Patcher) -> None:
     def lost(self: SbpLink, now_ns: int) -> None:
         if self.held_bytes:
             state_of(self.mock, "cut", list).append(self.number)
 
+    def opened(self: ServerLink, frame: Any, role: Any, request: Any, now_ns: int) -> None:
+        vars(self._servers.range_server)["planted_cut"] = state_of(self.mock, "cut", list)
+
     def wrap(commit: Any) -> Any:
         def twice(self: RangeServer, batch: Any) -> Any:
-            if batch.records and len(batch.data) % 3 == 0:
+            code = commit(self, batch)
+            cut = state_of(self, "cut", list)
+            if batch.records and cut and code == OK:
+                cut.clear()
                 self.keeper.put(batch.replica.batches, batch.base, batch.data + batch.data)
-            return commit(self, batch)
+            return code
 
         return twice
 
     run_before(patcher, SbpLink, "lost", lost)
+    run_before(patcher, ServerLink, "_answer", opened)
     patcher.wrap(RangeServer, "_commit", wrap)

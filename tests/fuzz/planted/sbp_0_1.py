@@ -122,14 +122,19 @@ def _goaway_at_once(patcher: Patcher) -> None:
 
 @DEFECTS.declare("schema-of-all", "The schema that one connection has shown is used for all later ones.")
 def _schema_of_all(patcher: Patcher) -> None:
-    def take(self: BatchLink, data: bytes) -> None:
-        known = state_of(self.mock, "schema", list)
-        if self.schema is not S1:
-            known.append(self.schema)
-        elif known:
-            self.schema = known[-1]
+    def wrap(look_at: Any) -> Any:
+        def take(self: BatchLink, data: bytes) -> None:
+            known = state_of(self.mock, "schema", list)
+            if known:
+                self.schema, self._looks_left = known[-1], 0
+                return
+            look_at(self, data)
+            if self.schema is not S1:
+                known.append(self.schema)
 
-    run_before(patcher, BatchLink, "_look_at", take)
+        return take
+
+    patcher.wrap(BatchLink, "_look_at", wrap)
 
 
 DEFECTS.take("sbp-0.1", "pong-without-payload", "offset-swapped", "seal-opens-none", "fetch-unknown-empty")
@@ -138,7 +143,6 @@ DEFECTS.take("sbp-0.1", "pong-without-payload", "offset-swapped", "seal-opens-no
 @DEFECTS.declare(
     "batch-lost-interleaved",
     "Of two connections that append in turn, every third batch is acknowledged and not kept.",
-    needs="consistency",
 )
 def _batch_lost_interleaved(patcher: Patcher) -> None:
     def wrap(put: Any) -> Any:

@@ -28,7 +28,9 @@ from wiretool.protocols.pravega.segments import (
     MergeSegments,
     MergeSegmentsBatch,
     SealSegment,
+    SegmentAttributeUpdated,
     TruncateSegment,
+    UpdateSegmentAttribute,
 )
 from wiretool.protocols.pravega.structures import InnerEvent
 from wiretool.protocols.registry import PROTOCOLS
@@ -297,6 +299,37 @@ def test_the_last_number_that_comes_again_is_a_further_append(world: World, writ
     assert append(again, 1, b"one") == []
     world.ask_all()
     assert world.records[-1].fields.data == event_frame(b"one") * 3  # type: ignore[union-attr]
+    assert (world.anomalies, world.model.judged) == ([], 1)
+
+
+@pytest.mark.parametrize("number", [1, 9])
+def test_a_client_may_set_the_last_number_of_a_writer(world: World, writer: Client, number: int) -> None:
+    """It is an attribute: a lower one makes the store take events again, a higher one makes it drop them."""
+    append(writer, 5, b"one")
+    update = UpdateSegmentAttribute(
+        request_id=4, segment_name=SEGMENT, attribute_id=WRITER, new_value=number, expected_value=5
+    )
+    (updated,) = writer.send(update)
+    assert updated.fields == SegmentAttributeUpdated(request_id=4, success=True)
+    again = world.client()
+    set_up(again)
+    append(again, 5, b"one")
+    world.ask_all()
+    assert world.anomalies == []
+
+
+def test_an_append_after_a_set_up_that_failed_is_not_stored(world: World, writer: Client) -> None:
+    """The writer appends with that number on another connection: an AppendSetup confirms that one."""
+    other = SEGMENT.replace("/0.", "/1.")
+    lost = world.client()
+    lost.send(Hello(high_version=16, low_version=5))
+    lost.send(SetupAppend(request_id=2, writer_id=WRITER, segment=other))
+    append(lost, 1, b"not stored")
+    create(writer, other)
+    set_up(writer, other)
+    append(writer, 1, b"stored")
+    set_up(world.client(), other)
+    world.ask_all()
     assert (world.anomalies, world.model.judged) == ([], 1)
 
 

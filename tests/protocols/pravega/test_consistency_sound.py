@@ -22,8 +22,9 @@ from wiretool.protocols.pravega.segments import (
     MergeSegmentsBatch,
     SealSegment,
     TruncateSegment,
+    UpdateSegmentAttribute,
 )
-from wiretool.protocols.pravega.structures import InnerEvent
+from wiretool.protocols.pravega.structures import ConditionalAttributeUpdate, InnerEvent
 
 SEGMENTS = ["a/b/0", "a/b/1", "a/b/2"]
 #: Few bodies, so that many events are equal.
@@ -119,6 +120,32 @@ def test_a_sound_store_has_no_anomaly(seed: int) -> None:
         chance.step()
     chance.world.ask_all()
     assert chance.world.anomalies == []
+
+
+@pytest.mark.parametrize("is_merge", [False, True])
+def test_a_client_may_set_the_last_number_of_a_writer(is_merge: bool) -> None:
+    """It is an attribute of the segment; the store takes lower numbers a second time after that."""
+    world, segment, writer = World("pravega"), SEGMENTS[0], str(UUID(int=7))
+    client = world.client()
+    create(client, segment)
+    create(client, SEGMENTS[1])
+    client.send(SetupAppend(request_id=2, writer_id=writer, segment=segment))
+    append(client, 2, b"one", b"two")
+    if is_merge:
+        update = ConditionalAttributeUpdate(attribute_id=writer, attribute_update_type=1, new_value=1, old_value=0)
+        merge = MergeSegments(request_id=7, target=segment, source=SEGMENTS[1], attribute_updates=(update,))
+        assert client.send(merge)[0].message == "SegmentsMerged"
+    else:
+        client.send(
+            UpdateSegmentAttribute(
+                request_id=7, segment_name=segment, attribute_id=writer, new_value=1, expected_value=2
+            )
+        )
+    again = world.client()
+    again.send(SetupAppend(request_id=2, writer_id=writer, segment=segment))
+    assert append(again, 2, b"two")[0].message == "DataAppended"
+    world.ask_all()
+    assert world.anomalies == []
 
 
 def test_enough_is_judged() -> None:

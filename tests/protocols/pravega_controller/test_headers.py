@@ -53,6 +53,22 @@ def test_behind_a_hole_nothing_is_invented(
             assert value in (None, sent[1].encode().decode("latin-1"))
 
 
+def test_a_peer_may_allow_a_larger_table_than_the_reader_keeps() -> None:
+    """A size of 2^32-1 is legal once the peer has said so; fields that no longer fit are unknown, not an error."""
+    size_update = b"\x3f\xe0\xff\xff\xff\x0f"
+    reader = HeaderReader(is_whole=True)
+    with pytest.raises(DecodeError, match="sets a table size that its peer did not allow"):
+        reader.read(size_update)
+    reader = HeaderReader(is_whole=True)
+    reader.allow(2**32 - 1)
+    large = b"\x40\x01a" + b"\x7f\x81\xf6\x02" + b"v" * 48_000
+    assert reader.read(size_update + b"\x40\x01b\x01c") == (("b", "c"),)
+    for _ in range(limits.HTTP2_TABLE_BYTES_MAX // 48_000 + 1):
+        reader.read(large)
+    assert reader.read(b"\xbe")[0] == ("a", "v" * 48_000)
+    assert reader.read(b"\xff\x00") == ((None, None),)
+
+
 def test_with_everything_seen_a_reference_that_leads_nowhere_is_a_defect_and_ends_what_is_known() -> None:
     encoder, reader = Encoder(), HeaderReader(is_whole=True)
     reader.read(encoder.encode([("x-one", "1")]))

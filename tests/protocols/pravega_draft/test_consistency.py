@@ -154,6 +154,18 @@ def test_a_block_that_was_never_acknowledged_need_not_be_there(world: World, app
     assert (anomalies, judged) == ([], 1)
 
 
+def test_blocks_that_do_not_wait_for_their_set_up_are_stored(world: World, appender: Appender) -> None:
+    """All of the client comes first, and then the replies: the AppendSetup does not know of the block yet."""
+    appender.append(b"one")
+    appender.set_up(world.client())
+    appender.append(b"one")
+    world.ask_all()
+    first = [each for each in world.records if each.connection == 0]
+    rest = [each for each in world.records if each.connection != 0]
+    sent = [each for each in first if each.side == "client"]
+    assert model_of_records("pravega-draft", [*sent, *(each for each in first if each not in sent), *rest]) == ([], 2)
+
+
 def test_a_segment_that_had_content_before_may_have_an_event_twice(world: World, appender: Appender) -> None:
     appender.append(b"one")
     before = len(world.records)

@@ -132,6 +132,14 @@ def test_what_is_no_request_ends_the_connection(data: bytes, status: int) -> Non
     assert network.closed[0]
 
 
+@pytest.mark.parametrize("rest", [b"no header\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\nx\r\n"])
+def test_a_broken_head_request_is_answered_without_a_body(rest: bytes) -> None:
+    """A client reads what follows the answer to HEAD as the next answer (RFC 9110 §9.3.2)."""
+    _, (answer,) = asked(b"HEAD / HTTP/1.1\r\n" + rest)
+    assert (answer.status, answer.body) == (400, b"")
+    assert ("Content-Length", "0") in answer.headers
+
+
 def test_nothing_is_served_behind_the_end() -> None:
     network, statuses = asked(asking(Upgrade="h2c") + asking())
     assert [answer.status for answer in statuses] == [400]

@@ -5,8 +5,16 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.conform.options import file_parser, text_parser
 from wiretool.commands.options import PortNames, RecordFile, Seed, duration_parser
+from wiretool.commands.target_options import (
+    AllowedHosts,
+    JsonFile,
+    JunitFile,
+    SarifFile,
+    ServerCommand,
+    file_parser,
+    text_parser,
+)
 
 _FILE = {"metavar": "FILE", "show_default": False}
 
@@ -39,15 +47,7 @@ def conform(
             help="Pravega: the controller of the server",
         ),
     ] = None,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            parser=text_parser("--command", "a program and its arguments"),
-            metavar="COMMAND",
-            show_default=False,
-            help="start this command, which serves at --target; restart it when it ends; stop it at the end",
-        ),
-    ] = None,
+    command: ServerCommand = None,
     setup: Annotated[
         str | None,
         typer.Option(
@@ -59,15 +59,7 @@ def conform(
     ] = None,
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,
     capture: Annotated[bool, typer.Option("--capture", help="judge both sides of captures")] = False,
-    allow_remote: Annotated[
-        list[str] | None,
-        typer.Option(
-            parser=text_parser("--allow-remote", "a host"),
-            metavar="HOST",
-            show_default=False,
-            help="allow this other machine as a target",
-        ),
-    ] = None,
+    allow_remote: AllowedHosts = None,
     case: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,15 +109,9 @@ def conform(
         bool, typer.Option("--allow-lenient", help="lenient verdicts do not fail the run")
     ] = False,
     format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text or json, on stdout")] = "text",
-    junit: Annotated[
-        Path | None, typer.Option(parser=file_parser("--junit"), **_FILE, help="write a JUnit report")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(parser=file_parser("--json"), **_FILE, help="write a JSON report")
-    ] = None,
-    sarif: Annotated[
-        Path | None, typer.Option(parser=file_parser("--sarif"), **_FILE, help="write a SARIF report")
-    ] = None,
+    junit: JunitFile = None,
+    json: JsonFile = None,
+    sarif: SarifFile = None,
     html: Annotated[
         Path | None, typer.Option(parser=file_parser("--html"), **_FILE, help="write a page for the browser")
     ] = None,

@@ -69,23 +69,6 @@ class ConformOptions:
     seed: int = 0
 
 
-def text_parser(option: str, expected: str) -> Callable[[str], str]:
-    """Return what refuses an empty text of an option, as from a variable of the shell that is not set."""
-
-    def parse(text: str) -> str:
-        if not text.strip():
-            raise UsageError(f"{option}: expected {expected}, got an empty text")
-        return text
-
-    return parse
-
-
-def file_parser(option: str) -> Callable[[str], Path]:
-    """Return what parses the name of a file for an option; an empty one would be the folder it is run in."""
-    parse = text_parser(option, "the name of a file")
-    return lambda text: Path(parse(text))
-
-
 def check_options(options: ConformOptions) -> None:
     """UsageError where options contradict each other, or a file is written twice."""
     modes = {
@@ -186,7 +169,7 @@ def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[
     `endpoints_of` is called only where an endpoint is named: it takes a while.
     """
     from wiretool.codec.jsonform import nearest
-    from wiretool.net.addresses import address_from, is_loopback
+    from wiretool.net.addresses import address_from, check_allowed
 
     found: dict[str, Address] = {}
     pairs = [(text, "--target") for text in options.targets]
@@ -200,8 +183,7 @@ def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[
                 f"expected {' or '.join(endpoints)}"
             )
         address = address_from(place, option=option)
-        if not is_loopback(address.host) and address.host not in options.allowed_hosts:
-            raise UsageError(f"{option} {address}: another machine; --allow-remote {address.host} allows it")
+        check_allowed(address, options.allowed_hosts, f"{option} {address}")
         found[name] = address
     if "" not in found:
         raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def write_text(text: str, path: Path | None = None) -> None:
     """Write text to a file, or to stdout."""
-    from wiretool.sinks.output import open_output
+    from wiretool.sinks.output import open_whole_output
 
-    with open_output(path) as out:
+    with open_whole_output(path) as out:
         out.write(text)
 
 

@@ -189,20 +189,9 @@ def usual_deadline(part: "Conformance", cases: "Sequence[Case]") -> float:
 
 def recording_for(options: ConformOptions, stack: ExitStack) -> "Pcapng | None":
     """Return the pcapng file that was asked for."""
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.pcapng import Recording as Pcapng
+    from wiretool.sinks.pcapng import open_recording
 
-    if options.record is None:
-        return None
-    if not options.record.exists():
-        stack.callback(remove_empty, options.record)
-    return Pcapng(stack.enter_context(open_output(options.record)))
-
-
-def remove_empty(path: Path) -> None:
-    """Remove a new file into which a run that never started wrote nothing."""
-    if path.is_file() and not path.stat().st_size:
-        path.unlink()
+    return None if options.record is None else stack.enter_context(open_recording(options.record))
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------

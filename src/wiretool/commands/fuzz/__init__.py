@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.conform.options import file_parser, text_parser
 from wiretool.commands.options import PortNames, Seed, duration_parser
+from wiretool.commands.target_options import JsonFile, JunitFile, SarifFile, ServerCommand, file_parser, text_parser
 
 _FILE = {"metavar": "FILE", "show_default": False}
 
@@ -44,15 +44,7 @@ def fuzz(
             help="server to fuzz; without it the built-in mock in memory",
         ),
     ] = None,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            parser=text_parser("--command", "a program and its arguments"),
-            metavar="COMMAND",
-            show_default=False,
-            help="start this command, which serves at --target; restart it when it ends; stop it at the end",
-        ),
-    ] = None,
+    command: ServerCommand = None,
     sockets: Annotated[bool, typer.Option("--sockets", help="fuzz the built-in mock over loopback")] = False,
     mutant: Annotated[
         str | None,
@@ -63,6 +55,10 @@ def fuzz(
             help="fuzz this mutant of the built-in mock",
         ),
     ] = None,
+    differs: Annotated[
+        bool,
+        typer.Option("--differs", help="also report answers that the built-in mock does not give to the same bytes"),
+    ] = False,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
     self_: Annotated[
         bool, typer.Option("--self", help="fuzz wiretool's own decoder: mutated captures, read on both of its paths")
@@ -146,15 +142,9 @@ def fuzz(
         Path | None,
         typer.Option(parser=file_parser("--write-baseline"), **_FILE, help="write the findings as such a file"),
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(parser=file_parser("--junit"), **_FILE, help="write a JUnit report")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(parser=file_parser("--json"), **_FILE, help="write a JSON report")
-    ] = None,
-    sarif: Annotated[
-        Path | None, typer.Option(parser=file_parser("--sarif"), **_FILE, help="write a SARIF report")
-    ] = None,
+    junit: JunitFile = None,
+    json: JsonFile = None,
+    sarif: SarifFile = None,
     port: PortNames = None,
     seed: Seed = 0,
 ) -> None:
@@ -179,6 +169,7 @@ def fuzz(
         command=command,
         uses_sockets=sockets,
         mutant=mutant,
+        compares_answers=differs,
         allowed_hosts=allow_remote or (),
         case_globs=case or (),
         only_lists=list_,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.conform.options import file_parser
+from wiretool.commands.target_options import file_parser
 
 app = typer.Typer(
     add_completion=False,

@@ -55,6 +55,8 @@ class FuzzOptions:
     command: str | None = None
     uses_sockets: bool = False
     mutant: str | None = None
+    #: Whether answers are compared with those of the built-in mock.
+    compares_answers: bool = False
     allowed_hosts: Sequence[str] = ()
     case_globs: Sequence[str] = ()
     only_lists: bool = False
@@ -93,6 +95,8 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--sockets and --target: expected one of them")
     if options.mutant and options.targets:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
+    if options.compares_answers and not (options.targets or options.mutant or options.uses_sockets):
+        raise UsageError("--differs: the target is the built-in mock itself; expected --target, --mutant or --sockets")
     if options.replay and (options.seeds or options.corpus or options.baseline or options.only_lists):
         raise UsageError(
             "--replay: the finding has its own sequence; leave --seeds, --corpus, --baseline and --list away"
@@ -125,6 +129,7 @@ def check_self(options: FuzzOptions) -> None:
         "--mutant": options.mutant,
         "--client": options.is_client,
         "--allow-remote": options.allowed_hosts,
+        "--differs": options.compares_answers,
     }
     for name, value in others.items():
         if value:
@@ -147,6 +152,7 @@ def check_client(options: FuzzOptions) -> None:
         "--seeds": options.seeds,
         "--corpus": options.corpus,
         "--port": options.ports,
+        "--differs": options.compares_answers,
     }
     for name, value in of_servers.items():
         if value:

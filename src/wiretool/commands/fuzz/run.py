@@ -77,15 +77,21 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
     from wiretool.fuzz.baseline import read_baseline
+    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
     if options.baseline is not None:
         known = read_baseline(options.baseline, options.protocol)
     add_seeds(session, options)
+    if options.compares_answers:
+        session.compare_answers()
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
+        if has_monitoring() and not options.targets and not options.uses_sockets:
+            session.coverage = BranchCoverage()
+            stack.enter_context(session.coverage.watching())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
@@ -142,6 +148,7 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
     from wiretool.capture.files import read_packets
 
     session.add_cases()
+    session.add_table()
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:

@@ -6,11 +6,20 @@ from typing import Any, ClassVar, NamedTuple
 
 from wiretool.codec.json_types import JsonName
 from wiretool.codec.jsonform import json_form, nearest
-from wiretool.codec.message import REQUIRED, Message, Side, fields_of
+from wiretool.codec.message import REQUIRED, Message, Role, Side, fields_of
 from wiretool.codec.types import WireType
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Action, Answer, Change, Keep, Set, Stale, WrongChecksum, WrongLength
-from wiretool.faults.places import Pattern, changed_at, check_place, client_ids_in, epochs_in, offsets_in, with_value
+from wiretool.faults.places import (
+    Pattern,
+    changed_at,
+    check_place,
+    client_ids_in,
+    epochs_in,
+    offsets_in,
+    roles_in,
+    with_value,
+)
 from wiretool.faults.remnants import Piece
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
@@ -124,6 +133,11 @@ class Dialect:
         cls = self.declared.get(kind)
         return () if cls is None else tuple(client_ids_in(cls))
 
+    def role_places(self, kind: Kind) -> Sequence[tuple[Pattern, Role]]:
+        """Return the places in the form of such a message whose fields are declared to have a role, with the role."""
+        cls = self.declared.get(kind)
+        return () if cls is None else tuple(roles_in(cls))
+
     # -- when a frame is there -----------------------------------------------------------------------------------------
 
     def is_carriage(self, record: Record) -> bool:
@@ -195,6 +209,10 @@ class Dialect:
     def with_wrong_checksum(self, frame: bytes) -> bytes:
         """The frame with a checksum that is wrong."""
         raise EncodeError(f"frames of {self.protocol.name} have no checksum")
+
+    def with_right_checksum(self, frame: bytes) -> bytes:
+        """Return the frame with the checksum that fits its payload, or as it is where frames have none."""
+        return frame
 
     def opening(self, record: Record) -> Record | None:
         """A frame of the greeting as it has to be for faults to work; None where it may stay as it is."""

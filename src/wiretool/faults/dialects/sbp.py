@@ -2,19 +2,20 @@
 
 import random
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.jsonform import nearest
-from wiretool.codec.message import Side, fields_of
+from wiretool.codec.message import Role, Side, fields_of
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Answer, Change
 from wiretool.faults.dialects.dialect import Dialect, Form, Kind, LengthField
-from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in
+from wiretool.faults.places import Pattern, check_place, epochs_in, offsets_in, roles_in
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.sbp.forms import frame_from_json
-from wiretool.protocols.sbp.framing import LENGTH_BYTES, encode_frame
+from wiretool.protocols.sbp.framing import FIXED_BYTES, HEADER_LENGTH_AT, LENGTH_BYTES, encode_frame
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, SbpFrame, Schema, operations_of
 from wiretool.protocols.sbp.session import SbpConversation
 from wiretool.records import Record
@@ -122,6 +123,15 @@ class SbpDialect(Dialect):
     def client_ids(self, kind: Kind) -> Sequence[Pattern]:
         return (("stream_id",),)
 
+    def role_places(self, kind: Kind) -> Sequence[tuple[Pattern, Role]]:
+        found: dict[tuple[Pattern, Role], None] = {}
+        for table in self.tables(kind):
+            found |= {(("header", "fields", *steps), role): None for steps, role in roles_in(table)}
+        for schema in self.schemas:
+            inside = ("payload", schema.batches_key, None)
+            found |= {((*inside, *steps), role): None for steps, role in roles_in(schema.batch)}
+        return tuple(found)
+
     # -- when a frame is there -----------------------------------------------------------------------------------------
 
     def form(self, record: Record) -> Form:
@@ -162,4 +172,11 @@ class SbpDialect(Dialect):
 
     def with_wrong_checksum(self, frame: bytes) -> bytes:
         checksum = int.from_bytes(frame[-CHECKSUM_BYTES:], "big") ^ 0xFFFF_FFFF
+        return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")
+
+    def with_right_checksum(self, frame: bytes) -> bytes:
+        payload_at = FIXED_BYTES + int.from_bytes(frame[HEADER_LENGTH_AT:FIXED_BYTES], "big")
+        if payload_at > len(frame) - CHECKSUM_BYTES:
+            return frame
+        checksum = zlib.crc32(frame[payload_at:-CHECKSUM_BYTES])
         return frame[:-CHECKSUM_BYTES] + checksum.to_bytes(CHECKSUM_BYTES, "big")

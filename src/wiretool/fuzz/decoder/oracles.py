@@ -9,12 +9,11 @@ from wiretool.codec.message import Side
 from wiretool.fuzz.decoder.capture import FuzzCapture, rendered
 from wiretool.fuzz.decoder.readings import DecoderStalls, PathReading, cpu_alarm, read_columns, read_rows
 from wiretool.fuzz.decoder.round_trip import losses
-from wiretool.fuzz.oracles import DIED, MEMORY, SLOW, WRONG_ANSWER, Bucket, Suspicion, kind_of, place_of
+from wiretool.fuzz.oracles import DIED, DIFFERS, MEMORY, SLOW, WRONG_ANSWER, Bucket, Suspicion, kind_of, place_of
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 
 #: The two paths read the same bytes in different ways.
-DIFFERS = "differs"
 #: A reading is slow from here on: seconds of CPU time, and seconds for each byte of the input.
 SLOW_S, SLOW_S_PER_BYTE = 1.0, 10e-6
 #: Memory at the peak of one reading: bytes, and bytes for each byte of the input.

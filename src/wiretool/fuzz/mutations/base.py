@@ -3,7 +3,7 @@
 import random
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiretool.codec.cursor import Span
@@ -11,6 +11,7 @@ from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.actions import Change as FieldChange
 from wiretool.faults.dialects.dialect import Dialect
+from wiretool.fuzz.renaming import Renamer
 from wiretool.fuzz.rewriting import Rewriter, spliced
 from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
 from wiretool.protocols.conversation import Protocol
@@ -32,7 +33,13 @@ class MutationContext:
     others: Callable[[str], Sequence[FuzzSequence]]
     #: The sender of the messages that are mutated.
     side: Side = "client"
+    #: The setups of the server that sequences can run in, with their endpoints.
+    setups: Mapping[str, Collection[str]] = field(default_factory=dict)
+    renamer: Renamer = field(init=False)
     _spans: dict[bytes, list[Span]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.renamer = Renamer(self.protocol, self.adapter, self.rewriter)
 
     def spans(self, data: bytes) -> list[Span]:
         """Return the fields of a message with their places; empty where it does not decode."""
@@ -87,6 +94,15 @@ class MutationContext:
         if not 0 <= value < 256**size:
             return (splice,)
         return splice, Splice(at, size, value.to_bytes(size, "big"))
+
+    def with_checksum(self, sending: Sending, *splices: Splice) -> tuple[Edit, ...]:
+        """Return splices with the one that corrects the checksum of the frame, where it has one."""
+        made = spliced(sending.data, splices)
+        repaired = self.adapter.with_right_checksum(made)
+        if repaired == made:
+            return splices
+        at = next(at for at, (one, two) in enumerate(zip(made, repaired, strict=True)) if one != two)
+        return *splices, Splice(at, len(made) - at, repaired[at:])
 
 
 class Mutation(ABC):

@@ -21,7 +21,8 @@ def boundaries(bits: int, value: int) -> list[int]:
     """Return unsigned values at the boundaries of a type of `bits` bits, and near `value`."""
     top = 1 << bits
     found = {*_SMALL, top - 1, top - 2, top >> 1, (top >> 1) - 1, (top >> 1) + 1, value - 1, value + 1, value * 2}
-    found |= {top - value, value ^ 1, value ^ (top >> 1), (value + 8) % top}
+    found |= {top - value, value ^ 1, value ^ (top >> 1), (value + 8) % top, top >> 2, (top >> 1) + (top >> 2)}
+    found |= {1 << 31, 1 << 32, (1 << 53) + 1}
     return sorted(each for each in found if 0 <= each < top and each != value)
 
 

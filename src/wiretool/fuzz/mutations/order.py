@@ -96,6 +96,59 @@ class SpliceSessions(_OrderMutation):
         return self.done(sequence, [*sequence.steps[:at], *opening, *tail[begin:]], at)
 
 
+class SameObjects(_OrderMutation):
+    name = "order/same-objects"
+    description = "messages of another session come in between, on the objects of this one"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        others = context.others(sequence.setup)
+        places = self.places(sequence)
+        if not others or not places:
+            return None
+        other = rng.choice(others)
+        begins = self.places(other)
+        if not begins:
+            return None
+        at, begin = rng.choice(places), rng.choice(begins)
+        to = sequence.steps[at].connection
+        run = context.renamer.onto(other.steps, sequence.steps)[
+            begin : begin + rng.choice((1, 1, 2, 4, len(other.steps)))
+        ]
+        moved = [on(step, step.connection, to) for step in run if isinstance(step, Sending)]
+        return self.done(sequence, [*sequence.steps[: at + 1], *moved, *sequence.steps[at + 1 :]], at)
+
+
+class Reconnect(_OrderMutation):
+    name = "order/reconnect"
+    description = "the connection ends, also inside a message, and the client begins again on a new one"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        places = self.places(sequence)
+        if not places:
+            return None
+        at = rng.choice(places)
+        step = sequence.steps[at]
+        assert isinstance(step, Sending)
+        cut = rng.randrange(len(step.data)) if rng.random() < 0.3 and step.data else 0
+        last = replace(step, data=step.data[:cut], record=None, depends=False) if cut else step
+        end = rng.choice((Finish, Reset))(step.connection)
+        again = relabelled(sequence, sequence, is_same=False)
+        return self.done(sequence, [*sequence.steps[:at], last, end, *again], at)
+
+
+class OtherSetup(Mutation):
+    name = "order/other-setup"
+    description = "the session runs on a server that was set up for another one"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        needed = {step.endpoint for step in sequence.steps if isinstance(step, Connect) and step.endpoint}
+        others = [name for name, known in context.setups.items() if name != sequence.setup and needed.issubset(known)]
+        if not others or sequence.setup not in context.setups:
+            return None
+        setup = "" if "" in others and rng.random() < 0.7 else rng.choice(others)
+        return replace(sequence.with_steps(sequence.steps, Change(self.name, setup or "usual")), setup=setup)
+
+
 class StopInFrame(_OrderMutation):
     name = "order/stop-in-frame"
     description = "the client ends or resets the connection inside a message, or between two"
@@ -134,7 +187,7 @@ class NewConnection(_OrderMutation):
 
 class Interleave(_OrderMutation):
     name = "order/interleave"
-    description = "two sessions run at the same time, their messages interleaved"
+    description = "two sessions run at the same time, their messages interleaved, also on the same objects"
 
     def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
         others = context.others(sequence.setup)
@@ -142,6 +195,8 @@ class Interleave(_OrderMutation):
         if not others or not places:
             return None
         other = sequence if rng.random() < 0.6 else rng.choice(others)
+        if rng.random() < 0.5:
+            other = replace(other, steps=tuple(context.renamer.onto(other.steps, sequence.steps)))
         left, right = list(sequence.steps), relabelled(other, sequence, is_same=False)
         mixed: list[Step] = []
         while left or right:
@@ -239,6 +294,6 @@ def _size(step: Step) -> int:
 
 
 MUTATIONS = (
-    Drop(), Double(), Swap(), Pipeline(), SpliceSessions(), StopInFrame(), NewConnection(), Interleave(), StayOpen(),
-    ByteByByte(), HalfClose(),
+    Drop(), Double(), Swap(), Pipeline(), SpliceSessions(), SameObjects(), Reconnect(), OtherSetup(), StopInFrame(),
+    NewConnection(), Interleave(), StayOpen(), ByteByByte(), HalfClose(),
 )  # fmt: skip

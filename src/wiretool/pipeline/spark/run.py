@@ -22,6 +22,7 @@ from wiretool.pipeline.job import Job, Step
 from wiretool.pipeline.layout import Manifest, write_manifest
 from wiretool.pipeline.part import Done, Files, manifest_of, read_part
 from wiretool.pipeline.rows import ORDER, SCHEMA, rows_of
+from wiretool.pipeline.spark.master import check_master
 from wiretool.pipeline.spark.planning import Part, dealt
 from wiretool.pipeline.spark.session import session
 from wiretool.pipeline.staging import staged
@@ -41,6 +42,7 @@ def run_spark(
     job: Job, tell: Callable[[str], None], watch: Callable[[Step], None], *, master: str | None = None
 ) -> Manifest:
     """Make the tables, as `run_local`; `master` is Spark's."""
+    check_master(master)  # an index of large captures takes minutes
     files = captures_in(job.captures, tell)
     with staged(job.root, files, tell) as staging:
         captures = list(indexed(files, job.captures, tell))

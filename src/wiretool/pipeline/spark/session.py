@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wiretool.errors import Killed, UsageError, WiretoolError
 from wiretool.pipeline.spark.java import find_java
+from wiretool.pipeline.spark.master import check_master
 from wiretool.pipeline.spark.scratch import Scratch, scratch
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def session(
 
     Where there is one already (a notebook's, spark-submit's) that is used as it is, and left running. `settings` are
     Spark's, and go before ours; `java_options` are for the Java of this process; `folder` is where may be put what does
-    not fit in memory. UsageError where PySpark or a Java is missing or too old, or Spark does not start.
+    not fit in memory. UsageError where PySpark or a Java is missing or too old, or Spark does not start; PeerError
+    where no master answers.
     """
     check_installed()
     running = active_session()
@@ -76,6 +78,7 @@ def session(
     elif "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit: its Java is there, and all that was set
         yield from _submitted(name)
     else:
+        check_master(master)
         with scratch(folder) as own:
             own_settings = _settings(master or "local[*]", name, own.path, java_options)
             yield from _started({**own_settings, **(settings or {})}, own)

@@ -31,7 +31,8 @@ from wiretool.pipeline.layout import File, changed, fits, put, write_whole
 from wiretool.pipeline.private import is_inside, is_name, is_special, make_private
 from wiretool.pipeline.staging import STAGING
 from wiretool.pipeline.stream.following import Followed
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import refused
+from wiretool.sinks.partial import part_of
 
 STREAM, COMMITS, CAPTURES, STATES, COPIES = "stream.json", "commits", "captures", "states", "copies"
 #: A commit is written with each batch. When so many captures are new, all of them are written to a file of their own,
@@ -267,16 +268,24 @@ def _same(path: Path, stream: Stream, parts: int) -> Stream:
     """The stream that is noted, which has to be this one; or this one, noted now."""
     has_begun = any((path.parent / COMMITS).glob("*.json"))
     if not has_begun:  # without a batch it is as good as a new one
-        name = _decoded(path, _content(path), Stream).id if path.exists() else stream.id
+        name = _read_stream(path).id if path.exists() else stream.id
         stream = msgspec.structs.replace(stream, parts=stream.parts or parts, id=name)
-        write_whole(path, msgspec.json.encode(stream))
+        write_whole(path, _with_checksum(msgspec.json.encode(stream)))
         return stream
-    noted: Stream = _decoded(path, _content(path), Stream)
+    noted = _read_stream(path)
     if (noted.wiretool, noted.format) != (stream.wiretool, stream.format):
         raise UsageError(f"{path.parent} was begun with wiretool {noted.wiretool}: go on with that version, or {ANEW}")
     for was, now in _wishes(noted, stream):
         if was != now:
             raise UsageError(f"{path.parent} was begun {was}, not {now}: go on with that, or {ANEW}")
+    return noted
+
+
+def _read_stream(path: Path) -> Stream:
+    """Return the stream that was noted; errors as those of `_decoded`, and CaptureError for a wrong checksum."""
+    raw = _content(path)
+    noted: Stream = _decoded(path, raw, Stream)
+    _check(path, is_sound=_has_checksum(raw))
     return noted
 
 

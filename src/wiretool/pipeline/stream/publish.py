@@ -28,7 +28,8 @@ from wiretool.pipeline.layout import (
 from wiretool.pipeline.part import options_of
 from wiretool.pipeline.staging import STAGING, check_root
 from wiretool.pipeline.stream.checkpoint import Commit, Stream, remove_folder
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import refused
+from wiretool.sinks.partial import part_of
 
 #: What is left to do where rows are missing.
 ANEW = "start again with another checkpoint and other tables"

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 from wiretool.errors import CaptureError
 from wiretool.pipeline.carry import Carried
 from wiretool.pipeline.private import is_special
-from wiretool.sinks.arrow.files import part_of, reason, refused
+from wiretool.sinks.arrow.files import reason, refused
+from wiretool.sinks.partial import part_of
 
 #: A row for each flow: what is open of it, or null where it is over; and whether only late packets may come of it.
 SCHEMA = pa.schema(

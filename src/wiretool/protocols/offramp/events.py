@@ -14,6 +14,7 @@ import msgspec
 from wiretool import limits
 from wiretool.codec.json_types import from_members, shorten, to_members
 from wiretool.codec.message import Message, Side
+from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.offramp.json_parser import parse_json
 from wiretool.protocols.offramp.messages import EVENT_BY_NAME
@@ -25,9 +26,14 @@ _SMALL = 2**63
 
 def decode(data: bytes, side: Side) -> Message:
     """The event in the UTF-8 text `data` that `side` sent; DecodeError by the name of the defect."""
-    members = plain_object(data)
+    return _event_in(side, data, 0, len(data))
+
+
+@remembered
+def _event_in(side: Side, data: bytes, at: int, end: int) -> Message:
+    members = plain_object(data[at:end])
     if members is None:
-        return reference(data, side)
+        return reference(data[at:end], side)
     return event_from_members(members, side)
 
 
@@ -92,6 +98,9 @@ def show(data: bytes) -> Shown:
     return Shown(name if isinstance(name, str) and name in EVENT_BY_NAME else "Unknown", value)
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def encode(event: Message) -> bytes:
     """The text of an event in UTF-8: compact, `type` first, in the order of its declaration."""
     if type(event) not in EVENT_BY_NAME.values():
@@ -99,8 +108,7 @@ def encode(event: Message) -> bytes:
     members = to_members(event)
     path = event.declaration.name
     try:
-        text = json.dumps(members, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8")
+        return _compact(members).encode("utf-8")
     except UnicodeEncodeError:  # half a surrogate pair: only an escape can say that
         return json.dumps(members, allow_nan=False, separators=(",", ":")).encode("ascii")
     except (ValueError, TypeError, RecursionError) as err:

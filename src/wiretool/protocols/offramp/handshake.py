@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from wiretool.codec.message import Message, Side
+from wiretool.codec.remembering import remembered
 from wiretool.errors import EncodeError, Truncated
 from wiretool.protocols.offramp import http
 from wiretool.protocols.offramp.messages import HandshakeRequest, HandshakeResponse
@@ -30,7 +31,12 @@ class StreamPath(NamedTuple):
 
 def stream_path(target: str) -> StreamPath | None:
     """Return the stream that a target names, None where its path is another; names and values are percent-decoded."""
-    path, _, query = target.partition("?")
+    return _path_in(target, 0, len(target))
+
+
+@remembered
+def _path_in(target: str, at: int, end: int) -> StreamPath | None:
+    path, _, query = target[at:end].partition("?")
     found = _PATH.fullmatch(path)
     if found is None:
         return None
@@ -92,6 +98,7 @@ class Handshake(NamedTuple):
     strange: tuple[str, ...]
 
 
+@remembered
 def read_handshake(side: Side, data: bytes, at: int, end: int) -> Handshake:
     """The whole HTTP message `data[at:end]`; DecodeError where it is none."""
     head = http.read_head(side, data, at, end)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from wiretool import limits
 from wiretool.codec.message import Side
+from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, OverLimit
 
 _LINE = re.compile(rb"[^\n]*\n?")
@@ -47,7 +48,8 @@ class Head(NamedTuple):
 
 def header_values(headers: Sequence[tuple[str, str]], name: str) -> list[str]:
     """Every value of the headers called `name`, in order; names have no case."""
-    return [value for key, value in headers if key.lower() == name.lower()]
+    name = name.lower()
+    return [value for key, value in headers if key.lower() == name]
 
 
 def tokens(values: Sequence[str]) -> Iterator[str]:
@@ -58,6 +60,7 @@ def tokens(values: Sequence[str]) -> Iterator[str]:
                 yield part.strip()
 
 
+@remembered
 def read_head(side: Side, data: bytes, at: int, end: int) -> Head | None:
     """The head at `data[at]`, or None while it is not whole; DecodeError bad_http_head where it is none."""
     behind = _end_of_head(data, at, min(end, at + limits.HTTP_HEAD_BYTES_MAX))
@@ -216,6 +219,7 @@ def body_content(head: Head, data: bytes, at: int, end: int) -> bytes:
     return b"".join(data[start : min(start + size, end)] for size, start in _chunks(data, at, end) if size)
 
 
+@remembered
 def http_extent(side: Side, data: bytes, at: int, end: int, *, answers_head: bool, is_over: bool) -> int:
     """Bytes of the HTTP message at `data[at]`, 0 while not even its head is whole; DecodeError where it is none.
 

@@ -112,6 +112,8 @@ class PravegaConsistency(Consistency):
         """The last number of a writer: its appends on earlier connections are stored up to that, and no others."""
         anomalies: list[Anomaly] = []
         number = reply.last_event_number
+        is_known = self._stored.has(reply.segment, reply.writer_id, number)
+        is_doubted = self._stored.is_doubted(reply.segment, reply.writer_id)
         self._stored.confirm(reply.segment, reply.writer_id, number)
         for sent in self._writers_on(record).drop_repeated(reply.writer_id, number, record.reply_to):
             # Sent before the client knew its last number: the store may take it as a further append (§3.7).
@@ -121,8 +123,11 @@ class PravegaConsistency(Consistency):
             for sent in writers.waiting_after(reply.writer_id, reply.segment, number):
                 if sent.append.n < (record.reply_to or record.n):  # a later one may yet be acknowledged
                     self._logs.of(sent.segment).retract(sent.append, sent.copies)
-            if writers.has_waiting(reply.writer_id, reply.segment, number):
-                for sent in writers.acknowledge(reply.writer_id, number):
+        holders = [each for each in self._writers.values() if each.has_waiting(reply.writer_id, reply.segment, number)]
+        for writers in holders:
+            for sent in writers.acknowledge(reply.writer_id, number):
+                # Sent on several connections, one of them is stored, and which is not known.
+                if len(holders) == 1 and not is_known and not is_doubted:
                     anomalies += self._logs.of(sent.segment).note(sent.append, record.n)
         self._writers_on(record).set_up(reply.writer_id, number, record.reply_to)
         return anomalies
@@ -138,6 +143,11 @@ class PravegaConsistency(Consistency):
         if len(sources) == 1:
             self._sources.difference_update(sources)
             self._logs.restore(sources)
+        return ()
+
+    def _set_attribute(self, record: Record, request: segments.UpdateSegmentAttribute) -> Sequence[Anomaly]:
+        """The last number of a writer is an attribute of the segment, which clients may set (§3.5 rule 1)."""
+        self._stored.doubt(request.segment_name, request.attribute_id)
         return ()
 
     # -- reads -------------------------------------------------------------------------------------------------------
@@ -196,6 +206,8 @@ class PravegaConsistency(Consistency):
         return ()
 
     def _ask_merge(self, record: Record, request: segments.MergeSegments) -> Sequence[Anomaly]:
+        for update in request.attribute_updates:
+            self._stored.doubt(request.target, update.attribute_id)
         return self._note_merge(record, request.target, (request.source,))
 
     def _ask_merges(self, record: Record, request: segments.MergeSegmentsBatch) -> Sequence[Anomaly]:
@@ -288,6 +300,7 @@ _HANDLERS: Mapping[type, Any] = {
     segments.SegmentCreated: PravegaConsistency._create,
     segments.DeleteSegment: PravegaConsistency._delete,
     segments.SegmentDeleted: PravegaConsistency._delete,
+    segments.UpdateSegmentAttribute: PravegaConsistency._set_attribute,
     segments.TruncateSegment: PravegaConsistency._truncate,
     segments.MergeSegments: PravegaConsistency._ask_merge,
     segments.MergeSegmentsBatch: PravegaConsistency._ask_merges,

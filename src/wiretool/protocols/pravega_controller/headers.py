@@ -33,11 +33,24 @@ TABLE_BYTES_DEFAULT = 4_096
 
 
 class _Table(HeaderTable):
-    """The table of one side; when not whole, fields may be in it that were not captured."""
+    """The table of one side; when not whole, fields may be in it that were not captured, or did not fit."""
 
     def __init__(self, *, is_whole: bool) -> None:
         super().__init__()
         self.is_whole = is_whole
+
+    @property
+    def maxsize(self) -> int:
+        """Its size in bytes. Of a table that may be larger than the limit, the oldest fields are not kept."""
+        return self._maxsize
+
+    @maxsize.setter
+    def maxsize(self, size: int) -> None:
+        if size > limits.HTTP2_TABLE_BYTES_MAX:
+            self.is_whole, size = False, limits.HTTP2_TABLE_BYTES_MAX
+        self.resized = size != self._maxsize
+        self._maxsize = size
+        self._shrink()
 
     def get_by_index(self, index: int) -> tuple[bytes, bytes]:
         if not self.is_whole and index > self.STATIC_TABLE_LENGTH + len(self.dynamic_entries):
@@ -54,8 +67,8 @@ class HeaderReader:
         self._decoder.header_table = _Table(is_whole=is_whole)
 
     def allow(self, table_bytes: int) -> None:
-        """Its table may have that many bytes and no more, as its peer said."""
-        self._decoder.max_allowed_table_size = min(table_bytes, limits.HTTP2_TABLE_BYTES_MAX)
+        """Allow its table so many bytes, as its peer said."""
+        self._decoder.max_allowed_table_size = table_bytes
 
     def forget(self) -> None:
         """Some block of this side is missing: all that it said before is unknown from now on."""

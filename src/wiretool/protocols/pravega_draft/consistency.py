@@ -139,13 +139,13 @@ class DraftConsistency(Consistency):
     def _set_up(self, setup: AppendSetup, record: Record) -> list[Anomaly]:
         """The appender goes on from an offset: its other blocks will be sent again, or were refused.
 
-        A block on another connection that was sent after the request may yet be acknowledged there.
+        A block that was sent after the request, on any connection, may yet be acknowledged.
         """
         anomalies = []
         asked = record.reply_to or record.n
         for key in [key for key in self._waiting if key[1] == setup.connection_id]:
             blocks = [block for block in self._waiting[key] if block.segment == setup.segment]
-            later = [block for block in blocks if block.append.n > asked and key[0] != record.connection]
+            later = [block for block in blocks if block.append.n > asked]
             self._waiting[key] = [block for block in blocks if block not in later]
             anomalies += self._acknowledge(key, setup.connection_offset_ack_level, record.n)
             for block in self._waiting[key]:

@@ -1,6 +1,7 @@
 """Which frames wait for an answer, and the codes with which one says that it failed."""
 
 from collections.abc import Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 from wiretool.codec.flatbuffers import Scalar, Table, slots_of
@@ -29,19 +30,22 @@ def told(schema: Schema) -> frozenset[Spoken]:
     return asked(schema) | {("GOAWAY", "client"), ("GOAWAY", "server")}
 
 
+_SCALARS = (int, str, NoneType, float, bytes)
+
+
 def values_of(fields: Any, name: str) -> Iterator[Any]:
     """The fields of that name in a header, those of what stands around others first."""
     todo = [fields]
     while todo:
         inner: list[Any] = []
         for value in todo:
-            if isinstance(value, Mapping):
+            if isinstance(value, (dict, Mapping)):  # a dict is known at once
                 if name in value:
                     yield value[name]
                 inner += value.values()
             elif isinstance(value, list):
                 inner += value
-        todo = [value for value in inner if isinstance(value, Mapping | list)]
+        todo = [value for value in inner if not isinstance(value, _SCALARS)]
 
 
 _CODES = names_in(Status, "code")

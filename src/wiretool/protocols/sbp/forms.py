@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,9 +11,10 @@ from wiretool.codec import reference
 from wiretool.codec.flatbuffers import Table, table_from_json
 from wiretool.codec.jsonform import json_form, nearest
 from wiretool.codec.message import Side, fields_of
+from wiretool.codec.remembering import remembered
 from wiretool.codec.types import RestBytes
 from wiretool.errors import EncodeError
-from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC, FrameReading
+from wiretool.protocols.sbp.framing import LENGTH_BYTES, MAGIC, FrameReading, read_frame
 from wiretool.protocols.sbp.messages import (
     CHECKSUM_BYTES,
     RESPONSE,
@@ -23,6 +25,13 @@ from wiretool.protocols.sbp.messages import (
     operations_of,
 )
 from wiretool.protocols.sbp.records import Batches
+
+
+@remembered
+def form_in(schema: Schema, data: bytes, at: int, end: int) -> tuple[FrameReading, Mapping[str, Any]]:
+    """Return the whole frame `data[at:end]` as it is read, and as JSON."""
+    reading = read_frame(schema, data, at, end)
+    return reading, frame_form(schema, reading, end - at)
 
 
 def frame_form(schema: Schema, reading: FrameReading, total: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_compiled import missing_error, read_fast
 from wiretool.codec.flatbuffers_reader import read_root
 from wiretool.codec.message import Message, Side
+from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError, OverLimit
 from wiretool.protocols.sbp.messages import (
     APPEND,
@@ -64,6 +65,7 @@ class FrameReading(NamedTuple):
     header_length: int
 
 
+@remembered
 def read_frame(schema: Schema, data: bytes, at: int, end: int) -> FrameReading:
     """What the whole frame `data[at:end]` says by `schema`."""
     defects: list[DecodeError] = []
@@ -161,6 +163,7 @@ def candidates(schema: Schema, data: bytes, at: int, end: int) -> Iterator[int]:
             yield start
 
 
+@remembered
 def trust(schema: Schema, data: bytes, at: int, end: int) -> int:
     """How sure it is that `data[at:end]` is a whole frame of this very schema; see Conversation.trust."""
     try:

@@ -15,7 +15,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.errors import DecodeError, ProtocolViolation
 from wiretool.protocols.conversation import Conversation, Defect, Reading
 from wiretool.protocols.sbp import framing, spans
-from wiretool.protocols.sbp.forms import frame_form
+from wiretool.protocols.sbp.forms import form_in
 from wiretool.protocols.sbp.framing import FrameReading
 from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE_END, SEAL_RANGE, SbpFrame, Schema
 
@@ -165,11 +165,11 @@ class SbpConversation(Conversation):
         return side in self._whole
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
-        reading = framing.read_frame(self.schema, data, at, end)
+        reading, fields = form_in(self.schema, data, at, end)
         defects: list[Defect] = list(reading.defects)
         reply_to = self._advance(side, reading, n, defects)
         name = "Unknown" if reading.operation is None else reading.operation.name
-        return Reading(name, frame_form(self.schema, reading, end - at), defects, reply_to)
+        return Reading(name, fields, defects, reply_to)
 
     def _advance(self, side: Side, reading: FrameReading, n: int, defects: list[Defect]) -> int | None:
         frame = reading.frame

@@ -10,7 +10,7 @@ from typing import Any
 from wiretool.codec.message import Issued, Role
 from wiretool.faults.dialects.dialect import Form
 from wiretool.faults.dialects.sbp import SbpDialect
-from wiretool.faults.places import Pattern, roles_in
+from wiretool.faults.places import Pattern
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.sbp.messages import CHECKSUM_BYTES, RESPONSE_END, Schema
 from wiretool.protocols.sbp.session import SbpConversation
@@ -78,13 +78,7 @@ class SbpManner(Manner):
     def roles(self, record: Record) -> Sequence[tuple[Pattern, Role]]:
         kind = (record.side, record.message)
         if kind not in self._roles:
-            found: dict[tuple[Pattern, Role], None] = {}
-            for table in self.dialect.tables(kind):
-                found |= {(("header", "fields", *steps), role): None for steps, role in roles_in(table)}
-            for schema in self.dialect.schemas:
-                inside = ("payload", schema.batches_key, None)
-                found |= {((*inside, *steps), role): None for steps, role in roles_in(schema.batch)}
-            self._roles[kind] = tuple(found)
+            self._roles[kind] = self.dialect.role_places(kind)
         return self._roles[kind]
 
     def places(self, record: Record, form: Form, request: Record | None = None) -> Sequence[Place]:

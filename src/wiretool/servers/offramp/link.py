@@ -18,6 +18,8 @@ from wiretool.servers.offramp.upgrade import Verdict, refusal
 from wiretool.servers.offramp.websocket import Receiver, Sender, answer_to
 from wiretool.servers.timers import Timer, Timers
 
+#: How a HEAD request begins: its answer has no body, even where the request is broken.
+_HEAD = b"HEAD "
 _INTERNAL_ERROR = 1011
 _REASON_BYTES_MAX = 123
 _SILENCE_NS = limits.OFFRAMP_SILENCE_S * 1_000_000_000
@@ -64,6 +66,7 @@ class OfframpLink(Link, Port):
         self._server = server
         self._connection = connection
         self._phase = Phase.HTTP
+        self._is_head = False
         #: Why we have sent a Close that the client has to answer.
         self._why = ""
         self._inbox = Inbox(self._extent)
@@ -135,6 +138,7 @@ class OfframpLink(Link, Port):
     def _extent(self, data: bytes, at: int, end: int) -> int:
         if self._phase is not Phase.HTTP:
             return self._receiver.extent(data, at, end)
+        self._is_head = data[at : at + len(_HEAD)] == _HEAD
         size = http.http_extent("client", data, at, end, answers_head=False, is_over=False)
         if size > limits.OFFRAMP_REQUEST_BYTES_MAX:
             raise OverLimit("http_body_too_big", f"a request of {size} bytes")
@@ -216,10 +220,10 @@ class OfframpLink(Link, Port):
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _refuse(self, wrong: DecodeError) -> None:
-        """End the connection for what is wrong in the client's bytes, in the words of what it speaks."""
+        """End the connection for an error in the client's bytes, in HTTP or in WebSocket."""
         if self._phase is Phase.HTTP:
             status = 413 if isinstance(wrong, OverLimit) else 400
-            self._send_message(refusal(status, None, self._server.now_ns))
+            self._send_message(refusal(status, None, self._server.now_ns, has_body=not self._is_head))
             self._hang_up(str(wrong))
         elif self._phase is Phase.OPEN:
             self._fail(close_code(wrong), f"{wrong.kind}: {wrong.why}")

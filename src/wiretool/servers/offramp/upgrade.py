@@ -94,9 +94,13 @@ def accept_of(key: str) -> str:
     return base64.b64encode(digest).decode("ascii")
 
 
-def refusal(status: int, asked: HandshakeRequest | None, now_ns: int) -> HandshakeResponse:
-    """The answer with a status other than 101. Whoever asked wrongly for anything but access is shown the door."""
-    body = b"" if asked is not None and asked.method == "HEAD" else _body(status, asked, now_ns)
+def refusal(status: int, asked: HandshakeRequest | None, now_ns: int, *, has_body: bool = True) -> HandshakeResponse:
+    """Return the answer with a status other than 101; it ends the connection, unless only access was refused.
+
+    Without `has_body`, and to HEAD, the answer has no body (RFC 9110 §9.3.2).
+    """
+    is_head = asked is not None and asked.method == "HEAD"
+    body = _body(status, asked, now_ns) if has_body and not is_head else b""
     headers: list[tuple[str, str]] = []
     if status == 401:
         headers.append(_REALM)

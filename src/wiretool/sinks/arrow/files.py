@@ -19,6 +19,7 @@ from wiretool import __version__
 from wiretool.errors import write_error
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.leaves import CODED
+from wiretool.sinks.partial import part_of
 
 #: Rows of a row group, and bytes of its columns before they are packed; whichever comes first.
 GROUP_ROWS = 262_144
@@ -27,8 +28,6 @@ GROUP_BYTES = 8 * 1024 * 1024
 IPC_ROWS = 16_384
 #: How hard zstd tries: more costs time and saves little.
 ZSTD_LEVEL = 1
-#: What the name of a file ends in until it is whole.
-PART = ".part"
 #: What each of our tables says of itself.
 OURS = {"wiretool": __version__}
 #: Row groups that may wait for the one that is being written.
@@ -204,11 +203,6 @@ class ArrowFile(TableFile):
 
 
 FILES: dict[str, type[TableFile]] = {"parquet": ParquetFile, "arrow": ArrowFile}
-
-
-def part_of(path: Path) -> Path:
-    """Where a file is until it is whole."""
-    return path.with_name(path.name + PART)
 
 
 def is_table_of_ours(path: Path) -> bool:

@@ -9,9 +9,10 @@ from pathlib import Path
 from wiretool.errors import UsageError
 from wiretool.ledger import Ledger
 from wiretool.protocols.registry import PROTOCOLS
-from wiretool.sinks.arrow.files import PART, is_table_of_ours, part_of, refused
+from wiretool.sinks.arrow.files import is_table_of_ours, refused
 from wiretool.sinks.ledger import pieces_of
 from wiretool.sinks.output import is_same
+from wiretool.sinks.partial import PART, part_of
 
 MESSAGES = "messages"
 LEDGER = "ledger.json"

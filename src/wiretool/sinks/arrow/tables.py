@@ -7,7 +7,7 @@ from wiretool.batches.rows import batch_of
 from wiretool.ledger import Ledger
 from wiretool.sinks.arrow import events, frames
 from wiretool.sinks.arrow.events import EventTables
-from wiretool.sinks.arrow.files import part_of, refused
+from wiretool.sinks.arrow.files import refused
 from wiretool.sinks.arrow.folder import LEDGER, Folder
 from wiretool.sinks.arrow.frames import frame_table
 from wiretool.sinks.arrow.messages import message_tables
@@ -15,6 +15,7 @@ from wiretool.sinks.arrow.open_tables import OpenTables
 from wiretool.sinks.arrow.shapes import shape_of
 from wiretool.sinks.batch_sink import BatchSink
 from wiretool.sinks.ledger import pieces_of
+from wiretool.sinks.partial import part_of
 
 #: Records that are made into tables at a time, where they were read one by one.
 RECORDS_AT_ONCE = 4_096

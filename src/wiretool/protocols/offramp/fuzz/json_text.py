@@ -1,9 +1,8 @@
-"""Fuzzing of Offramp: the JSON in the frames of clients."""
+"""Mutations of the JSON in the frames of clients."""
 
 import random
 
 from wiretool.fuzz.mutations.base import MessageMutation, MutationContext
-from wiretool.fuzz.part import FuzzPart
 from wiretool.fuzz.sequence import Change, Sending, Splice
 from wiretool.protocols.offramp import framing
 
@@ -48,4 +47,4 @@ def changed(text: bytes, rng: random.Random) -> bytes:
     return text[:at] + value + text[stop:]
 
 
-FUZZ = FuzzPart(mutations=(Json(),))
+MUTATIONS = (Json(),)

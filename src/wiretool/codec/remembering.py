@@ -1,0 +1,63 @@
+"""Keeps results of pure functions of bytes, while it is switched on.
+
+Fuzzing sends most messages again and again, and has them read by the server, the client and the oracles. Elsewhere
+hardly any frame comes twice, so nothing is remembered unless a block asks for it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_Place = tuple[bytes | str, int, int]
+#: Longer data is not remembered; and results that one function keeps before the older half of them is dropped.
+BYTES_MAX, RESULTS_MAX = 1_024, 4_096
+
+
+class _Switch:
+    is_on = False
+
+
+_switch = _Switch()
+
+
+@contextmanager
+def remembering(*, is_on: bool) -> Iterator[None]:
+    """Have results remembered, or none, for the time of a block."""
+    before, _switch.is_on = _switch.is_on, is_on
+    try:
+        yield
+    finally:
+        _switch.is_on = before
+
+
+def remembered(function: Callable[P, R]) -> Callable[P, R]:
+    """Remember the results of `function(*context, data, at, end, **named)`; of its data it reads `data[at:end]` alone.
+
+    Results are shared, so they must not be changed. An exception is not remembered.
+    """
+    newer: dict[tuple[Any, ...], R] = {}
+    older: dict[tuple[Any, ...], R] = {}
+
+    @wraps(function)
+    def recall(*arguments: P.args, **named: P.kwargs) -> R:
+        nonlocal newer, older
+        if not _switch.is_on:
+            return function(*arguments, **named)
+        context, (data, at, end) = arguments[:-3], cast(_Place, arguments[-3:])
+        if end - at > BYTES_MAX:
+            return function(*arguments, **named)
+        key = (context, data[at:end], tuple(named.items()))
+        try:
+            return newer[key]
+        except KeyError:
+            pass  # it is looked for among the older ones, or made
+        result = older[key] if key in older else function(*arguments, **named)
+        if len(newer) >= RESULTS_MAX // 2:
+            newer, older = {}, newer
+        newer[key] = result
+        return result
+
+    return recall

@@ -1,0 +1,58 @@
+"""Options that commands with a target share: the server, the machines that are allowed, and reports in files."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wiretool.errors import UsageError
+
+
+def text_parser(option: str, expected: str) -> Callable[[str], str]:
+    """Return what refuses an empty text of an option, as from a variable of the shell that is not set."""
+
+    def parse(text: str) -> str:
+        if not text.strip():
+            raise UsageError(f"{option}: expected {expected}, got an empty text")
+        return text
+
+    return parse
+
+
+def file_parser(option: str) -> Callable[[str], Path]:
+    """Return what parses the name of a file for an option; an empty one would be the folder it is run in."""
+    parse = text_parser(option, "the name of a file")
+    return lambda text: Path(parse(text))
+
+
+ServerCommand = Annotated[
+    str | None,
+    typer.Option(
+        parser=text_parser("--command", "a program and its arguments"),
+        metavar="COMMAND",
+        show_default=False,
+        help="start this command, which serves at --target; restart it when it ends; stop it at the end",
+    ),
+]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        parser=text_parser("--allow-remote", "a host"),
+        metavar="HOST",
+        show_default=False,
+        help="allow this other machine as a target",
+    ),
+]
+JunitFile = Annotated[
+    Path | None,
+    typer.Option(parser=file_parser("--junit"), metavar="FILE", show_default=False, help="write a JUnit report"),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(parser=file_parser("--json"), metavar="FILE", show_default=False, help="write a JSON report"),
+]
+SarifFile = Annotated[
+    Path | None,
+    typer.Option(parser=file_parser("--sarif"), metavar="FILE", show_default=False, help="write a SARIF report"),
+]

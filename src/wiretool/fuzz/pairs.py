@@ -1,0 +1,157 @@
+"""A systematic part of a run: each kind of message after each other one, on the same objects.
+
+Most seeds use names of their own. A bug that needs two of their messages shows only where both act on one object.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from wiretool.fuzz.mutations.base import MutationContext
+from wiretool.fuzz.mutations.order import SameObjects, new_label, on, relabelled
+from wiretool.fuzz.seed_places import Place, SeedPlaces
+from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset, Sending, Step
+
+#: Messages of a sequence that is made of two.
+MESSAGES_MAX = 24
+#: Phases in which a message of each kind is the first of a pair, besides those where it waits or is refused.
+PHASES = 5
+#: The share of pairs of seeds while there are also sequences to be continued.
+FRESH_SHARE = 0.7
+#: Sequences with something new that wait to be continued.
+WAITING_MAX = 512
+
+#: Makes a sequence of the session up to a message and the one that has another message; None where it does not apply.
+Join = Callable[["Pairs", Place, Place], list[Step] | None]
+
+
+class Pairs:
+    """Yields sequences in which a session goes on with the messages of another one."""
+
+    def __init__(
+        self,
+        seeds: Sequence[FuzzSequence],
+        context: Callable[[str], MutationContext],
+        rng: random.Random,
+        places: SeedPlaces | None = None,
+    ) -> None:
+        """`places` knows the replies to the messages of the seeds."""
+        self._context = context
+        self._rng = rng
+        self._places: dict[str, dict[str, list[Place]]] = {}
+        for (message, _), found in (SeedPlaces() if places is None else places).by_kind(seeds).items():
+            for place in found if message else ():
+                self._places.setdefault(place.sequence.setup, {}).setdefault(message, []).append(place)
+        self._turns = self._all()
+        #: What follows on sequences that showed something new.
+        self._waiting: deque[Iterator[FuzzSequence]] = deque()
+
+    def next(self) -> FuzzSequence | None:
+        """Return the next sequence; None at the end."""
+        if (not self._waiting or self._rng.random() < FRESH_SHARE) and (found := next(self._turns, None)) is not None:
+            return found
+        while self._waiting:
+            if (found := next(self._waiting[0], None)) is not None:
+                return found
+            self._waiting.popleft()
+        return next(self._turns, None)
+
+    def note_novel(self, sequence: FuzzSequence) -> None:
+        """A sequence has shown something new: each kind of message comes after it, too."""
+        at = max((at for at, step in enumerate(sequence.steps) if isinstance(step, Sending)), default=None)
+        if at is not None and len(self._waiting) < WAITING_MAX:
+            self._waiting.append(self._continued(Place(sequence, at)))
+
+    def _continued(self, first: Place) -> Iterator[FuzzSequence]:
+        seconds = [places[0] for places in self._places.get(first.sequence.setup, {}).values()]
+        self._rng.shuffle(seconds)
+        for second in seconds:
+            yield from self._joined(Pairs.then, first, second)
+
+    def _all(self) -> Iterator[FuzzSequence]:
+        for round_ in range(2 + PHASES):
+            jobs = [
+                (join, first, second)
+                for of_setup in self._places.values()
+                for first in _chosen(of_setup, round_)
+                for second in (places[0] for places in of_setup.values())
+                for join in JOINS
+            ]
+            self._rng.shuffle(jobs)
+            for join, first, second in jobs:
+                yield from self._joined(join, first, second)
+
+    def _joined(self, join: Join, first: Place, second: Place) -> Iterator[FuzzSequence]:
+        steps = join(self, first, second)
+        if steps is not None and sum(isinstance(step, Sending) for step in steps) <= MESSAGES_MAX:
+            yield first.sequence.with_steps(tuple(steps), Change(SameObjects.name, first.sending.message))
+
+    def _renamed(self, place: Place, first: Place) -> FuzzSequence:
+        """Return the session of a place on the objects of the session of the first one."""
+        head = first.sequence.steps[: first.at + 1]
+        steps = self._context(place.sequence.setup).renamer.onto(place.sequence.steps, head)
+        return replace(place.sequence, steps=tuple(steps))
+
+    # -- joins ---------------------------------------------------------------------------------------------------------
+
+    def then(self, first: Place, second: Place) -> list[Step] | None:
+        """The session goes on as the other one, on the same connection."""
+        head = first.sequence.steps[: first.at + 1]
+        return [*head, *self._rest(first, second)]
+
+    def twice(self, first: Place, second: Place) -> list[Step] | None:
+        """The message is sent a second time, and the session goes on as the other one."""
+        head = first.sequence.steps[: first.at + 1]
+        return [*head, first.sending, *self._rest(first, second)]
+
+    def after(self, first: Place, second: Place) -> list[Step] | None:
+        """The connection ends, and the other session begins on a new one."""
+        head = first.sequence.steps[: first.at + 1]
+        end = self._rng.choice((Finish, Reset))(first.sending.connection)
+        return [*head, end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
+
+    def within(self, first: Place, second: Place) -> list[Step] | None:
+        """One message of the other session is sent in the middle of this one."""
+        if first.at + 1 == len(first.sequence.steps):
+            return None
+        step = self._renamed(second, first).steps[second.at]
+        moved = on(step, second.sending.connection, first.sending.connection)
+        return [*first.sequence.steps[: first.at + 1], moved, *first.sequence.steps[first.at + 1 :]]
+
+    def _rest(self, first: Place, second: Place) -> list[Step]:
+        """Return the other session for the same connection, without the message that opens a connection in both."""
+        other = self._renamed(second, first)
+        opening = [step.message for step in first.sequence.sendings[:1]]
+        steps = list(other.steps)
+        at = next((at for at, step in enumerate(steps) if isinstance(step, Sending)), None)
+        if at is not None and first.sequence.sendings and at < second.at:
+            step = steps[at]
+            if isinstance(step, Sending) and [step.message] == opening:
+                del steps[at]
+        label, connection = new_label(first.sequence), first.sending.connection
+        labels: dict[int, int] = {second.sending.connection: connection}
+        made: list[Step] = []
+        for step in steps:
+            to = labels.setdefault(step.connection, label + len(labels))
+            if not (isinstance(step, Connect) and to == connection):
+                made.append(on(step, step.connection, to))
+        return made
+
+
+JOINS: tuple[Join, ...] = (Pairs.then, Pairs.twice, Pairs.after, Pairs.within)
+
+
+def _chosen(of_setup: dict[str, list[Place]], round_: int) -> Iterator[Place]:
+    """Yield one place for each kind of message.
+
+    In round 0 it waits for its reply, in round 1 it is accepted, in round 2 it is refused, and in later ones it is
+    accepted in further phases.
+    """
+    for places in of_setup.values():
+        wanted = [place for place in places if (place.is_late, place.is_refused) == (round_ == 0, round_ == 2)]
+        phases = {place.phase: place for place in reversed(wanted)}
+        names = list(dict.fromkeys(place.phase for place in wanted))
+        at = max(0, round_ - 2)
+        if at < len(names):
+            yield phases[names[at]]

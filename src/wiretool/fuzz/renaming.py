@@ -1,0 +1,106 @@
+"""Steps of one session that act on the objects of another: its segments, streams, writers, by their declared roles."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from wiretool.codec.message import Issued, Named
+from wiretool.errors import EncodeError
+from wiretool.faults.dialects.dialect import Dialect, Kind
+from wiretool.faults.places import Pattern, values_at
+from wiretool.fuzz.building import issued_values
+from wiretool.fuzz.rewriting import Rewriter, form_of
+from wiretool.fuzz.sequence import IssuedValue, Sending, SetField, Step
+from wiretool.fuzz.serial import record_of
+from wiretool.protocols.conversation import Protocol
+
+#: A kind of object, and the value that names it: a text, or a number of the server.
+Object = tuple[str, str | int]
+#: Messages whose objects are kept.
+KEPT_MAX = 8192
+
+
+class Renamer:
+    """Finds and replaces the names of objects in the messages of clients."""
+
+    def __init__(self, protocol: Protocol, adapter: Dialect, rewriter: Rewriter) -> None:
+        self._protocol = protocol
+        self._adapter = adapter
+        self._rewriter = rewriter
+        self._found: dict[tuple[str, bytes], list[tuple[tuple[str | int, ...], Object]]] = {}
+
+    def objects(self, steps: Iterable[Step]) -> dict[str, list[str | int]]:
+        """Return the objects that messages name, by kind, those that are named most often first."""
+        found: dict[str, Counter[str | int]] = {}
+        for step in steps:
+            if isinstance(step, Sending):
+                for _, (kind, value) in self._names(step):
+                    found.setdefault(kind, Counter())[value] += 1
+        return {kind: [value for value, _ in counts.most_common()] for kind, counts in found.items()}
+
+    def onto(self, steps: Sequence[Step], others: Sequence[Step]) -> list[Step]:
+        """Return steps that act on the objects of other steps; objects beyond their number stay."""
+        known = self.objects(others)
+        names = {
+            (kind, value): name
+            for kind, values in self.objects(steps).items()
+            for value, name in zip(values, known.get(kind, ()), strict=False)
+        }
+        return self.renamed(steps, names)
+
+    def renamed(self, steps: Sequence[Step], names: Mapping[Object, str | int]) -> list[Step]:
+        """Return the steps with other objects; a message that has no bytes then stays as it is."""
+        return [self._renamed(step, names) if isinstance(step, Sending) else step for step in steps]
+
+    def _renamed(self, step: Sending, names: Mapping[Object, str | int]) -> Sending:
+        record = step.record
+        edits = [
+            SetField(steps, names[each]) for steps, each in self._names(step) if names.get(each, each[1]) != each[1]
+        ]
+        if record is None or not edits:
+            return step
+        try:
+            raw = self._rewriter.encode(record, edits, self._protocol.open(True))
+            made = record_of(record.message, raw, record.fields, self._protocol)
+            if made.fields is record.fields:
+                return step  # what it means depends on earlier messages
+            data = self._rewriter.encode(made, step.edits, self._protocol.open(True))
+        except EncodeError:
+            return step
+        own = tuple(issued_values(self._adapter, made, None))
+        scopes = {value: name for (_, value), name in names.items()}
+        issued: dict[str, tuple[IssuedValue, ...]] = {
+            reply: tuple(
+                each._replace(scope=scopes[each.scope])
+                if isinstance(each.scope, str) and each.scope in scopes
+                else each
+                for each in values
+            )
+            for reply, values in step.issued.items()
+        }
+        return replace(step, data=data, record=made, issued={**issued, "": own}, depends=bool(own))
+
+    def _names(self, step: Sending) -> list[tuple[tuple[str | int, ...], Object]]:
+        record = step.record
+        if record is None:
+            return []
+        key = record.message, record.raw
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= KEPT_MAX:
+                self._found.clear()
+            patterns = _name_patterns(self._adapter, (record.side, record.message))
+            form = form_of(self._adapter, record) if patterns else None
+            found = self._found[key] = [
+                (steps, (role.kind, value))
+                for pattern, role in patterns
+                for steps, value in values_at(form, pattern)
+                if type(value) in (str, int) and not (isinstance(role, Issued) and value in role.besides)
+            ]
+        return found
+
+
+@cache
+def _name_patterns(adapter: Dialect, kind: Kind) -> Sequence[tuple[Pattern, Issued | Named]]:
+    return [(pattern, role) for pattern, role in adapter.role_places(kind) if isinstance(role, Issued | Named)]

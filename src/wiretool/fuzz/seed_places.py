@@ -1,0 +1,69 @@
+"""Places of the messages in seeds, and what the server answered there: the base of systematic mutations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.sequence_run import Outcome
+from wiretool.protocols.exchanges import Exchanges
+
+
+class Place(NamedTuple):
+    """A message in a seed."""
+
+    sequence: FuzzSequence
+    #: The index of its step.
+    at: int
+    #: The last message of the server before its reply; empty where it has none.
+    phase: str = ""
+    #: Whether the reply is an error.
+    is_refused: bool = False
+    #: Whether it has no reply until later messages were sent, or none at all.
+    is_late: bool = False
+
+    @property
+    def sending(self) -> Sending:
+        """The step."""
+        step = self.sequence.steps[self.at]
+        assert isinstance(step, Sending)
+        return step
+
+    @property
+    def cost(self) -> tuple[bool, bool, int]:
+        """The order in which places are preferred: accepted, with messages after it, in short sessions."""
+        return self.is_refused, self.at == len(self.sequence.steps) - 1, len(self.sequence.steps)
+
+
+@dataclass(slots=True)
+class SeedPlaces:
+    """Knows the replies to the messages of seeds."""
+
+    exchanges: Exchanges | None = None
+    #: The phase, and whether the reply is a refusal or late, by seed and step.
+    _replies: dict[tuple[int, int], tuple[str, bool, bool]] = field(default_factory=dict)
+
+    def note(self, seed: FuzzSequence, outcome: Outcome) -> None:
+        """Note the replies of a run of a seed."""
+        assert self.exchanges is not None
+        late = {*outcome.deferred, *(each.step for each in outcome.unanswered)}
+        self._replies.update({(id(seed), step): ("", False, True) for step in late})
+        for exchanged in outcome.exchanged:
+            record = exchanged.received.record
+            if exchanged.step is not None:
+                is_refused = bool(self.exchanges.failure(record.message, record.fields))
+                self._replies[id(seed), exchanged.step] = exchanged.phase, is_refused, exchanged.step in late
+
+    def by_kind(self, seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, int], list[Place]]:
+        """Return the places of each kind of message, the preferred ones first; bytes count as a kind by their number.
+
+        The seeds must be the very objects that ran.
+        """
+        found: dict[tuple[str, int], list[Place]] = {}
+        for seed in seeds:
+            for at, step in enumerate(seed.steps):
+                if isinstance(step, Sending) and step.data:
+                    kind = (step.message, 0) if step.message else ("", len(step.data))
+                    reply = self._replies.get((id(seed), at), ("", False, False))
+                    found.setdefault(kind, []).append(Place(seed, at, *reply))
+        return {kind: sorted(places, key=lambda place: place.cost) for kind, places in found.items()}

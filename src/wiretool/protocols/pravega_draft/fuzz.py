@@ -1,0 +1,15 @@
+"""Fuzzing of the draft of Pravega's protocol."""
+
+from wiretool.fuzz.part import FuzzPart, SessionTable
+from wiretool.protocols.pravega_draft.session import TABLE
+
+FUZZ = FuzzPart(
+    table=SessionTable(
+        "outside",
+        {
+            (phase, cls.declaration.name): after
+            for (phase, side, cls), after in TABLE.items()
+            if side == "client" and phase != "lost"
+        },
+    )
+)
