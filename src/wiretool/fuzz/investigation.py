@@ -7,7 +7,7 @@ from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.mutations.order import relabelled
-from wiretool.fuzz.oracles import MEMORY, SILENT, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
+from wiretool.fuzz.oracles import MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.shrink import Shrinker
@@ -79,7 +79,7 @@ class Investigation:
                 return None
             shrunk = self._shrunk(candidate, bucket, lambda each: self.shows(each, bucket))
             shown = sum(self.shows(shrunk, bucket) for _ in range(CONFIRMATIONS))
-            return Confirmed(self._again(shrunk, suspicion), shrunk, shown)
+            return Confirmed(self._again(shrunk, suspicion), shrunk, shown) if shown else None
         return None
 
     def shows(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
@@ -100,9 +100,12 @@ class Investigation:
         return suspicion
 
     def _is_expected(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
+        """Return whether the reference server shows the same; of itself, what some requests show by design."""
         if bucket.oracle not in COMPARED:
             return False
-        return self._reference is None or self._shows_on(self._reference, sequence, bucket)
+        if self._reference is None:
+            return bucket.oracle != MEMORY and bucket.reply != STALL
+        return self._shows_on(self._reference, sequence, bucket)
 
     def _confirm_unhealthy(
         self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...], case: Case
@@ -127,7 +130,8 @@ class Investigation:
             suspicion.bucket,
             lambda each: breaks(each) and not (self._reference and self._fails_case(self._reference, case, (each,))),
         )
-        return Confirmed(suspicion, shrunk, sum(breaks(shrunk) for _ in range(CONFIRMATIONS)), case)
+        shown = sum(breaks(shrunk) for _ in range(CONFIRMATIONS))
+        return Confirmed(suspicion, shrunk, shown, case) if shown else None
 
     @staticmethod
     def _fails_case(target: Target, case: Case, before: Sequence[FuzzSequence]) -> bool:

@@ -13,6 +13,8 @@ from wiretool.fuzz.sequence_run import Exchanged, Outcome
 #: Names of oracles, as reports use them.
 DIED, SILENT, UNDECODABLE, WRONG_ANSWER, SLOW = "died", "silent", "undecodable", "wrong-answer", "slow"
 UNHEALTHY, MEMORY, CRASH, DIFFERS = "unhealthy", "memory", "crash", "differs"
+#: The reply of a bucket of SILENT: the code of the server did not return.
+STALL = "stall"
 #: A call is slow from here on: seconds, and seconds for each byte that was sent.
 SLOW_S, SLOW_S_PER_BYTE = 0.5, 2e-6
 #: Memory that a server may keep of a run, and take at one time in it: bytes, and bytes for each byte of traffic.
@@ -90,7 +92,7 @@ class Oracles:
         step = outcome.last_step
         message = message_at(outcome.sequence, step)
         if isinstance(error, MockStalls):
-            yield Suspicion(Bucket(SILENT, "", message, "", "stall"), f"the server is busy for {STALL_S:g} s", step)
+            yield Suspicion(Bucket(SILENT, "", message, "", STALL), f"the server is busy for {STALL_S:g} s", step)
             return
         if not error.__traceback__:
             yield Suspicion(Bucket(DIED, "", message, "", kind_of(str(error))), str(error), step)

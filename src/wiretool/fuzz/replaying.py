@@ -49,8 +49,6 @@ def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: S
     sequence = _sequence(folder, form, session)
     case = _case(folder, form, session)
     bucket = Bucket(*map(str, form["bucket"]))
-    if bucket.oracle == DIFFERS:
-        session.compare_answers()
     with (target_of or target_from(form))(session) as target:
         if not target.fits(sequence):
             return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")
@@ -139,10 +137,9 @@ def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, seque
 def _replay_sequence(
     folder: Path, bucket: Bucket, session: FuzzSession, target: Target, sequence: FuzzSequence
 ) -> Replayed:
-    outcomes: list[Outcome] = []
-    for _ in range(RUNS):
-        outcomes += target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
-        _check_running(target)
+    if bucket.oracle == DIFFERS:
+        session.compare_answers()
+    outcomes = _outcomes_on(target, sequence, bucket)
     found = [each for outcome in outcomes for each in session.oracles.judge(outcome)]
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:
@@ -158,25 +155,28 @@ def _replay_sequence(
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 
 
-def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
-    """Return whether the mock shows the same, where that explains a suspicion."""
-    bucket = suspicion.bucket
-    if bucket.oracle not in COMPARED:
-        return False
-    return any(each.bucket == bucket for each in suspicions_on(session, session.mock_target(), sequence, bucket))
-
-
 def suspicions_on(session: FuzzSession, target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Suspicion]:
     """Run the sequence of a finding in a bucket on a fresh server several times; return all signs of bugs."""
-    return [
-        suspicion
-        for _ in range(RUNS)
-        for outcome in target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
-        for suspicion in session.oracles.judge(outcome)
-    ]
+    return [each for outcome in _outcomes_on(target, sequence, bucket) for each in session.oracles.judge(outcome)]
+
+
+def _outcomes_on(target: Target, sequence: FuzzSequence, bucket: Bucket) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    for _ in range(RUNS):
+        outcomes += target.run_fresh([sequence], is_measured=bucket.oracle == MEMORY)
+        _check_running(target)
+    return outcomes
 
 
 def _check_running(target: Target) -> None:
     """Stopped where a signal ended a run: its outcome is no verdict."""
     if target.stopped_by is not None:
         raise Stopped(target.stopped_by)
+
+
+def _is_expected(session: FuzzSession, sequence: FuzzSequence, suspicion: Suspicion) -> bool:
+    """Return whether the mock shows the same, where that explains a suspicion."""
+    bucket = suspicion.bucket
+    if bucket.oracle not in COMPARED:
+        return False
+    return any(each.bucket == bucket for each in suspicions_on(session, session.mock_target(), sequence, bucket))
