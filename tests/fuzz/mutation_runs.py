@@ -79,8 +79,8 @@ def reaches_server(protocol: str, each: Mutated) -> bool:
 
 
 def reaching(protocol: str, found: list[Mutated], *, tries: int = 30) -> int:
-    """Return how many of the first sequences whose changed message depends on no live value reach the server."""
-    fixed = [each for each in found if not each.after.depends]
+    """Return how many of the first changed messages reach the server; those without live values come first."""
+    fixed = sorted(found, key=lambda each: each.after.depends)
     return sum(reaches_server(protocol, each) for each in fixed[:tries])
 
 

@@ -59,7 +59,7 @@ def fuzzed(folder: Path, runs: int, seed: int = 0) -> list[FuzzSequence]:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a corpus that one run has written."""
     folder = tmp_path_factory.mktemp("corpus")
-    fuzzed(folder, 500)
+    fuzzed(folder, 1_000)
     return folder
 
 

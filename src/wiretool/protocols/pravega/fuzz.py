@@ -1,9 +1,11 @@
 """Fuzzing of the wire protocol of Pravega."""
 
+from wiretool.fuzz.mutations.blocks import NestedBlock
 from wiretool.fuzz.part import FuzzPart, SessionTable
 from wiretool.protocols.pravega.session import TABLE
 
 FUZZ = FuzzPart(
+    mutations=(NestedBlock("AppendBlock"),),
     table=SessionTable(
         "idle",
         {
@@ -11,5 +13,5 @@ FUZZ = FuzzPart(
             for (phase, side, cls), after in TABLE.items()
             if side == "client" and phase != "lost"
         },
-    )
+    ),
 )

@@ -1,9 +1,11 @@
 """Fuzzing of the draft of Pravega's protocol."""
 
+from wiretool.fuzz.mutations.blocks import NestedBlock
 from wiretool.fuzz.part import FuzzPart, SessionTable
 from wiretool.protocols.pravega_draft.session import TABLE
 
 FUZZ = FuzzPart(
+    mutations=(NestedBlock("BeginAppendBlock"),),
     table=SessionTable(
         "outside",
         {
@@ -11,5 +13,5 @@ FUZZ = FuzzPart(
             for (phase, side, cls), after in TABLE.items()
             if side == "client" and phase != "lost"
         },
-    )
+    ),
 )
