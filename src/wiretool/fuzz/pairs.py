@@ -109,7 +109,8 @@ class Pairs:
         """The other session begins on a new connection; the old one has ended, or is still open."""
         head = first.sequence.steps[: first.at + 1]
         connection = first.sending.connection
-        end: list[Step] = self._rng.choice(([], [Finish(connection)], [Reset(connection)]))
+        ends: tuple[list[Step], ...] = ([], [Finish(connection)], [Reset(connection)])
+        end = self._rng.choice(ends)
         return [*head, *end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
 
     def within(self, first: Place, second: Place) -> list[Step] | None:
