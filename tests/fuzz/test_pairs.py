@@ -73,6 +73,9 @@ def test_sessions_that_were_accepted_come_first() -> None:
     assert not places["CreateSegment", 0][0].is_refused
     assert any(place.is_refused for place in places["CreateSegment", 0])
     assert {place.phase for place in places["ReadSegment", 0]} >= {"SegmentCreated", "DataAppended"}
+    assert {place.phase for place in places["AppendBlock", 0]} >= {"AppendSetup", "DataAppended"}  # it has no reply
+    assert any(place.is_late for place in places["ReadSegment", 0])
+    assert not any(place.is_late for place in places["CreateSegment", 0])
 
 
 def test_each_kind_of_message_comes_after_a_sequence_that_showed_something_new() -> None:

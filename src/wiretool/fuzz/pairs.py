@@ -106,10 +106,12 @@ class Pairs:
         return [*head, first.sending, *self._rest(first, second)]
 
     def after(self, first: Place, second: Place) -> list[Step] | None:
-        """The connection ends, and the other session begins on a new one."""
+        """The other session begins on a new connection; the old one has ended, or is still open."""
         head = first.sequence.steps[: first.at + 1]
-        end = self._rng.choice((Finish, Reset))(first.sending.connection)
-        return [*head, end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
+        connection = first.sending.connection
+        ends: tuple[list[Step], ...] = ([], [Finish(connection)], [Reset(connection)])
+        end = self._rng.choice(ends)
+        return [*head, *end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
 
     def within(self, first: Place, second: Place) -> list[Step] | None:
         """One message of the other session is sent in the middle of this one."""

@@ -15,7 +15,7 @@ class Place(NamedTuple):
     sequence: FuzzSequence
     #: The index of its step.
     at: int
-    #: The last message of the server before its reply; empty where it has none.
+    #: The last message of the server before its reply, or before it where it has none.
     phase: str = ""
     #: Whether the reply is an error.
     is_refused: bool = False
@@ -47,12 +47,17 @@ class SeedPlaces:
         """Note the replies of a run of a seed."""
         assert self.exchanges is not None
         late = {*outcome.deferred, *(each.step for each in outcome.unanswered)}
-        self._replies.update({(id(seed), step): ("", False, True) for step in late})
-        for exchanged in outcome.exchanged:
-            record = exchanged.received.record
-            if exchanged.step is not None:
-                is_refused = bool(self.exchanges.failure(record.message, record.fields))
-                self._replies[id(seed), exchanged.step] = exchanged.phase, is_refused, exchanged.step in late
+        answers = {each.step: each for each in outcome.exchanged if each.step is not None}
+        last = ""
+        for step in range(len(seed.steps)):
+            answer = answers.get(step)
+            if answer is None:
+                self._replies[id(seed), step] = last, False, step in late
+                continue
+            record = answer.received.record
+            is_refused = bool(self.exchanges.failure(record.message, record.fields))
+            self._replies[id(seed), step] = answer.phase, is_refused, step in late
+            last = record.message
 
     def by_kind(self, seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, int], list[Place]]:
         """Return the places of each kind of message, the preferred ones first; bytes count as a kind by their number.
