@@ -84,7 +84,7 @@ def all_features(folder: Path) -> set[Any]:
 
 
 def test_a_run_saves_what_shows_something_new(tmp_path: Path) -> None:
-    novel = fuzzed(tmp_path / "new" / "corpus", 500)
+    novel = fuzzed(tmp_path / "new" / "corpus", 1_000)
     entries = read_corpus(tmp_path / "new" / "corpus", session_of(PROTOCOL))
     assert len(novel) >= len(entries) > 50
     sent = {tuple(step.data for step in each.sendings) for each in novel}

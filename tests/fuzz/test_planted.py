@@ -14,7 +14,7 @@ from wiretool.fuzz.session import FuzzSession
 
 #: A defect of each protocol, the oracle that finds it, and the runs in which it does with seed 0.
 QUICK = (
-    ("pravega", "read-length-negated", DIED, 4_000),
+    ("pravega", "read-length-negated", DIED, 12_000),
     ("pravega", "frame-buffers-leak", MEMORY, 1_500),
     ("pravega-controller", "lost-with-calls", DIED, 1_000),
     ("pravega-draft", "setup-in-block-elsewhere", DIED, 1_000),
@@ -49,7 +49,7 @@ def test_a_finding_that_the_clean_mock_shows_as_well_is_a_false_alarm(monkeypatc
     monkeypatch.setattr(FuzzSession, "reference", lambda session: session.mock_target(defect))
     row = searched(defect, most=20_000)
     assert row.oracle == ""
-    assert [bucket.partition(" | ")[0] for bucket in row.false_alarms] == [DIED]
+    assert DIED in {bucket.partition(" | ")[0] for bucket in row.false_alarms}
 
 
 def searched(defect: Defect, *, most: int) -> Row:

@@ -104,7 +104,7 @@ class Investigation:
         if bucket.oracle not in COMPARED:
             return False
         if self._reference is None:
-            return bucket.oracle != MEMORY and bucket.reply != STALL
+            return bucket.reply != STALL
         return self._shows_on(self._reference, sequence, bucket)
 
     def _confirm_unhealthy(

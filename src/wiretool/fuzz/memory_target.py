@@ -17,7 +17,7 @@ from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.servers.mock import Action, Close, Mock
 
-#: Real time of one call of the mock after which it has stalled.
+#: Processor time of one call of the mock after which it has stalled.
 STALL_S = 2.0
 #: Memory that is still held after a run from which on garbage is collected before it counts.
 COLLECTED_BYTES = 64 * 1024
@@ -168,9 +168,9 @@ class _Stage:
         return numbers
 
     def _timed(self, call: Callable[[], list[Action]]) -> list[Action]:
-        started = time.perf_counter()
+        started = time.process_time()
         actions = call()
-        took = time.perf_counter() - started
+        took = time.process_time() - started
         if took > self.slowest_s:
             self.slowest_s, self.slowest_step = took, self._run.outcome.last_step
         return actions
@@ -210,17 +210,17 @@ def measured(outcome: Outcome) -> Iterator[None]:
 
 @contextmanager
 def alarm(seconds: float | None = None) -> Iterator[None]:
-    """Raise MockStalls in the code under test once a time has passed, STALL_S for None."""
+    """Raise MockStalls in the code under test once it took some processor time, STALL_S for None."""
     limit_s = STALL_S if seconds is None else min(seconds, STALL_S)
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise MockStalls(f"no return in {limit_s:g} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGPROF, ring)
     # Again and again: what rings in a callback of the garbage collector is lost.
-    signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s)
+    signal.setitimer(signal.ITIMER_PROF, limit_s, limit_s)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -116,5 +116,9 @@ def reply_mutations(protocol: str) -> tuple[ReplyMutation, ...]:
     """Return the mutations of the server's messages of a protocol."""
     declared = (*numbers.MUTATIONS, *fields.MUTATIONS, *texts.MUTATIONS, *fuzz_part_of(protocol).mutations)
     # A header that is cut ends the connection, which `reply/close` and `reply/reset` do.
-    edits = [each for each in declared if isinstance(each, MessageMutation) and not isinstance(each, texts.CutHeader)]
+    edits = [
+        each
+        for each in declared
+        if isinstance(each, MessageMutation) and not each.is_of_clients and not isinstance(each, texts.CutHeader)
+    ]
     return (*(EditedReply(each) for each in edits), *_ORDER)

@@ -120,6 +120,9 @@ class Mutation(ABC):
 class MessageMutation(Mutation):
     """A mutation of one message of the sequence."""
 
+    #: Whether only messages of clients have what it changes.
+    is_of_clients = False
+
     def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
         places = [at for at, step in enumerate(sequence.steps) if isinstance(step, Sending) and self.fits(step)]
         if not places:

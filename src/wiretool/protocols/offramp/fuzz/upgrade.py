@@ -48,6 +48,8 @@ class RequestHead:
 class _HeadMutation(MessageMutation):
     """A mutation of the request for an upgrade."""
 
+    is_of_clients = True
+
     def fits(self, sending: Sending) -> bool:
         return sending.data[:4] == b"GET " and _END in sending.data
 
