@@ -81,6 +81,11 @@ class SegmentLog:
         return self._held_bytes + self._read.held_bytes
 
     @property
+    def has_pending(self) -> bool:
+        """Return whether appends with bytes have no acknowledgement."""
+        return self._pending > 0
+
+    @property
     def has_acknowledged(self) -> bool:
         """Return whether there is something to read back."""
         return bool(self.placed or self._unplaced)

@@ -45,10 +45,13 @@ class SegmentLogs:
         return log
 
     def create(self, name: str) -> None:
-        """The segment was created: it is empty, and no other was of that name since it was removed."""
-        self.remove(name)
+        """The segment was created: it is empty, and no other was of that name since it was removed.
+
+        Appends that wait for their acknowledgement may be of this one: then copies of them prove nothing.
+        """
+        removed = self.remove(name)
         self._removed.discard(name)
-        self._logs[name] = self._open(name, is_whole=True)
+        self._logs[name] = self._open(name, is_whole=removed is None or not removed.has_pending)
 
     def remove(self, name: str) -> SegmentLog | None:
         """Clients asked to remove the segment; return its log."""

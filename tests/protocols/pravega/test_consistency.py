@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
+from wiretool.codec.message import Message
 from wiretool.dissect import read
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.failures import NoSuchSegment
@@ -431,3 +432,46 @@ def test_a_number_sent_before_its_set_up_is_answered_may_come_again(world: World
     world.ask_all()
     assert world.anomalies == []
     assert world.model.judged >= 1
+
+
+def block(number: int, body: bytes) -> AppendBlockEnd:
+    data = event_frame(body)
+    return AppendBlockEnd(
+        writer_id=WRITER,
+        size_of_whole_events=len(data),
+        data=data,
+        num_events=1,
+        last_event_number=number,
+        request_id=3,
+    )
+
+
+def pipeline(client: Client, *messages: Message) -> None:
+    """Send messages that all leave the client before the first reply arrives."""
+    frames = [PROTOCOLS["pravega"].encode(message, "client") for message in messages]
+    for frame in frames:
+        client._read("client", frame)
+    for frame in frames:
+        client.world.carry_out(client.world.mock.received(client.number, frame, client.world.now_ns))
+
+
+CREATE = CreateSegment(request_id=1, segment=SEGMENT, target_rate=0, scale_type=0)
+SET_UP = SetupAppend(request_id=2, writer_id=WRITER, segment=SEGMENT)
+
+
+def test_an_acknowledgement_does_not_cover_what_was_sent_after_its_append(world: World) -> None:
+    """The writer was set up again and sends a lower number, which the store ignores."""
+    client = world.client()
+    pipeline(client, CREATE, SET_UP, block(8, b"first"), SET_UP, block(7, b"later"))
+    assert [record.message for record in world.records[-2:]] == ["DataAppended", "AppendSetup"]
+    world.ask_all()
+    assert (world.anomalies, world.model.judged) == ([], 1)
+
+
+def test_appends_may_be_sent_before_their_segment_is_created(world: World) -> None:
+    """They count as copies of the new segment."""
+    client = world.client()
+    pipeline(client, CREATE, SET_UP, block(0, b"event"), SET_UP)
+    pipeline(client, block(0, b"event"))
+    world.ask_all()
+    assert (world.anomalies, world.model.judged) == ([], 1)

@@ -97,7 +97,7 @@ class PravegaConsistency(Consistency):
 
     def _acknowledge(self, record: Record, ack: DataAppended) -> Sequence[Anomaly]:
         """Place the append that is acknowledged; those before it directly in front of it, where nothing else fits."""
-        covered = self._writers_on(record).acknowledge(ack.writer_id, ack.event_number)
+        covered = self._writers_on(record).acknowledge(ack.writer_id, ack.event_number, record.reply_to)
         if not covered:
             return ()
         log, end = self._logs.of(covered[-1].segment), ack.current_segment_write_offset

@@ -79,10 +79,14 @@ class ConnectionWriters:
         self._waiting.setdefault(writer_id, OrderedDict())[number] = sent
         return sent
 
-    def acknowledge(self, writer_id: str, number: int) -> list[SentAppend]:
-        """Return the appends that an acknowledgement of a number covers, in order; they wait no longer."""
+    def acknowledge(self, writer_id: str, number: int, last: int | None = None) -> list[SentAppend]:
+        """Return the appends that an acknowledgement of a number covers, in order; they wait no longer.
+
+        `last` is the record of the append with that number: what was sent after it is not covered.
+        """
         waiting = self._waiting.get(writer_id, OrderedDict())
-        return [waiting.pop(each) for each in [each for each in waiting if each <= number]]
+        covered = [each for each, sent in waiting.items() if each <= number and (last is None or sent.append.n <= last)]
+        return [waiting.pop(each) for each in covered]
 
     def set_up(self, writer_id: str, last: int, n: int | None) -> None:
         """A writer was set up, as record `n` asked: its appends before that are stored, or will be sent again."""
