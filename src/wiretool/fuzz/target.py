@@ -3,7 +3,7 @@
 import gc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 
 from wiretool.codec.remembering import remembering
@@ -16,7 +16,7 @@ from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.memory_target import MemoryTarget, alarm, peak_address_space
+from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
@@ -126,7 +126,8 @@ class InMemoryTarget(Target):
         if number % BATCHES_PER_COLLECTION == BATCHES_PER_COLLECTION - 1:
             gc.collect()
         is_measured = number % BATCHES_PER_MEASURED == 0
-        with applied(self._mutant), self._remembering(is_measured=is_measured):
+        tracing = allocations_traced() if is_measured else nullcontext()
+        with applied(self._mutant), self._remembering(is_measured=is_measured), tracing:
             outcomes = [self._run_next(sequence, is_measured=is_measured) for sequence in sequences]
         peak = peak_address_space()
         if peak - self._peak_bytes > PEAK_STEP_BYTES and self._peak_bytes and not is_measured:
