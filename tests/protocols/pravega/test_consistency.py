@@ -475,3 +475,12 @@ def test_appends_may_be_sent_before_their_segment_is_created(world: World) -> No
     pipeline(client, block(0, b"event"))
     world.ask_all()
     assert (world.anomalies, world.model.judged) == ([], 1)
+
+
+def test_the_last_number_may_come_again_after_an_append_that_did_not_wait_for_its_set_up(world: World) -> None:
+    client = world.client()
+    client.send(CREATE)
+    pipeline(client, SET_UP, block(10, b"event"))
+    pipeline(client, block(10, b"event"))
+    world.ask_all()
+    assert (world.anomalies, world.model.judged) == ([], 1)

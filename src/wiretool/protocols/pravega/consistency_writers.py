@@ -90,8 +90,9 @@ class ConnectionWriters:
 
     def set_up(self, writer_id: str, last: int, n: int | None) -> None:
         """A writer was set up, as record `n` asked: its appends before that are stored, or will be sent again."""
-        self._last[writer_id] = last
         waiting = self._waiting.get(writer_id, OrderedDict())
+        if n is None or all(sent.append.n < n for sent in waiting.values()):
+            self._last[writer_id] = last
         for each in [each for each, sent in waiting.items() if n is None or sent.append.n < n]:
             del waiting[each]
 
