@@ -208,7 +208,7 @@ def measured(outcome: Outcome) -> Iterator[None]:
 def allocations_traced() -> Iterator[None]:
     """Trace allocations for the time of a block, where they are not traced yet.
 
-    Each start and end of it leaves some 8 kB behind in Python 3.11: many measured runs share one.
+    Python 3.11 keeps some 8 kB of each start and end of it, so many measured runs share one.
     """
     if tracemalloc.is_tracing():
         yield
