@@ -25,8 +25,6 @@ def test_a_crash_is_found_and_shrunk() -> None:
     assert counts.runs <= 1_500
 
 
-# The alarm may ring in a callback that hypothesis has in the garbage collector, which cannot pass on its exception.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_stall_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """This server never returns from a read before the start of a segment."""
     monkeypatch.setattr(memory_target, "STALL_S", 0.1)

@@ -1,5 +1,6 @@
 """The mock in memory as a target: what it keeps is measured, and connections may stay open."""
 
+import gc
 from dataclasses import replace
 from typing import Any
 
@@ -117,3 +118,28 @@ def test_the_alarm_rings_in_the_shorter_time() -> None:
 
     with alarm(0.05), pytest.raises(MockStalls, match=r"no return in 0\.05 s"):
         hang()
+
+
+def test_no_garbage_is_collected_while_the_alarm_may_ring() -> None:
+    """A callback of the collector swallows the exception, and the time of a collection is not that of the mock."""
+    phases = []
+
+    def fill() -> None:
+        kept: list[list[int]] = []
+        while True:
+            kept.append([])
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        phases.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        gc.collect()
+        assert phases == ["start", "stop"]
+        with alarm(0.1):
+            with pytest.raises(MockStalls):
+                fill()
+            assert phases == ["start", "stop"]
+    finally:
+        gc.callbacks.remove(note)
+    assert gc.isenabled()

@@ -65,7 +65,7 @@ class MemoryTarget:
         """
         stage = _Stage(self.mock, run, self.now_ns, recording)
         try:
-            with alarm(stall_s), measured(run.outcome) if is_measured else nullcontext():
+            with measured(run.outcome) if is_measured else nullcontext(), alarm(stall_s):
                 stage.play()
         except Exception as err:  # noqa: BLE001  (any exception of the mock is a finding)
             run.outcome.error = err
@@ -222,17 +222,24 @@ def allocations_traced() -> Iterator[None]:
 
 @contextmanager
 def alarm(seconds: float | None = None) -> Iterator[None]:
-    """Raise MockStalls in the code under test once it took some processor time, STALL_S for None."""
+    """Raise MockStalls in the code under test once it took some processor time, STALL_S for None.
+
+    Garbage is collected before and after the block, not in it: a collection of the whole heap would count as the code's
+    own time, and what is raised in a callback of the collector is lost.
+    """
     limit_s = STALL_S if seconds is None else min(seconds, STALL_S)
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise MockStalls(f"no return in {limit_s:g} s")
 
+    was_collecting = gc.isenabled()
+    gc.disable()
     before = signal.signal(signal.SIGPROF, ring)
-    # Again and again: what rings in a callback of the garbage collector is lost.
-    signal.setitimer(signal.ITIMER_PROF, limit_s, limit_s)
+    signal.setitimer(signal.ITIMER_PROF, limit_s, limit_s)  # again and again: what rings in a finalizer is lost
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+        if was_collecting:
+            gc.enable()
