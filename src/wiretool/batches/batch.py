@@ -1,7 +1,10 @@
 """What the column path says of a stretch of captures: columns of many frames, and Records of all else."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
 
 from wiretool.codec.columns import Integers
 from wiretool.codec.message import Side
@@ -9,16 +12,24 @@ from wiretool.protocols.bulk import Frames, Group
 from wiretool.records import Record
 
 
-@dataclass(frozen=True, slots=True)
-class FrameRun:
-    """Frames of one connection as columns of one length, in the order of their numbers `frames.numbers`.
-
-    Each is of one of the `groups`. `offsets` count in the stream of each side, times are ns since the epoch.
-    """
+class Ends(NamedTuple):
+    """The number of a connection, and its two ends."""
 
     connection: int
     client: str
     server: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRun:
+    """Frames of one protocol as columns of one length, in the order of their numbers `frames.numbers`.
+
+    Frame i is of `connections[connection_of[i]]` and of one of the `groups`. `offsets` count in the stream of each
+    side, times are ns since the epoch.
+    """
+
+    connections: Sequence[Ends]
+    connection_of: Integers
     protocol: str
     frames: Frames
     offsets: Integers
@@ -30,6 +41,31 @@ class FrameRun:
     def side(self, row: int) -> Side:
         """Who sent a frame."""
         return "server" if self.frames.is_server[row] else "client"
+
+    def numbers_of_connections(self, rows: Integers) -> Integers:
+        """Return the number of the connection of each of these frames."""
+        numbers = np.array([each.connection for each in self.connections], np.int64)
+        return numbers[self.connection_of[rows]]
+
+    def apart(self) -> "Iterator[FrameRun]":
+        """Yield the frames of each connection as a run by themselves."""
+        if len(self.connections) == 1:
+            yield self
+            return
+        for index, ends in enumerate(self.connections):
+            mine = np.flatnonzero(self.connection_of == index)
+            groups = [group.take(self.connection_of[group.rows] == index) for group in self.groups]
+            yield FrameRun(
+                [ends],
+                np.zeros(len(mine), np.int64),
+                self.protocol,
+                self.frames.take(mine),
+                self.offsets[mine],
+                self.first_packets[mine],
+                self.last_packets[mine],
+                self.times[mine],
+                [replace(group, rows=np.searchsorted(mine, group.rows)) for group in groups if len(group.rows)],
+            )
 
 
 @dataclass(frozen=True, slots=True)

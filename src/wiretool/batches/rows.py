@@ -86,6 +86,7 @@ def _records(run: FrameRun, group: Group) -> Iterator[Record]:
     events = _events(group.events, data, len(rows))
     replies = [None] * len(rows) if group.reply_to is None else group.reply_to.tolist()
     starts, ends = run.frames.starts[rows].tolist(), run.frames.ends[rows].tolist()
+    connections = [run.connections[index] for index in run.connection_of[rows].tolist()]
     first, last = run.first_packets[rows].tolist(), run.last_packets[rows].tolist()
     numbers, times, offsets = run.frames.numbers[rows].tolist(), run.times[rows].tolist(), run.offsets[rows].tolist()
     for index, row in enumerate(rows.tolist()):
@@ -95,9 +96,9 @@ def _records(run: FrameRun, group: Group) -> Iterator[Record]:
             n=numbers[index],
             kind="frame",
             time_ns=times[index],
-            connection=run.connection,
-            client=run.client,
-            server=run.server,
+            connection=connections[index].connection,
+            client=connections[index].client,
+            server=connections[index].server,
             side=run.side(row),
             packets=(first[index], last[index]),
             offset=offsets[index],

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wiretool import limits
-from wiretool.batches.batch import FrameRun
+from wiretool.batches.batch import Ends, FrameRun
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES, TINY_BYTES, Pace
@@ -313,8 +313,9 @@ class BulkWatch(Watch):
         self._latest_packet = late.catch_up(len(offsets))
         if groups:
             connection = self._connection
-            place = connection.id, connection.client, connection.server, self._protocol
-            told.runs.append(FrameRun(*place, frames, offsets, first, last, times, groups))
+            ends = [Ends(connection.id, connection.client, connection.server)]
+            mine = np.zeros(len(offsets), np.int64)
+            told.runs.append(FrameRun(ends, mine, self._protocol, frames, offsets, first, last, times, groups))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 

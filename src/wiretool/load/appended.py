@@ -49,16 +49,17 @@ class _Batch(NamedTuple):
 
 
 def appended_in(run: FrameRun, group: Group) -> Appended | None:
-    """The appends in frames of one kind; None where they are none."""
+    """The appends in frames of one kind, all of one connection; None where they are none."""
     if not len(group.rows):
         return None
+    (ends,) = run.connections
     numbers, times_ns = run.frames.numbers[group.rows].tolist(), run.times[group.rows].tolist()
     if group.append is not None and run.protocol in _WRITER:
         return _in_columns(run, group, numbers, times_ns)
     if group.name != _NAME or run.frames.is_server[group.rows[0]] or "payload" not in group.columns:
         return None
     forms = values_of(_slim(group.columns["payload"]), run.frames.data)
-    return _batched(run.protocol, run.connection, run.server, numbers, times_ns, forms)
+    return _batched(run.protocol, ends.connection, ends.server, numbers, times_ns, forms)
 
 
 def appended_by(record: Record) -> Appended | None:
@@ -104,7 +105,7 @@ def _in_columns(run: FrameRun, group: Group, numbers: Sequence[int], times_ns: S
     writers = labels_of(group.append[_WRITER[run.protocol]], data)
     codes = np.broadcast_to(writers.codes, len(numbers)).tolist()
     return Appended(
-        run.connection,
+        run.connections[0].connection,
         numbers,
         times_ns,
         [writers.values[code] for code in codes],

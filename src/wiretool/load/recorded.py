@@ -5,7 +5,7 @@ It is told batch by batch and keeps counts alone, however large the recording is
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any
 
@@ -115,7 +115,8 @@ class Recorded:
 
     def add(self, batch: Batch) -> None:
         """Count what is in a batch."""
-        steps = [step for run in batch.runs if run.protocol in PROTOCOLS for step in self._run(run)]
+        runs = chain.from_iterable(run.apart() for run in batch.runs if run.protocol in PROTOCOLS)
+        steps = [step for run in runs for step in self._run(run)]
         steps += [step for record in batch.records if record.protocol in PROTOCOLS for step in self._record(record)]
         steps.sort(key=itemgetter(0))
         for _, tell, what in steps:
@@ -139,25 +140,25 @@ class Recorded:
                 continue
             appended = appended_in(run, group)
             if appended is not None:
-                seen.add(appended, run.client)
+                seen.add(appended, run.connections[0].client)
                 yield from _sent(flights, appended)
             elif group.name == _READS[run.protocol] and len(group.rows) and not run.frames.is_server[group.rows[0]]:
-                seen.read(run.client, run.times[group.rows].tolist())
+                seen.read(run.connections[0].client, run.times[group.rows].tolist())
             if group.reply_to is not None:
                 yield from _answered(flights, numbers, group.reply_to)
 
     def _read(self, run: FrameRun, group: Group, seen: Seen, numbers: Integers) -> Iterator[Step]:
         times_ns = run.times[group.rows].tolist()
         if times_ns and group.name in ("MESSAGE", "REQUEST"):
-            seen.read(run.client, times_ns)
+            seen.read(run.connections[0].client, times_ns)
         if group.name == "MESSAGE":
             seen.see(times_ns)
-            yield from ((n, self._credits.came, (run.connection,)) for n in numbers.tolist())
+            yield from ((n, self._credits.came, (run.connections[0].connection,)) for n in numbers.tolist())
         elif group.name == "REQUEST":
             counts = values_of(group.columns["count"], run.frames.data)
-            yield from self._asked(seen, run.connection, numbers.tolist(), counts)
+            yield from self._asked(seen, run.connections[0].connection, numbers.tolist(), counts)
         elif group.name == "CANCEL":
-            yield from ((n, self._credits.lose, (run.connection,)) for n in numbers.tolist())
+            yield from ((n, self._credits.lose, (run.connections[0].connection,)) for n in numbers.tolist())
 
     # -- one by one ----------------------------------------------------------------------------------------------------
 

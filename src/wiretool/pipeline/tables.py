@@ -112,7 +112,7 @@ class FlowRows:
             del self._protocols[each.connection.id]
 
     def _note_protocols(self, batch: Batch) -> None:
-        self._protocols.update((run.connection, run.protocol) for run in batch.runs)
+        self._protocols.update((ends.connection, run.protocol) for run in batch.runs for ends in run.connections)
         self._protocols.update((record.connection, record.protocol) for record in batch.records)
 
     def _put_exchanges(self, found: pa.Table | None, told: FlowBatch) -> Iterator[Placed]:

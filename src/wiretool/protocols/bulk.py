@@ -16,7 +16,7 @@ NO_REPLY = -1
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Whole frames of one connection in the order in which they are told: `data[starts[i] : ends[i]]`.
+    """Whole frames in the order in which they are told: `data[starts[i] : ends[i]]`.
 
     `numbers` are those of their records; they grow.
     """
@@ -26,6 +26,10 @@ class Frames:
     ends: Integers
     is_server: Flags
     numbers: Integers
+
+    def take(self, rows: Integers) -> "Frames":
+        """Return some of them."""
+        return Frames(self.data, self.starts[rows], self.ends[rows], self.is_server[rows], self.numbers[rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sessions.streams_bulk import numbers_named
 from wiretool.sessions.subjects import Mention, mention_of
-from wiretool.sessions.subjects_bulk import Codes, alone, mention_codes
+from wiretool.sessions.subjects_bulk import Codes, alone, distinct, mention_codes
 
 #: What a frame is: nothing to exchanges, what is answered at times, what waits for its answer.
 NOT_ASKING, MAY_ASK, ASKS = 0, 1, 2
@@ -99,16 +99,24 @@ class FrameRows:
         self._add(
             len(rows),
             n=frames.numbers[rows],
-            connection=run.connection,
+            connection=run.numbers_of_connections(rows),
             time_ns=run.times[rows],
             size=_appended(group, size, frames.data) if asks else size,
-            source=_by_side(is_server, lambda side: self._sources.of(_source(run, group.name, side))),
+            source=self._sources_of(run, group),
             role=role,
             said=mention_codes(run, group, self.mentions),
             reply=NO_REPLY if group.reply_to is None else group.reply_to,
             events=_events(group, frames.data) if asks else UNKNOWN,
             failure=self._failures_in(run, group),
         )
+
+    def _sources_of(self, run: FrameRun, group: Group) -> Integers:
+        """Return where each frame of a group is from, as a code."""
+        owner, is_server = run.connection_of[group.rows], run.frames.is_server[group.rows]
+        found, of_row = distinct(2 * owner + is_server, 2 * len(run.connections))
+        codes = self._sources.all_of(_source(run, group.name, *divmod(code, 2)) for code in found.tolist())
+        every: Integers = codes[of_row]
+        return every
 
     def _failures_in(self, run: FrameRun, group: Group) -> Integers | int:
         """What the answers of a group say went wrong: only those are looked at in which it can be so."""
@@ -150,8 +158,8 @@ class FrameRows:
         )
 
 
-def _source(run: FrameRun, message: str, side: Side) -> Source:
-    return Source(run.connection, run.client, run.server, run.protocol, message, side)
+def _source(run: FrameRun, message: str, owner: int, is_server: int) -> Source:
+    return Source(*run.connections[owner], run.protocol, message, "server" if is_server else "client")
 
 
 def _by_side(is_server: Flags, code: Callable[[Side], int]) -> Integers:

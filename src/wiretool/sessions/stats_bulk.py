@@ -94,14 +94,15 @@ class _Table:
                 self.replies[at] = group.reply_to
 
     def _sources(self, run: FrameRun, group: Group) -> Integers | int:
-        is_server = run.frames.is_server[group.rows]
-        place = (run.connection, run.client, run.server)
-        if is_server.all():
-            return self.sources.of(Source(*place, (run.protocol, group.name, "server")))
-        client = self.sources.of(Source(*place, (run.protocol, group.name, "client")))
-        if not is_server.any():
-            return client
-        return np.where(is_server, self.sources.of(Source(*place, (run.protocol, group.name, "server"))), client)
+        owner, is_server = run.connection_of[group.rows], run.frames.is_server[group.rows]
+        found, of_row = distinct(2 * owner + is_server, 2 * len(run.connections))
+        keys: Sequence[MessageKey] = [(run.protocol, group.name, side) for side in ("client", "server")]
+        ends = [run.connections[code >> 1] for code in found.tolist()]
+        codes = self.sources.all_of(
+            Source(each.connection, each.client, each.server, keys[code & 1])
+            for each, code in zip(ends, found.tolist(), strict=True)
+        )
+        return int(codes[0]) if len(codes) == 1 else codes[of_row]
 
     def _add_records(self, records: Sequence[Record]) -> None:
         at = np.array([record.n for record in records], np.int64) - self.first_n

@@ -1,6 +1,7 @@
 """What many frames are about, as codes: small numbers, each of which stands for a value that comes again."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -71,15 +72,24 @@ def mention_codes(run: FrameRun, group: Group, codes: Codes[Mention]) -> Integer
     if not _is_plain(run, group):
         return codes.all_of(map(mention_of, records_of(alone(run, group))))
     if run.protocol == "offramp":
-        return codes.all_of([road_mention(run.connection, None)])
+        return codes.all_of(road_mention(ends.connection, None) for ends in run.connections)[_owners(run, group)]
     segments, writers = _segments(group, run.frames.data), _labels(group.columns, WRITER_FIELDS, run.frames.data)
-    width = len(writers.values) + 1
-    pairs, of_row = distinct((segments.codes + 1) * width + writers.codes + 1, (len(segments.values) + 1) * width)
-    at = [divmod(pair, width) for pair in pairs.tolist()]
-    names, ids = (*segments.values, None), (*writers.values, None)
-    mentions = (segment_mention(run.connection, names[segment - 1], ids[writer - 1]) for segment, writer in at)
+    width, height = len(writers.values) + 1, len(segments.values) + 1
+    of_owner = _owners(run, group) * height
+    triples = (of_owner + segments.codes + 1) * width + writers.codes + 1
+    cells, of_row = distinct(triples, len(run.connections) * height * width)
+    at = [(*divmod(pair, height), writer) for pair, writer in (divmod(triple, width) for triple in cells.tolist())]
+    names, ids, ends = (*segments.values, None), (*writers.values, None), run.connections
+    mentions = (
+        segment_mention(ends[owner].connection, names[segment - 1], ids[writer - 1]) for owner, segment, writer in at
+    )
     said: Integers = codes.all_of(mentions)[of_row]
     return said
+
+
+def _owners(run: FrameRun, group: Group) -> Integers:
+    """Return the index of the connection of each frame of a group; a single one is that of every frame."""
+    return run.connection_of[:1] if len(run.connections) == 1 else run.connection_of[group.rows]
 
 
 def _has_header(run: FrameRun, group: Group) -> bool:
@@ -115,19 +125,7 @@ def _has(group: Group, name: str) -> bool:
 
 def alone(run: FrameRun, group: Group) -> Batch:
     """The frames of a group as a batch."""
-    single = FrameRun(
-        run.connection,
-        run.client,
-        run.server,
-        run.protocol,
-        run.frames,
-        run.offsets,
-        run.first_packets,
-        run.last_packets,
-        run.times,
-        [group],
-    )
-    return Batch(0, len(group.rows), [single], ())
+    return Batch(0, len(group.rows), [replace(run, groups=[group])], ())
 
 
 def _segments(group: Group, data: bytes) -> Labels:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch, Ends
 from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.layers import segment_of
@@ -52,14 +53,14 @@ class Chosen:
         self.records += batch.count
         for record in batch.records:
             self._add(record, record.side, np.array([record.packets], np.int64))
-        for run in batch.runs:
+        for run in chain.from_iterable(run.apart() for run in batch.runs):
             rows = np.concatenate([group.rows for group in run.groups])
             pairs = np.stack((run.first_packets[rows], run.last_packets[rows]), 1)
             is_server = run.frames.is_server[rows]
-            self._add(run, "client", pairs[~is_server])
-            self._add(run, "server", pairs[is_server])
+            self._add(run.connections[0], "client", pairs[~is_server])
+            self._add(run.connections[0], "server", pairs[is_server])
 
-    def _add(self, of: Record | FrameRun, side: Side, pairs: Integers) -> None:
+    def _add(self, of: Record | Ends, side: Side, pairs: Integers) -> None:
         if not len(pairs):
             return
         sides: tuple[Side, ...] = ("client", "server") if self._whole else (side,)

@@ -8,7 +8,7 @@ from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.records import Record
 
 if TYPE_CHECKING:  # NumPy takes as long to load as all that small captures need
-    from wiretool.batches.batch import Batch, FrameRun
+    from wiretool.batches.batch import Batch, Ends, FrameRun
 
 
 class Tally:
@@ -42,7 +42,7 @@ class Tally:
     def add(self, record: Record) -> None:
         """Count one record."""
         self.seen += 1
-        account = self._account(record)
+        account = self._account(record, record.protocol)
         if record.kind == "frame":
             account.frames += 1
             account.frame_bytes += record.length
@@ -63,10 +63,19 @@ class Tally:
             self.add(record)
         for run in batch.runs:
             self.seen += sum(len(group.rows) for group in run.groups)
-            account = self._account(run)
-            for group in run.groups:
-                size = int((run.frames.ends[group.rows] - run.frames.starts[group.rows]).sum())
-                account.frames += len(group.rows)
+            self._add_run(run)
+
+    def _add_run(self, run: "FrameRun") -> None:
+        import numpy as np
+
+        rows = np.concatenate([group.rows for group in run.groups])
+        owner, count = run.connection_of[rows], len(run.connections)
+        frames = np.bincount(owner, minlength=count).tolist()
+        sizes = np.bincount(owner, run.frames.ends[rows] - run.frames.starts[rows], count).astype(np.int64).tolist()
+        for ends, number, size in zip(run.connections, frames, sizes, strict=True):
+            if number:
+                account = self._account(ends, run.protocol)
+                account.frames += number
                 account.frame_bytes += size
                 account.payload_bytes += size
 
@@ -113,12 +122,12 @@ class Tally:
         self.shown.connections[:] = self.reading.connections
         self.shown.packets = self.reading.packets
 
-    def _account(self, of: "Record | FrameRun") -> Account:
+    def _account(self, of: "Record | Ends", protocol: str) -> Account:
         """The account of a connection, by anything that is of it."""
         if of.connection not in self._rows:
             self._rows[of.connection] = self.shown.open(of.connection, of.client, of.server)
         row = self._rows[of.connection]
-        row.protocol = of.protocol
+        row.protocol = protocol
         return row.account
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.records import START_NS, a_gap, a_problem, a_record
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids
@@ -118,13 +118,13 @@ def a_batch() -> Batch:
     first_packets = at + 10
     times = START_NS + (at + 1) * 333_333_333
     ends = "10.0.0.1:40000", "10.0.0.2:12345"
-    run = FrameRun(
-        0, *ends, "pravega", frames, at * 100, first_packets, first_packets + at % 2, times, [everything, other]
-    )
+    both = [Ends(0, *ends), Ends(3, "10.0.0.3:40001", ends[1])]
+    packets = first_packets, first_packets + at % 2
+    run = FrameRun(both, at // 3 % 2, "pravega", frames, at * 100, *packets, times, [everything, other])
     few = at[:3]
     strangers = Group(Other, "Other", few, {"request_id": Objects(["x", "y", "é\n"])})
     frames = Frames(DATA, few, few + 1, few < 1, few + 14)
-    foreign = FrameRun(1, *ends, "", frames, few, few, few, times[:3] - 10**9, [strangers])
+    foreign = FrameRun([Ends(1, *ends)], few * 0, "", frames, few, few, few, times[:3] - 10**9, [strangers])
     bare = Sparse(Struct({"open": Numbers(few[:2]), "name": Spans(few[:2], few[:2] + 1, True)}, 2), few > 0)
     headers: dict[str, Column] = {
         "offset": Sparse(Numbers(few[:2] * 100), few < 2),
@@ -138,7 +138,8 @@ def a_batch() -> Batch:
         "writer_id": Made(Numbers(few), "{:08x}".format),
     }
     frames = Frames(DATA, few, few + 1, few < 1, few + 19)
-    bare_run = FrameRun(2, *ends, "sbp", frames, few, few, few, times[3:6], [Group(None, "HEADER", few, headers)])
+    groups = [Group(None, "HEADER", few, headers)]
+    bare_run = FrameRun([Ends(2, *ends)], few * 0, "sbp", frames, few, few, few, times[3:6], groups)
     records = [a_record(n=1, fields={"offset": "text", "state": 5}), a_gap(n=17), a_problem(n=18, connection=1)]
     return Batch(1, 21, [run, foreign, bare_run], records)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.records import Paper, Sample, a_gap
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Choice, Column, Lists, Made, Numbers, Objects, Spans, Sparse, Struct, Uuids
 from wiretool.codec.flatbuffers import BytesSlot
@@ -113,7 +113,9 @@ def batch_with(draw: st.DrawFn, data: bytes, count: int, group: Group) -> Batch:
     is_server = flags(draw, count)
     frames = Frames(data, np.zeros(count, np.int64), row, is_server, 1 + row + (row >= count // 2))
     packets = row // 2
-    run = FrameRun(3, "c:1", "s:2", draw(st.sampled_from(["p", ""])), frames, row, packets, packets, row, [group])
+    ends = [Ends(3, "c:1", "s:2"), Ends(4, "c:2", "s:2")][: draw(st.integers(1, 2))]
+    owners = row % len(ends)
+    run = FrameRun(ends, owners, draw(st.sampled_from(["p", ""])), frames, row, packets, packets, row, [group])
     return Batch(1, count + 1, [run], [a_gap(n=1 + count // 2)])
 
 
@@ -160,7 +162,8 @@ def test_fields_of_a_message(rows: list[tuple[str, bytes, bool]], paths: str) ->
     }
     row = np.arange(count)
     frames = Frames(wire.data, row, row + 1, row < 0, row + 1)
-    run = FrameRun(0, "c", "s", "p", frames, row, row, row, row, [Group(Sample, "Sample", row, fields)])
+    groups = [Group(Sample, "Sample", row, fields)]
+    run = FrameRun([Ends(0, "c", "s")], row * 0, "p", frames, row, row, row, row, groups)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "PART_ROWS_MIN", 1)
         for form in ("ndjson", "csv"):

@@ -12,7 +12,19 @@ import pyarrow as pa
 
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
-from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct, Uuids
+from wiretool.codec.columns import (
+    Column,
+    Flags,
+    Integers,
+    Lists,
+    Made,
+    Numbers,
+    Spans,
+    Sparse,
+    Struct,
+    Uuids,
+    begins_of,
+)
 from wiretool.codec.message import Message, fields_of
 from wiretool.codec.types import Data
 from wiretool.protocols.bulk import Events, Group
@@ -94,7 +106,7 @@ def _of_group(run: FrameRun, group: Group, blocks: "Blocks") -> pa.Table | None:
         offset = _offsets(run, bool(run.frames.is_server[frame_rows[0]]), starts, lengths)
     columns = [
         numbers_of(run.frames.numbers[frame_rows]),
-        numbers_of(np.full(len(frame_rows), run.connection, np.int64)),
+        numbers_of(run.numbers_of_connections(frame_rows)),
         _writers(group, events.rows, run.frames.data),
         _event_numbers(events.columns.get("event_number"), len(frame_rows), run.frames.data),
         offset,
@@ -140,6 +152,8 @@ def _offsets(run: FrameRun, is_server: bool, starts: Integers, lengths: Integers
     """Where in the stream of their side events are that lie within one frame each."""
     frames = run.frames
     mine = np.flatnonzero(frames.is_server == is_server)
+    if len(run.connections) > 1:
+        mine = mine[np.argsort(frames.starts[mine], kind="stable")]
     row = mine[np.maximum(np.searchsorted(frames.starts[mine], starts, "right") - 1, 0)]
     is_within = (starts >= frames.starts[row]) & (starts + lengths <= frames.ends[row])
     return numbers_of(starts - frames.starts[row] + run.offsets[row], None if is_within.all() else is_within)
@@ -305,8 +319,8 @@ class Blocks:
     def __init__(self) -> None:
         self._open: dict[int, Block] = {}
         self._records: dict[int, list[Record]] = {}
-        #: Each with the number of its first frame; a connection's are in order and do not overlap.
-        self._groups: dict[int, list[tuple[int, FrameRun, Group]]] = {}
+        #: Rows of a run, with the number of the first; a connection's are in order and do not overlap.
+        self._groups: dict[int, list[tuple[int, FrameRun, Integers]]] = {}
         self._ends: dict[int, int] = {}
 
     def enter(self, batch: Batch) -> None:
@@ -319,12 +333,14 @@ class Blocks:
                 self._ends[record.connection] = record.n
         for run in batch.runs:
             for group in run.groups:
-                if group.name == _BLOCK and len(group.rows):
-                    first = int(run.frames.numbers[group.rows[0]])
-                    self._groups.setdefault(run.connection, []).append((first, run, group))
-                elif group.name == _END and len(group.rows):
-                    last = int(run.frames.numbers[group.rows[-1]])
-                    self._ends[run.connection] = max(last, self._ends.get(run.connection, 0))
+                if group.name == _BLOCK:
+                    for connection, mine in _by_connection(run, group):
+                        first = int(run.frames.numbers[mine[0]])
+                        self._groups.setdefault(connection, []).append((first, run, mine))
+                elif group.name == _END:
+                    for connection, mine in _by_connection(run, group):
+                        last = int(run.frames.numbers[mine[-1]])
+                        self._ends[connection] = max(last, self._ends.get(connection, 0))
 
     def before(self, record: Record) -> Block | None:
         """The last block of the connection in front of a frame."""
@@ -358,8 +374,18 @@ class Blocks:
         groups = self._groups.get(connection, [])
         place = bisect_left(groups, n, key=itemgetter(0))
         if place:
-            _, run, group = groups[place - 1]
-            row = group.rows[int(np.searchsorted(run.frames.numbers[group.rows], n)) - 1]
+            _, run, mine = groups[place - 1]
+            row = mine[int(np.searchsorted(run.frames.numbers[mine], n)) - 1]
             raw = run.frames.data[run.frames.starts[row] : run.frames.ends[row]]
             found.append(Block(int(run.frames.numbers[row]), int(run.offsets[row]), raw))
         return max(found, key=attrgetter("n"), default=None)
+
+
+def _by_connection(run: FrameRun, group: Group) -> Iterator[tuple[int, Integers]]:
+    """Yield the number of each connection that has frames in a group, and the rows of these."""
+    owner = run.connection_of[group.rows]
+    order = np.argsort(owner, kind="stable")
+    begins = begins_of(owner[order])
+    for start, stop in zip(begins.tolist(), [*begins[1:].tolist(), len(order)], strict=False):
+        if stop > start:
+            yield run.connections[owner[order[start]]].connection, group.rows[order[start:stop]]

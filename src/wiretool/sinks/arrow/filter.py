@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -51,13 +52,17 @@ class BatchFilter:
         begin_batch(self._history, batch)
 
     def _of_run(self, run: FrameRun) -> FrameRun | None:
-        if self._connection not in (None, run.connection):
-            return None
         in_hex: list[pa.Buffer] = []
-        groups = [group for group in run.groups if len(group.rows)]
+        groups = [group for group in map(partial(self._of_connection, run), run.groups) if len(group.rows)]
         kept = [_kept(group, self._test(Rows(run, group, self._history, in_hex))) for group in groups]
         wanted = [group for group in kept if len(group.rows)]
         return replace(run, groups=wanted) if wanted else None
+
+    def _of_connection(self, run: FrameRun, group: Group) -> Group:
+        """Return the frames of a group that are of the connection that is asked for, if one is."""
+        if self._connection is None:
+            return group
+        return _kept(group, run.numbers_of_connections(group.rows) == self._connection)
 
 
 def _first(run: FrameRun, group: Group) -> tuple[int, int]:

@@ -1,13 +1,13 @@
 """What a path of a filter expression leads to in the frames of one class, as a column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.batches.rows import records_of, values_of
 from wiretool.codec.columns import Choice, Column, Flags, Integers, Made, Numbers, Spans, Sparse, Struct, Uuids
 from wiretool.codec.message import fields_of
@@ -98,7 +98,7 @@ class Rows:
         if first == "request":
             return self._of_requests(rest or ("n",))
         if first in ("client", "server") and rest:
-            return Same(address_part(getattr(self.run, str(first)), str(rest[0])))
+            return self._of_ends(lambda ends: address_part(getattr(ends, str(first)), str(rest[0])))
         return None if rest else self._common(str(first))
 
     @property
@@ -113,7 +113,7 @@ class Rows:
             case "kind":
                 return Same("frame")
             case "connection" | "client" | "server":
-                return Same(getattr(run, name))
+                return self._of_ends(lambda ends: getattr(ends, name))
             case "protocol":
                 return Same(run.protocol or None)
             case "message":
@@ -137,6 +137,11 @@ class Rows:
             case "latency":
                 return self._latency()
         return None
+
+    def _of_ends(self, value_of: Callable[[Ends], Any]) -> Values:
+        """Return what is the same for all frames of a connection."""
+        values = [value_of(ends) for ends in self.run.connections]
+        return Same(values[0]) if len(values) == 1 else Codes(self.run.connection_of[self._rows], values)
 
     def _time(self) -> Values:
         """Seconds since the first record: ns as double by 1e9, which is how Python divides these too."""

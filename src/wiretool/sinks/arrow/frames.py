@@ -75,20 +75,21 @@ class Gathered:
         starts = frames.starts[rows]
         self._always("n", frames.numbers[rows])
         self._always("time_ns", run.times[rows])
-        self._always("connection", np.full(len(rows), run.connection, np.int64))
+        self._always("connection", run.numbers_of_connections(rows))
         self._always("first_packet", run.first_packets[rows])
         self._always("last_packet", run.last_packets[rows])
         self._always("offset", run.offsets[rows])
         self._always("length", frames.ends[rows] - starts)
         for name, text in (
             ("kind", "frame"),
-            ("client", run.client),
-            ("server", run.server),
             ("protocol", run.protocol),
             ("message", group.name),
         ):
             # One value for all rows: no memory is filled with it yet.
             self._put_codes(name, np.broadcast_to(np.int32(self._code(name, text or None)), len(rows)))
+        for name in ("client", "server"):
+            ends = np.array([self._code(name, getattr(each, name)) for each in run.connections], np.int32)
+            self._put_codes(name, ends[run.connection_of[rows]] if len(ends) > 1 else np.broadcast_to(ends, len(rows)))
         sides = np.array([self._code("side", "client"), self._code("side", "server")], np.int32)
         self._put_codes("side", sides[frames.is_server[rows].astype(np.int64)])
         if group.reply_to is not None:

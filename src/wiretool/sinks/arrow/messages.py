@@ -93,7 +93,7 @@ def _key_of_group(run: FrameRun, group: Group) -> list[pa.Array]:
     return [
         numbers_of(run.frames.numbers[rows]),
         numbers_of(run.times[rows]),
-        numbers_of(np.full(len(rows), run.connection, np.int64)),
+        numbers_of(run.numbers_of_connections(rows)),
         sides_of(run.frames.is_server[rows]),
     ]
 

@@ -60,7 +60,9 @@ class Values:
             case "length":
                 return number_cell((run.frames.ends - run.frames.starts)[rows])
             case "connection":
-                return Cell(Sort.NUMBER, [str(run.connection)])
+                return number_cell(run.numbers_of_connections(rows))
+            case "client" | "server":
+                return self._end(name)
             case "side":
                 return self._side()
             case "reply_to":
@@ -68,14 +70,19 @@ class Values:
         return self._constant(name)
 
     def _constant(self, name: str) -> Cell | None:
-        run = self._part.run
-        texts: dict[str, str | None] = {"kind": "frame", "client": run.client, "server": run.server}
-        # These two a record may be without.
-        texts |= {"protocol": run.protocol or None, "message": self._part.group.name or None}
+        # The last two a record may be without.
+        texts = {"kind": "frame", "protocol": self._part.run.protocol or None, "message": self._part.group.name or None}
         if name not in texts:
             raise NoFormError
         text = texts[name]
         return None if text is None else constant_cell(text)
+
+    def _end(self, name: str) -> Cell:
+        run = self._part.run
+        texts = [getattr(ends, name) for ends in run.connections]
+        if len(texts) == 1:
+            return constant_cell(texts[0])
+        return choice_cell(run.connection_of[self._part.group.rows], texts)
 
     def _side(self) -> Cell:
         is_server = self._part.run.frames.is_server[self._part.group.rows]
