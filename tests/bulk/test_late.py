@@ -31,7 +31,7 @@ def placed_of(told: Sequence[Told]) -> PlacedFrames:
     stretches = np.flatnonzero([each.begins for each in told])
     nothing = np.zeros(len(told), np.int64)
     frames = Frames(b"", nothing, nothing, nothing.astype(bool), numbers)
-    return PlacedFrames(frames, nothing, first, last, nothing, stretches)
+    return PlacedFrames(frames, nothing, first, last, nothing, nothing, stretches)
 
 
 def by_rows(told: Sequence[Told], latest: int, stretches: Stretches) -> tuple[list[int], int]:

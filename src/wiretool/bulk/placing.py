@@ -37,12 +37,14 @@ class SideFrames(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """The pieces of one side that completed frames: a row each, for the frames `first_frames[i]` and those behind it.
+    """The pieces that completed frames: a row each, for the frames `first_frames[i]` and those behind it.
 
     Where the first of these began in an earlier piece, `low` and `high` packet and `latest` time are of all its pieces.
     """
 
     is_server: Flags
+    #: The index of its connection, where there are several.
+    owner: Integers
     #: What is to be added to a place in the data for the stream offset.
     base: Integers
     first_frames: Integers
@@ -56,7 +58,7 @@ class Brought(NamedTuple):
 
 
 class PlacedFrames(NamedTuple):
-    """Frames of both sides in the order in which they are told; offsets, first and last packets, times.
+    """Frames in the order in which they are told; offsets, first and last packets, times, indices of connections.
 
     `stretches` are the first frames of each piece that completed any.
     """
@@ -66,7 +68,18 @@ class PlacedFrames(NamedTuple):
     first: Integers
     last: Integers
     times: Integers
+    owner: Integers
     stretches: Integers
+
+    def of_owner(self, rows: Integers) -> "PlacedFrames":
+        """Return those of one connection, which are these."""
+        is_first = np.zeros(len(self.offsets), np.bool_)
+        is_first[self.stretches] = True
+        columns = (self.offsets, self.first, self.last, self.times)
+        none = np.zeros(len(rows), np.int64)
+        offsets, first, last, times = (column[rows] for column in columns)
+        stretches = np.flatnonzero(is_first[rows])
+        return PlacedFrames(self.frames.take(rows), offsets, first, last, times, none, stretches)
 
 
 def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFrames:
@@ -74,13 +87,18 @@ def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFr
     counts = [len(each.hops.starts) for each in sides]
     brought = [_brought_by(each, before) for each, before in zip(sides, np.cumsum([0, *counts]).tolist(), strict=False)]
     pieces = Brought._make(np.concatenate(same) for same in zip(*brought, strict=True))
+    starts = np.concatenate([each.hops.starts for each in sides])
+    return in_order(data, pieces, starts, np.concatenate([each.ends for each in sides]), taken)
+
+
+def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, taken: Numbers) -> PlacedFrames:
+    """Return the frames with these starts and ends in the order in which they are told."""
     # What a piece completed is told together, so it is enough to put these in order.
     order = np.argsort(pieces.told, kind="stable")
     pieces = Brought._make(column[order] for column in pieces)
     stretches = np.cumsum(pieces.counts) - pieces.counts
     frames = items_of(pieces.first_frames, pieces.counts)
-    starts = np.concatenate([each.hops.starts for each in sides])[frames]
-    ends = np.concatenate([each.ends for each in sides])[frames]
+    starts, ends = starts[frames], ends[frames]
     offsets = np.repeat(pieces.base, pieces.counts) + starts
     is_server, times = np.repeat(pieces.is_server, pieces.counts), np.repeat(pieces.times, pieces.counts)
     first = last = np.repeat(pieces.packets, pieces.counts)
@@ -89,7 +107,9 @@ def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFr
         first[stretches], last[stretches] = pieces.low, pieces.high
     times[stretches] = pieces.latest
     numbers = _numbers_of(pieces, stretches, taken)
-    return PlacedFrames(Frames(data, starts, ends, is_server, numbers), offsets, first, last, times, stretches)
+    owner = np.repeat(pieces.owner, pieces.counts)
+    frames_told = Frames(data, starts, ends, is_server, numbers)
+    return PlacedFrames(frames_told, offsets, first, last, times, owner, stretches)
 
 
 def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
@@ -112,25 +132,53 @@ def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integer
 
 def _brought_by(each: SideFrames, before: int) -> Brought:
     """The pieces that completed frames; `before` those of this side are so many others."""
-    done = np.searchsorted(each.ends, each.piece_ends, "right")
+    pieces = Pieces(each.piece_ends, each.packets, each.times, each.told)
+    of_side = np.array([each.side == "server"]), np.zeros(1, np.int64), np.array([each.offset - each.start])
+    return brought(pieces, np.zeros(len(each.packets), np.int64), *of_side, each.hops.starts, each.ends, before)
+
+
+class Pieces(NamedTuple):
+    """What came when: where each piece ends in the data, its packet and time, and the packet at which it is told."""
+
+    ends: Integers
+    packets: Integers
+    times: Integers
+    told: Integers
+
+
+def brought(
+    pieces: Pieces,
+    stream_of: Integers,
+    is_server: Flags,
+    owner: Integers,
+    base: Integers,
+    starts: Integers,
+    ends: Integers,
+    before: int = 0,
+) -> Brought:
+    """Return the pieces that completed frames, which begin and end there.
+
+    The streams lie in the data one behind the other: of each side, connection and base are given, and for each piece
+    its stream. In front of these frames are `before` others.
+    """
+    done = np.searchsorted(ends, pieces.ends, "right")
     counts = np.diff(done, prepend=0)
     rows = np.flatnonzero(counts)
-    counts = counts[rows]
+    counts, streams = counts[rows], stream_of[rows]
     frames = done[rows] - counts
-    packets, times = each.packets[rows], each.times[rows]
+    packets, times = pieces.packets[rows], pieces.times[rows]
     low, high, latest = packets, packets, times
-    began = np.searchsorted(each.piece_ends, each.hops.starts[frames], "right")
+    began = np.searchsorted(pieces.ends, starts[frames], "right")
     several = np.flatnonzero(began != rows)
     if len(several):
         # Every other stretch is that of a frame: from its first piece to behind its last.
         bounds = np.stack((began[several], rows[several] + 1), 1).reshape(-1)
         low, high, latest = low.copy(), low.copy(), times.copy()
-        low[several] = _each_other(np.minimum, each.packets, bounds)
-        high[several] = _each_other(np.maximum, each.packets, bounds)
-        latest[several] = _each_other(np.maximum, each.times, bounds)
-    is_server = np.full(len(rows), each.side == "server")
-    base = np.full(len(rows), each.offset - each.start)
-    return Brought(is_server, base, frames + before, counts, each.told[rows], packets, times, low, high, latest)
+        low[several] = _each_other(np.minimum, pieces.packets, bounds)
+        high[several] = _each_other(np.maximum, pieces.packets, bounds)
+        latest[several] = _each_other(np.maximum, pieces.times, bounds)
+    of_stream = is_server[streams], owner[streams], base[streams]
+    return Brought(*of_stream, frames + before, counts, pieces.told[rows], packets, times, low, high, latest)
 
 
 def _each_other(function: np.ufunc, values: Integers, bounds: Integers) -> Integers:

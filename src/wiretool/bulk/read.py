@@ -17,6 +17,7 @@ from wiretool import limits
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
+from wiretool.bulk.sweeping import read_sweep
 from wiretool.bulk.told import Told
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
@@ -27,6 +28,7 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.sweep import Sweep
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
@@ -134,7 +136,10 @@ class BulkDissector:
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
-            if isinstance(part, Run):
+            if isinstance(part, Sweep):
+                for run in read_sweep(part, self._numbers, self._pace, self._told):
+                    self._put_off_run(run)
+            elif isinstance(part, Run):
                 self._put_off_run(part)
             elif isinstance(part, Pause):
                 yield from self._all_told(table, done, part.row)

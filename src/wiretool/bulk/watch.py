@@ -14,12 +14,12 @@ from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES, TINY_BYTES, Pace
 from wiretool.bulk.placing import PlacedFrames, SideFrames, merged
 from wiretool.bulk.told import Told
-from wiretool.capture.items import Data, Item
+from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, SideRun, joined
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.message import Side, other_side
-from wiretool.protocols.bulk import BulkConversation
+from wiretool.protocols.bulk import BulkConversation, BulkProtocol
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
@@ -50,6 +50,22 @@ class BulkWatch(Watch):
         self._ahead: _Ahead | None = None
         #: What `growth` was when somebody looked.
         self._growth_then = 1
+
+    @property
+    def connection(self) -> Connection:
+        """Return what is watched."""
+        return self._connection
+
+    @property
+    def protocol(self) -> str:
+        """Return the name of the protocol that is spoken."""
+        return self._protocol
+
+    @property
+    def conversation(self) -> Conversation:
+        """Return what is said; only where a protocol of ours is spoken."""
+        assert self._conversation is not None, "a protocol of ours is spoken"
+        return self._conversation
 
     @property
     def growth(self) -> int:
@@ -126,6 +142,45 @@ class BulkWatch(Watch):
         parts, self._parts = self._parts, []
         self._runs += joined(parts, table)
         return self._runs
+
+    # -- together with others --------------------------------------------------------------------------------------
+
+    def together(self, sizes: Mapping[Side, int], first_packet: int) -> BulkProtocol | None:
+        """Return what reads the next bytes, so many of each side from that packet on, together with others'.
+
+        None where they have to be read by themselves.
+        """
+        if self._bulk is None or self._bulk.together is None or self._latest_packet > first_packet:
+            return None
+        if self.is_behind or not self._may_pass(sizes):
+            return None
+        for side, splitter in self._splitters.items():
+            if 0 < sizes[side] < splitter.wanted - splitter.held:  # to join what is held each time would be slow
+                return None
+        return self._bulk.together
+
+    def holds(self, side: Side) -> tuple[bytes, list[Mark]]:
+        """Return the bytes of a side that wait for the rest of their frame, and what came when."""
+        return self._splitters[side].holds()
+
+    def pass_to(self, side: Side, size: int, offset: int, rest: bytes, marks: list[Mark], need: int) -> None:
+        """Note that so many bytes came of a side, and all frames in front of `offset` were told; see `Splitter`."""
+        splitter = self._splitters[side]
+        is_same = not rest and not splitter.held
+        self._account.payload_bytes += size
+        splitter.pass_to(offset, rest, marks, need)
+        if not is_same:
+            self.note_unfinished()
+
+    def note_told(self, frames: int, size: int, latest: int, numbers: Sequence[int], packets: Sequence[int]) -> None:
+        """Note that frames of so many bytes were told, the latest of which begins in that packet.
+
+        `numbers` and `packets` are of the stretches that they came in.
+        """
+        self._account.frames += frames
+        self._account.frame_bytes += size
+        self._latest_packet = max(self._latest_packet, latest)
+        self._stretches.extend(numbers, packets)
 
     # -- what is to come -------------------------------------------------------------------------------------------
 
@@ -234,7 +289,7 @@ class BulkWatch(Watch):
             self._pass_splitter(each, data)
         placed = merged(data, sides, self._numbers)
         if len(placed.offsets):
-            self._read_frames(placed, told)
+            self.read_frames(placed, told)
         return None
 
     def _held_back(self, run: Run, told: Told) -> Run:
@@ -290,9 +345,9 @@ class BulkWatch(Watch):
         marks = [Mark(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         self._splitters[each.side].pass_to(end + base, data[end : each.end], marks, each.hops.need)
 
-    def _read_frames(self, placed: PlacedFrames, told: Told) -> None:
+    def read_frames(self, placed: PlacedFrames, told: Told) -> None:
         assert self._bulk is not None
-        frames, offsets, first, last, times, _ = placed
+        frames, offsets, first, last, times, owner, _ = placed
         late = Late(placed, self._latest_packet, self._stretches)
 
         def read_one(row: int) -> None:
@@ -314,8 +369,7 @@ class BulkWatch(Watch):
         if groups:
             connection = self._connection
             ends = [Ends(connection.id, connection.client, connection.server)]
-            mine = np.zeros(len(offsets), np.int64)
-            told.runs.append(FrameRun(ends, mine, self._protocol, frames, offsets, first, last, times, groups))
+            told.runs.append(FrameRun(ends, owner, self._protocol, frames, offsets, first, last, times, groups))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
+from wiretool.capture.sweep import Sweep, Sweeper
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -31,6 +32,8 @@ _NONE = np.zeros(0, np.int64)
 LANE_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 #: A row that no table has.
 NEVER = 1 << 63
+#: In place of the lane of a row: each segment is fed; all are swept.
+_ALONE, _SWEPT = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class _Turns:
         self._table = table
         self._lanes = lanes
         self._lane_of = lane_of
-        rows = np.flatnonzero(lane_of < 0)
+        rows = np.flatnonzero(lane_of == _ALONE)
         #: Rows of no lane, each of which is fed.
         self._alone = zip(rows.tolist(), table.segments(rows), strict=True)
         self._next_alone = next(self._alone, None)
@@ -145,24 +148,28 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[Run | Fed | Pause]:
-        """What the segments of a table add: runs, and what each segment gave that was fed.
+    def read(self, table: SegmentTable) -> Iterator[Sweep | Run | Fed | Pause]:
+        """What the segments of a table add: sweeps, runs, and what each segment gave that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
         """
         if not len(table):
             return
         self._recent.begin(table)
-        lanes, lane_of = self._lanes(table)
+        lanes, lane_of, sweeper = self._lanes(table)
         turns = _Turns(table, lanes, lane_of)
         while True:
             row = turns.next_row(self._streams.look_ns)
             if self.pause <= row and self.pause < len(table):
                 pause, self.pause = self.pause, NEVER
-                yield from self._paused(table, lanes, pause)
+                yield from self._paused(table, lanes, sweeper, pause)
                 continue
             if row == len(table):
                 break
+            if sweeper is not None and lane_of[row] == _SWEPT:
+                mine = sweeper.leave(row)
+                lane_of[mine] = len(lanes)
+                lanes.append(_lane_of(table, mine, int(np.searchsorted(mine, row))))
             lane, segment = turns.take(row)
             self.is_alone = lane is None
             if lane is not None:
@@ -170,21 +177,29 @@ class BulkStreams:
                 lane.at += 1
             items = self._feed(row, segment)
             if are_many(items):
-                yield from self._paused(table, lanes, row)
+                yield from self._paused(table, lanes, sweeper, row)
             yield Fed(row, items)
             if lane is not None:
                 lane.stop = self._stop_of(table, lane)
                 turns.put(lane)
-        yield from self._passed_to(table, lanes, len(table))
+        yield from self._passed_to(table, lanes, sweeper, len(table))
         self._streams.pass_to(table.segment(len(table) - 1))
 
-    def _paused(self, table: SegmentTable, lanes: Sequence[_Lane], row: int) -> Iterator[Run | Pause]:
-        yield from self._passed_to(table, lanes, row)
+    def _paused(
+        self, table: SegmentTable, lanes: Sequence[_Lane], sweeper: Sweeper | None, row: int
+    ) -> Iterator[Sweep | Run | Pause]:
+        yield from self._passed_to(table, lanes, sweeper, row)
         yield Pause(row)
 
-    def _passed_to(self, table: SegmentTable, lanes: Sequence[_Lane], row: int) -> Iterator[Run]:
-        """The runs of all lanes up to a row."""
+    def _passed_to(
+        self, table: SegmentTable, lanes: Sequence[_Lane], sweeper: Sweeper | None, row: int
+    ) -> Iterator[Sweep | Run]:
+        """The sweep, and the runs of all lanes, up to a row."""
         self._recent.at(row)
+        sweep = None if sweeper is None else sweeper.take(row)
+        if sweep is not None:
+            self._recent.append_sweep(sweep)
+            yield sweep
         for lane in lanes:
             yield from self._passed(table, lane, row)
 
@@ -200,27 +215,29 @@ class BulkStreams:
 
     # -- lanes -----------------------------------------------------------------------------------------------------
 
-    def _lanes(self, table: SegmentTable) -> tuple[list[_Lane], Integers]:
-        """The lanes of a table, and for each row its lane: -1 where there are too few in it, each of which is fed."""
+    def _lanes(self, table: SegmentTable) -> tuple[list[_Lane], Integers, Sweeper | None]:
+        """Return the lanes of a table, for each row its lane or what is done with it, and what sweeps the others."""
         known: dict[bytes, int] = {}
         lane_of_key = np.array([known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys])
         lane_of = lane_of_key[table.flows]
         may_run = len(table.keys) < self._streams.room and not self.feeds_each
         counts = np.bincount(lane_of)
-        long = np.flatnonzero(counts >= LANE_SEGMENTS_MIN) if may_run else _NONE
-        places = np.full(len(counts), -1)
+        places = np.full(len(counts), _ALONE)
+        sweeper, long = None, _NONE
+        if may_run:
+            sweeper = Sweeper(table, self._streams, lane_of_key)
+            places[sweeper.is_swept] = _SWEPT
+            long = np.flatnonzero((counts >= LANE_SEGMENTS_MIN) & ~sweeper.is_swept)
         places[long] = np.arange(len(long))
         lane_of = places[lane_of]
         order = np.argsort(lane_of, kind="stable")
         bounds = np.searchsorted(lane_of[order], np.arange(len(long) + 1)).tolist()
-        is_odd = (table.flags & _FLAGS != ACK) | (table.cuts > 0)
         lanes = []
         for start, end in pairwise(bounds):
-            rows = order[start:end]
-            lane = _Lane(rows, tuple(_way(table, rows, is_odd, flow) for flow in _flows_of(table.flows[rows])))
+            lane = _lane_of(table, order[start:end])
             lane.stop = self._stop_of(table, lane)
             lanes.append(lane)
-        return lanes, lane_of
+        return lanes, lane_of, sweeper
 
     def _stop_of(self, table: SegmentTable, lane: _Lane) -> int:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
@@ -289,6 +306,12 @@ def are_many(items: Sequence[Item]) -> bool:
     return len(items) > limits.BATCH_ITEMS_MAX or size > limits.BATCH_ITEMS_BYTES_MAX
 
 
+def _lane_of(table: SegmentTable, rows: Integers, stop: int = 0) -> _Lane:
+    """Return the lane of the connection that has these rows, the first of which to be fed is at a position."""
+    is_odd = (table.flags[rows] & _FLAGS != ACK) | (table.cuts[rows] > 0)
+    return _Lane(rows, tuple(_way(table, rows, is_odd, flow) for flow in _flows_of(table.flows[rows])), stop=stop)
+
+
 def _flows_of(flows: Integers) -> list[int]:
     """The flows of a lane, ascending: one, or two."""
     return sorted({int(flows.min()), int(flows.max())})
@@ -301,7 +324,7 @@ def _way(table: SegmentTable, rows: Integers, is_odd: Flags, flow: int) -> _Way:
     payloads, carriers = every[has_payload], mine[has_payload]
     expected = (table.seqs[carriers] + table.lengths[carriers]) & 0xFFFF_FFFF
     breaks = payloads[1:][table.seqs[carriers[1:]] != expected[:-1]]
-    return _Way(table.keys[flow], every, payloads, every[is_odd[mine]], breaks)
+    return _Way(table.keys[flow], every, payloads, every[is_odd[every]], breaks)
 
 
 def _next(positions: Integers, at: int, never: int) -> int:

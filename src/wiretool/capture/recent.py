@@ -11,6 +11,7 @@ from wiretool.capture.flows import NEVER_BYTES, RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
+from wiretool.capture.sweep import Sweep
 from wiretool.codec.columns import Integers
 
 _SIDES: tuple[Side, Side] = ("client", "server")
@@ -56,6 +57,10 @@ class _PlacedRun(NamedTuple):
     @property
     def connection(self) -> Connection:
         return self.run.connection
+
+    @property
+    def last_row(self) -> int:
+        return max(int(each.rows[-1]) for each in (self.run.client, self.run.server) if len(each.rows))
 
     def items(self, oldest: int) -> Iterator[tuple[int, Data]]:
         """Its items from that place on, in order, each with its place."""
@@ -104,6 +109,26 @@ class _PlacedRun(NamedTuple):
             yield self.run.item(int(rows[at]), side, int(starts[at]))
 
 
+class _PlacedSweep:
+    """A sweep, of which runs are made only where somebody looks, and the places of the rows of its table."""
+
+    def __init__(self, sweep: Sweep, places: _Places) -> None:
+        self.places = places
+        self._sweep = sweep
+        self._indices: dict[Connection, int] = {}
+
+    def runs(self) -> Iterator[_PlacedRun]:
+        """Yield all of it as runs."""
+        return (_PlacedRun(run, self.places) for run in self._sweep.runs())
+
+    def run_of(self, connection: Connection) -> _PlacedRun | None:
+        """Return what it has of a connection."""
+        if not self._indices:
+            self._indices = {each: index for index, each in enumerate(self._sweep.connections)}
+        index = self._indices.get(connection)
+        return None if index is None else _PlacedRun(self._sweep.run(index), self.places)
+
+
 class RecentRuns:
     """What was given out last, by items and by runs; of a run items are made only where somebody looks.
 
@@ -115,7 +140,7 @@ class RecentRuns:
         """`bytes_max`: so far back in its stream is looked, however many items that is."""
         self.bytes_max = bytes_max
         #: Each with the place of its last item.
-        self._entries: list[tuple[int, Data | _PlacedRun]] = []
+        self._entries: list[tuple[int, Data | _PlacedRun | _PlacedSweep]] = []
         self._entries_most = 4 * RECENT_ITEMS
         self._places: _Places | None = None
         #: The place of the next item.
@@ -125,6 +150,7 @@ class RecentRuns:
         """All that is given out from now on is of this table. Of sparse ones before the last only items are kept."""
         self._forget()
         last, self._places = self._places, _Places(table, self._next)
+        self._take_apart(last)
         sparse = self._sparse(last)
         if not sparse:
             return
@@ -132,6 +158,16 @@ class RecentRuns:
         for place, entry in kept:
             if isinstance(entry, _PlacedRun) and entry.places in sparse:
                 self._entries += entry.items(self._oldest)
+            else:
+                self._entries.append((place, entry))
+
+    def _take_apart(self, last: _Places | None) -> None:
+        """Make runs of the sweeps of tables before the last one."""
+        kept, self._entries = self._entries, []
+        for place, entry in kept:
+            if isinstance(entry, _PlacedSweep) and entry.places is not last:
+                runs = [(run.places.of(run.last_row), run) for run in entry.runs()]
+                self._entries += [each for each in runs if each[0] >= self._oldest]
             else:
                 self._entries.append((place, entry))
 
@@ -171,16 +207,24 @@ class RecentRuns:
     def append_run(self, run: Run) -> None:
         """A run whose items have their places before that of the next item."""
         assert self._places is not None, "a table was begun"
-        last = max(int(each.rows[-1]) for each in (run.client, run.server) if len(each.rows))
-        place = self._places.of(last)
+        placed = _PlacedRun(run, self._places)
+        place = self._places.of(placed.last_row)
         if place >= self._oldest:
-            self._entries.append((place, _PlacedRun(run, self._places)))
+            self._entries.append((place, placed))
+
+    def append_sweep(self, sweep: Sweep) -> None:
+        """Add runs of many connections, whose items have their places before that of the next item."""
+        assert self._places is not None, "a table was begun"
+        place = self._places.of(int(sweep.rows.max()))
+        if place >= self._oldest:
+            self._entries.append((place, _PlacedSweep(sweep, self._places)))
 
     def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]:
         """Those of a stream that share bytes with [start, end), the newest first."""
         oldest = self._oldest
-        for place, entry in reversed(self._entries):
-            if place < oldest or entry.connection is not connection:
+        for place, each in reversed(self._entries):
+            entry = each.run_of(connection) if isinstance(each, _PlacedSweep) else each
+            if place < oldest or entry is None or entry.connection is not connection:
                 continue
             if isinstance(entry, _PlacedRun):
                 yield from entry.overlapping(side, start, end, oldest)
@@ -192,8 +236,13 @@ class RecentRuns:
 
         Between tables; then it can be pickled.
         """
+        self._take_apart(None)
         oldest, kept, bounds = self._oldest, list[tuple[int, Data]](), dict[Connection, dict[Side, int]]()
-        entries = [(place, entry) for place, entry in self._entries if entry.connection in connections]
+        entries = [
+            (place, entry)
+            for place, entry in self._entries
+            if not isinstance(entry, _PlacedSweep) and entry.connection in connections
+        ]
         for _, entry in entries:
             bounds.setdefault(entry.connection, {"client": 0, "server": 0}).update(self._bounds(entry))
         for place, entry in entries:

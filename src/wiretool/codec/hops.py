@@ -1,15 +1,17 @@
 """Where frames begin that each say how long they are: all of a stretch of a stream at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers, overlaid
+from wiretool.codec.columns import Flags, Integers, overlaid
 
-#: Blocks that are walked through side by side; fewer are faster one after another.
+#: Blocks that are walked through side by side; fewer are faster one after another. The same of whole stretches.
 ABREAST_MIN = 16
+STRETCHES_ABREAST_MIN = 48
 #: No length that a header says is greater.
 _ANY_LENGTH = 0xFFFF_FFFF
 
@@ -139,6 +141,90 @@ def _chained(
     true = np.concatenate([starts if is_true.all() else starts[is_true[block_of]], *walked])
     true.sort()
     return hops._replace(starts=true)
+
+
+class ManyHops(NamedTuple):
+    """The whole frames of many stretches: where each begins, ascending, and in which stretch that is.
+
+    By stretch: where the last of its frames ends, and `need` and `is_broken` as in `Hops`.
+    """
+
+    starts: Integers
+    stretch_of: Integers
+    ends: Integers
+    needs: Integers
+    is_broken: Flags
+
+
+def hop_each(
+    data: bytes, begins: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers, guesses: Integers
+) -> ManyHops:
+    """Return the frames of each `data[begins[i] : stops[i]]`, the first of which begins at its start.
+
+    The stretches follow on one another. Each has one of the prefixes, which differ in nothing but the greatest length.
+    `guesses` as in `hop`.
+    """
+    count, at = len(begins), begins.copy()
+    steps: list[tuple[Integers, Integers]] = []
+    active = np.arange(count)
+    while len(active) >= STRETCHES_ABREAST_MIN:
+        active, here = _step(data, at, active, stops, prefixes, prefix_of)
+        if not len(active):
+            break
+        steps.append((active, here))
+    return _rest_of_each(data, at, stops, prefixes, prefix_of, guesses, steps)
+
+
+def _step(
+    data: bytes, at: Integers, active: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers
+) -> tuple[Integers, Integers]:
+    """Move each stretch on by a frame; those in which there is one, and where it begins."""
+    prefix = prefixes[0]
+    here = at[active]
+    fits = here + prefix.header_bytes <= stops[active]
+    if not fits.all():
+        active, here = active[fits], here[fits]
+    length = overlaid(data, np.dtype(prefix.order + "u4"))[here + prefix.length_at].astype(np.int64)
+    stop = here + (length + prefix.counted_from)
+    most = np.array([each.length_max for each in prefixes], np.int64)[prefix_of[active]]
+    fits = (stop <= stops[active]) & (length >= prefix.length_min) & (length <= most)
+    if not fits.all():
+        active, here, stop = active[fits], here[fits], stop[fits]
+    at[active] = stop
+    return active, here
+
+
+def _rest_of_each(
+    data: bytes,
+    at: Integers,
+    stops: Integers,
+    prefixes: Sequence[Prefix],
+    prefix_of: Integers,
+    guesses: Integers,
+    steps: Sequence[tuple[Integers, Integers]],
+) -> ManyHops:
+    """Walk through each stretch from where it is, one after another; `steps` were done with all."""
+    count = len(at)
+    found = np.bincount(np.concatenate([_NONE, *(active for active, _ in steps)]), minlength=count)
+    needs, is_broken, rest = np.zeros(count, np.int64), np.zeros(count, np.bool_), dict[int, Integers]()
+    bounds = np.searchsorted(guesses, np.stack((at, stops)))
+    for stretch in np.flatnonzero(at < stops).tolist():
+        mine = guesses[bounds[0, stretch] : bounds[1, stretch]]
+        hops = hop(data, int(at[stretch]), int(stops[stretch]), prefixes[prefix_of[stretch]], mine)
+        at[stretch], needs[stretch], is_broken[stretch] = hops.end, hops.need, hops.is_broken
+        if len(hops.starts):
+            rest[stretch] = hops.starts
+    total = found.copy()
+    for stretch, starts in rest.items():
+        total[stretch] += len(starts)
+    first = np.cumsum(total) - total
+    out = np.empty(int(total.sum()), np.int64)
+    for step, (active, here) in enumerate(steps):
+        out[first[active] + step] = here
+    for stretch, starts in rest.items():
+        begin = int(first[stretch] + found[stretch])
+        out[begin : begin + len(starts)] = starts
+    return ManyHops(out, np.repeat(np.arange(count), total), at, needs, is_broken)
 
 
 _NONE = np.zeros(0, np.int64)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wiretool.codec.columns import Column, Columns, Flags, Integers
-from wiretool.codec.hops import Hops
+from wiretool.codec.hops import Hops, Prefix
 from wiretool.codec.message import Message, Side
+from wiretool.protocols.conversation import Conversation
 
 #: In a column of `reply_to`: it answers nothing.
 NO_REPLY = -1
@@ -50,6 +51,15 @@ class Events:
         columns = {name: column.take(mine) for name, column in self.columns.items()}
         return Events(rows, columns, self.body.take(mine))
 
+    def moved(self, order: Integers) -> "Events":
+        """Return those of a group whose row i was `order[i]` before."""
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        rows = place[self.rows]
+        by_row = np.argsort(rows, kind="stable")
+        columns = {name: column.take(by_row) for name, column in self.columns.items()}
+        return Events(rows[by_row], columns, self.body.take(by_row))
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -80,9 +90,48 @@ class Group:
             None if self.events is None else self.events.take(kept),
         )
 
+    def moved(self, places: Integers) -> "Group":
+        """Return it for frames of which the one at `places[i]` was at place i before."""
+        rows = places[self.rows]
+        order = np.argsort(rows, kind="stable")
+        made: dict[int, Column] = {}
+
+        def moved(columns: Columns) -> Columns:
+            return {name: made.setdefault(id(column), column.take(order)) for name, column in columns.items()}
+
+        return Group(
+            self.cls,
+            self.name,
+            rows[order],
+            moved(self.columns),
+            None if self.reply_to is None else self.reply_to[order],
+            None if self.append is None else moved(self.append),
+            None if self.events is None else self.events.moved(order),
+        )
+
+
+class BulkProtocol:
+    """The column path of many conversations of a protocol at once, whose headers say how long each frame is."""
+
+    def __init__(self, prefixes: Mapping[Side, Prefix]) -> None:
+        """`prefixes` say how long the frames of each side are; they differ in nothing but the greatest length."""
+        self.prefixes = prefixes
+
+    def read(
+        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
+    ) -> tuple[Sequence[Group], Flags]:
+        """Return what the frames say, and of which conversations they are said: others are read one by one.
+
+        Frame i is of `conversations[owner[i]]`.
+        """
+        return [], np.zeros(len(conversations), np.bool_)
+
 
 class BulkConversation(ABC):
     """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
+
+    #: What reads it with others at once, if anything does.
+    together: BulkProtocol | None = None
 
     @property
     def growth(self) -> int:

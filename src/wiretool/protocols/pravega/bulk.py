@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Hops, Prefix, hop
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group
+from wiretool.protocols.bulk import BulkConversation, Frames, Group
 from wiretool.protocols.pravega.bulk_appends import settle_appends
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, IS_APART, join_blocks
-from wiretool.protocols.pravega.bulk_events import LateEvents, events_in
-from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Part, Walk
+from wiretool.protocols.pravega.bulk_kinds import SLOW, Part, Walk
+from wiretool.protocols.pravega.bulk_said import Said
 from wiretool.protocols.pravega.bulk_steps import Stage, step_of
+from wiretool.protocols.pravega.bulk_together import PravegaTogether
 from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX
-from wiretool.protocols.pravega.messages import ConditionalBlockEnd
 from wiretool.protocols.pravega.session import PravegaConversation
 
 _PREFIXES = {side: Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, PAYLOAD_BYTES_MAX[side]) for side in PAYLOAD_BYTES_MAX}
@@ -30,7 +30,6 @@ STRETCH_MIN = 64
 RETRY_FRAMES = 256
 
 _STEPS = [step_of(cls) for cls in CATALOGUE.classes]
-_ALONE = CATALOGUE.codes[ConditionalBlockEnd]
 #: By code, False at the end for SLOW: appends, their acks, and both with what is apart from them.
 _IS_APPEND = np.isin(np.arange(len(_STEPS) + 1), (BLOCK, END, ACK))
 _IS_QUIET = _IS_APPEND | IS_APART
@@ -38,6 +37,8 @@ _IS_QUIET = _IS_APPEND | IS_APART
 
 class PravegaBulk(BulkConversation):
     """The column path of one connection."""
+
+    together = PravegaTogether(_PREFIXES)
 
     def __init__(self, conversation: PravegaConversation) -> None:
         self._conversation = conversation
@@ -80,7 +81,9 @@ class _Reading:
             self._pass(start, stop, is_append)
             at = stop
         self._walk.go(np.arange(at, len(self._codes)), self._step)
-        return [group for code, kind in self._kinds.items() if len((group := self._group(code, kind)).rows)]
+        said = Said(self._joins, list(self._stage.segments))
+        groups = [said.group(kind, self._codes[kind.rows] != SLOW) for kind in self._kinds.values()]
+        return [group for group in groups if len(group.rows)]
 
     # -- as arrays -----------------------------------------------------------------------------------------------------
 
@@ -104,53 +107,6 @@ class _Reading:
             return start
         self._walk.go(np.flatnonzero(~is_append[start:stop]) + start, self._step)
         return stop
-
-    # -- what they said ------------------------------------------------------------------------------------------------
-
-    def _group(self, code: int, kind: Kind) -> Group:
-        kept = self._codes[kind.rows] != SLOW
-        append: dict[str, Column] | None = None
-        events: Events | None = None
-        if code == END:
-            append, events = self._appended(kind, kept)
-        elif code == _ALONE:
-            append, events = self._appended_alone(kind, kept)
-        kind = kind.take(kept)
-        is_reply = append is None and bool((kind.added != NO_REPLY).any())
-        replies = kind.added if is_reply else None
-        return Group(kind.cls, kind.cls.declaration.name, kind.rows, kind.columns, replies, append, events)
-
-    def _appended(self, kind: Kind, kept: Flags) -> tuple[dict[str, Column], Events]:
-        assert self._joins is not None
-        kind, appended = kind.take(kept), self._joins.appended.take(kept)
-        counts, numbers = kind.numbers("num_events"), kind.numbers("last_event_number")
-        none = Choice(np.full(len(counts), -1, np.int64), ())
-        append = self._append(kind, "last_event_number", kind.columns["num_events"], none, appended.lengths)
-        data = self._frames.data
-        return append, LateEvents(lambda: events_in(data, appended, counts, numbers))
-
-    def _appended_alone(self, kind: Kind, kept: Flags) -> tuple[dict[str, Column], Events]:
-        kind = kind.take(kept)
-        one = Numbers(np.ones(len(kind.rows), np.int64))
-        data, expected = kind.spans("data"), kind.columns["expected_offset"]
-        return self._append(kind, "event_number", one, expected, data.lengths), _no_events(data)
-
-    def _append(self, kind: Kind, number: str, count: Column, expected: Column, lengths: Integers) -> dict[str, Column]:
-        """What each completes, in the form of `appends.block_form`."""
-        return {
-            "segment": Choice(kind.added, list(self._stage.segments)),
-            "writer_id": kind.columns["writer_id"],
-            "event_number": kind.columns[number],
-            "event_count": count,
-            "expected_length": expected,
-            "request_id": kind.columns["request_id"],
-            "length": Numbers(lengths),
-        }
-
-
-def _no_events(data: Column) -> Events:
-    none = np.zeros(0, np.int64)
-    return Events(none, {"event_number": Numbers(none), "length": Numbers(none)}, data.take(none))
 
 
 def _stretches(is_quiet: Flags, is_append: Flags) -> list[tuple[int, int]]:

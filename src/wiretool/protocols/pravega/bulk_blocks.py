@@ -33,10 +33,11 @@ class Joins(NamedTuple):
     blocks: Integers
 
 
-def join_blocks(found: Kinds) -> Joins | None:
+def join_blocks(found: Kinds, owner: Integers | None = None) -> Joins | None:
     """What the ends append; None where there are none. What is out of the ordinary will be read one by one.
 
-    A block is kept only with its end, and with nothing between the two that could have to do with appends.
+    A block is kept only with its end, and with nothing between the two that could have to do with appends. The frames
+    are of one connection, or, those of each in a row, of the connections that `owner` says.
     """
     if END in found.kinds:
         found.drop(END, found.kinds[END].numbers("num_events") <= 0)
@@ -47,10 +48,10 @@ def join_blocks(found: Kinds) -> Joins | None:
         return None
     if block is None:
         return Joins(Appended(end.spans("data"), _NONE, _NO_SPANS, _NO_SPANS), np.full(len(end.rows), LONE))
-    return _joined(found, block, end)
+    return _joined(found, block, end, owner)
 
 
-def _joined(found: Kinds, block: Kind, end: Kind) -> Joins:
+def _joined(found: Kinds, block: Kind, end: Kind, owner: Integers | None) -> Joins:
     places = np.minimum(np.searchsorted(end.rows, block.rows), len(end.rows) - 1)
     held, tail = block.spans("data"), end.spans("data").take(places)
     whole = end.numbers("size_of_whole_events")[places]
@@ -61,6 +62,8 @@ def _joined(found: Kinds, block: Kind, end: Kind) -> Joins:
     is_cut = is_item & (items["type"] == _PARTIAL_EVENT)
     is_padded = is_item & (items["type"] == _PADDING) & (tail.lengths == 0)
     is_kept = _is_pair(found, block, end, places) & ((left == 0) | is_cut | is_padded)
+    if owner is not None:
+        is_kept &= owner[block.rows] == owner[end.rows[places]]
     found.drop(BLOCK, ~is_kept)
 
     places, is_cut = places[is_kept], is_cut[is_kept]

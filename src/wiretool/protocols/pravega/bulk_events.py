@@ -33,6 +33,9 @@ class LateEvents(Events):
     def take(self, kept: Flags) -> "LateEvents":
         return LateEvents(lambda: Events.take(self, kept))
 
+    def moved(self, order: Integers) -> "LateEvents":
+        return LateEvents(lambda: Events.moved(self, order))
+
 
 class Appended:
     """The bytes of appends: `spans` of the data, and of those that a block cut, one more in the block and its end."""

@@ -1,0 +1,169 @@
+"""Plain segments of many connections in one table, to be taken together."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wiretool.capture.flows import Flow
+from wiretool.capture.items import Connection, Side
+from wiretool.capture.runs import NO_RUN, Run, SideRun
+from wiretool.capture.segments import SegmentTable
+from wiretool.capture.streams import Streams
+from wiretool.codec.columns import Flags, Integers
+
+#: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
+_FLAGS, _ACK = 0x17, 0x10
+
+
+class Sweep(NamedTuple):
+    """Plain segments of many connections, each from its next one on.
+
+    `rows` are those with payload, ordered by stream: stream i has `rows[bounds[i] : bounds[i + 1]]`, of which the first
+    byte is `offsets[i]` of it. It is what `connections[connection_of[i]]` has of one side; the server's comes second.
+    """
+
+    table: SegmentTable
+    connections: Sequence[Connection]
+    rows: Integers
+    bounds: Integers
+    offsets: Integers
+    connection_of: Integers
+    is_server: Flags
+
+    @property
+    def sizes(self) -> Integers:
+        """Return the bytes of each stream."""
+        ends = np.append(0, np.cumsum(self.table.lengths[self.rows]))
+        sizes: Integers = ends[self.bounds[1:]] - ends[self.bounds[:-1]]
+        return sizes
+
+    def run(self, index: int) -> Run:
+        """Return what there is of one connection."""
+        first, last = np.searchsorted(self.connection_of, (index, index + 1)).tolist()
+        sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
+        for stream in range(first, last):
+            rows = self.rows[self.bounds[stream] : self.bounds[stream + 1]]
+            side: Side = "server" if self.is_server[stream] else "client"
+            sides[side] = SideRun(rows, int(self.offsets[stream]), int(self.table.lengths[rows].sum()))
+        return Run(self.connections[index], self.table, sides["client"], sides["server"])
+
+    def runs(self) -> Iterator[Run]:
+        """Yield what there is of each connection."""
+        return map(self.run, range(len(self.connections)))
+
+
+class Sweeper:
+    """Finds the connections of a table whose segments are all plain, and gives them as far as asked for."""
+
+    def __init__(self, table: SegmentTable, streams: Streams, lane_of_key: Integers) -> None:
+        """`lane_of_key` has a number for each flow, the same for both directions of a connection."""
+        self._table = table
+        self._streams = streams
+        self._flows = [streams.open_flow(key) for key in table.keys]
+        self._lane_of = lane_of_key[table.flows]
+        #: By number: whether its segments are given together.
+        self.is_swept = self._plain_lanes(lane_of_key)
+        is_server = np.array([flow is not None and flow.side == "server" for flow in self._flows], np.bool_)
+        self._stream_of_key = 2 * lane_of_key + is_server
+        carriers = np.flatnonzero((table.lengths > 0) & self.is_swept[self._lane_of])
+        streams_of = self._stream_of_key[table.flows[carriers]]
+        order = np.argsort(_small(streams_of), kind="stable")
+        #: Rows with payload, ordered by stream, and the stream of each.
+        self._rows, self._stream_of = carriers[order], streams_of[order]
+        #: Up to which row all was given.
+        self.at = 0
+
+    def _plain_lanes(self, lane_of_key: Integers) -> Flags:
+        """Return which connections have no segment that takes more than to be passed on."""
+        table = self._table
+        is_odd = np.array([not _is_open(flow) for flow in self._flows], np.bool_)
+        next_seqs = np.array([-1 if flow is None else flow.seq for flow in self._flows], np.int64)
+        is_odd[table.flows[(table.flags & _FLAGS != _ACK) | (table.cuts > 0)]] = True
+        carriers = np.flatnonzero(table.lengths)
+        rows = carriers[np.argsort(_small(table.flows[carriers]), kind="stable")]
+        flows, seqs = table.flows[rows], table.seqs[rows]
+        expected = np.empty(len(rows), np.int64)
+        expected[1:] = (seqs[:-1] + table.lengths[rows[:-1]]) & 0xFFFF_FFFF
+        is_first = np.append(True, flows[1:] != flows[:-1])[: len(rows)]
+        expected[is_first] = next_seqs[flows[is_first]]
+        is_odd[flows[seqs != expected]] = True
+        is_plain = np.ones(int(lane_of_key.max(initial=-1)) + 1, np.bool_)
+        is_plain[lane_of_key[is_odd]] = False
+        return is_plain
+
+    def leave(self, row: int) -> Integers:
+        """Return the rows of the connection of a row that were not given: from now on they are not swept."""
+        lane = self._lane_of[row]
+        self.is_swept[lane] = False
+        return np.flatnonzero(self._lane_of[self.at :] == lane) + self.at
+
+    def take(self, row: int) -> Sweep | None:
+        """Return what is before a row and was not given; None where that is nothing."""
+        start, self.at = self.at, row
+        every = np.arange(start, row)
+        every = every[self.is_swept[self._lane_of[every]]]
+        if not len(every):
+            return None
+        is_mine = self.is_swept[self._stream_of >> 1]
+        if start or row < len(self._table):
+            is_mine &= (self._rows >= start) & (self._rows < row)
+        rows, stream_of = self._rows, self._stream_of
+        if not is_mine.all():
+            rows, stream_of = rows[is_mine], stream_of[is_mine]
+        sweep = self._sweep(rows, stream_of) if len(rows) else None
+        self._pass_by(every)
+        return sweep
+
+    def _sweep(self, rows: Integers, stream_of: Integers) -> Sweep:
+        begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1])[: len(rows)])
+        streams = stream_of[begins]
+        flows = list(map(self._flow, self._table.flows[rows[begins]].tolist()))
+        lanes, connection_of = np.unique(streams >> 1, return_inverse=True)
+        firsts = np.searchsorted(streams >> 1, lanes)
+        connections = [flows[index].connection for index in firsts.tolist()]
+        offsets = np.array([flow.offset for flow in flows], np.int64)
+        bounds = np.append(begins, len(rows))
+        return Sweep(self._table, connections, rows, bounds, offsets, connection_of, streams & 1 == 1)
+
+    def _pass_by(self, rows: Integers) -> None:
+        """Have the flows note what `Streams.feed` would."""
+        table, count = self._table, len(self._flows)
+        flows = table.flows[rows]
+        last = np.empty(count, np.int64)
+        last[flows] = rows  # of several rows the last one stays
+        sizes = np.bincount(flows, table.lengths[rows], count).astype(np.int64)
+        there = np.flatnonzero(np.bincount(flows, minlength=count))
+        columns = there, sizes[there], table.acks[last[there]]
+        for index, size, ack in zip(*(column.tolist() for column in columns), strict=True):
+            self._streams.pass_by(self._flow(index), size, ack)
+        self._note_packets(rows)
+
+    def _note_packets(self, rows: Integers) -> None:
+        lanes = self._lane_of[rows]
+        counts = np.bincount(lanes)
+        there = np.flatnonzero(counts)
+        last = np.empty(len(counts), np.int64)
+        last[lanes] = rows
+        columns = self._table.flows[last[there]], counts[there], self._table.times[last[there]]
+        for index, count, time_ns in zip(*(column.tolist() for column in columns), strict=True):
+            connection = self._flow(index).connection
+            connection.packets += count
+            connection.last_ns = time_ns
+
+    def _flow(self, index: int) -> Flow:
+        flow = self._flows[index]
+        assert flow is not None, "a plain segment has a flow"
+        return flow
+
+
+def _is_open(flow: Flow | None) -> bool:
+    return flow is not None and flow.is_plain and flow.connection.is_understood
+
+
+def _small(codes: Integers) -> NDArray[Any]:
+    """Return codes in a type in which they are sorted fast, where they are small enough."""
+    if len(codes) and int(codes.max()) < 1 << 16:
+        return codes.astype(np.uint16)
+    return codes
