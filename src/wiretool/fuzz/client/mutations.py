@@ -11,8 +11,9 @@ from wiretool.fuzz.sequence import Change, Sending, Splice
 
 #: Further copies of a message, and delays in seconds.
 COPIES, DELAYS_S = (1, 1, 1, 7), (0.05, 0.5, 2.0)
-#: The size of a length inside a byte array.
+#: The size of a length inside a byte array; values that exceed the memory of a client, or are negative.
 INNER_BYTES = 4
+LARGE_LENGTHS = (1 << 28, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 #: Messages that are longer get no edits.
 EDITED_BYTES_MAX = 256 * 1024
 
@@ -69,7 +70,7 @@ class InnerLength(MessageMutation):
         if not places:
             return None
         at, region = rng.choice(places)
-        value = rng.choice(numbers.boundaries(8 * INNER_BYTES, _number_at(data, at)))
+        value = rng.choice((*numbers.boundaries(8 * INNER_BYTES, _number_at(data, at)), *4 * LARGE_LENGTHS))
         edits = (Splice(at, INNER_BYTES, value.to_bytes(INNER_BYTES, "big")),)
         return context.edited(sending, edits, Change(self.name, region))
 
