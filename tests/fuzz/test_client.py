@@ -139,6 +139,11 @@ def test_a_signal_is_a_crash() -> None:
     assert [each.suspicion.bucket.reply for each in found] == ["SIGSEGV"]
 
 
+def test_the_error_before_a_long_trace_is_found() -> None:
+    found = fuzzed(clients.OVERFLOWING, "reply/close", runs=8, findings=1)[1]
+    assert [each.suspicion.bucket.reply for each in found] == ["java.lang.StackOverflowError at SegmentReader.java:40"]
+
+
 def test_bytes_that_do_not_decode_are_found() -> None:
     found = fuzzed(clients.GARBAGE, "reply/delay", runs=8, findings=1)[1]
     assert [each.suspicion.bucket.oracle for each in found] == [UNDECODABLE]
