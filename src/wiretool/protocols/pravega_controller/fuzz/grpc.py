@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from abc import abstractmethod
 from functools import cache
 
 from wiretool.fuzz.mutations.base import Mutation
@@ -38,9 +39,9 @@ class _DataMutation(FrameMutation):
             return [frame]
         return self.messages(frame, frame.payload[PREFIX_BYTES:], rng)
 
+    @abstractmethod
     def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> list[RawFrame | bytes]:
         """Return the frames in the place of one with a message."""
-        raise NotImplementedError
 
 
 def prefixed(body: bytes, *, compressed: int = 0, length: int | None = None) -> bytes:

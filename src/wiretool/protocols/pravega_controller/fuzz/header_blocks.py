@@ -1,6 +1,7 @@
 """Mutations of header blocks: HPACK (RFC 7541) that does not decode or grows, and fields that no request has."""
 
 import random
+from abc import abstractmethod
 from functools import cache
 
 from wiretool.fuzz.mutations.base import Mutation
@@ -68,9 +69,9 @@ class _BlockMutation(FrameMutation):
             return [frame]
         return [frame._replace(payload=each) for each in self.blocks(frame.payload, rng)]
 
+    @abstractmethod
     def blocks(self, block: bytes, rng: random.Random) -> list[bytes]:
         """Return the block, or the blocks of several frames, in the place of one."""
-        raise NotImplementedError
 
 
 class BrokenBlock(_BlockMutation):
