@@ -1,4 +1,4 @@
-"""Recordings as files: valid from the start, and none where a run never began."""
+"""Recordings as files: valid from the start, and removed where a run never began."""
 
 import resource
 from pathlib import Path

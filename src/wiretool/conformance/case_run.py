@@ -257,7 +257,7 @@ class CaseRun:
     def _fitting(
         self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None, words: str = ""
     ) -> tuple[Reply | None, str]:
-        """Return the first outcome that fits, or None with the reason that counts: `words` where it is no message."""
+        """Return the first outcome that fits, or None with the reason: `words` where the outcome is not a message."""
         if incoming is not None and incoming.problems:
             outcomes = tuple(each for each in outcomes if has_problem(each, incoming.problems))
             if not outcomes:

@@ -29,7 +29,7 @@ class _Found:
 
     @property
     def words(self) -> str:
-        """The reason where it is no message; empty for a message."""
+        """Return the reason where it is not a message; empty for a message."""
         return WAS_RESET if self.is_reset else OUTCOME_WORDS.get(self.name, "")
 
 

@@ -27,7 +27,7 @@ STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
-#: The share of sequences that are made systematically, until those are through.
+#: The share of sequences that are made systematically, while there are any.
 SYSTEMATIC_SHARE = 0.75
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
@@ -61,8 +61,8 @@ class Counts:
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
 #: whether it is a finding.
 Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
-#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated: in all, and
-#: with the same messages before.
+#: Rejected suspicions in one bucket, in all and with the same messages before, after which only a share is
+#: investigated.
 REJECTED_MAX, REJECTED_SHARE = 25, 0.05
 REJECTED_ALIKE_MAX, ALIKE_MESSAGES = 4, 3
 
@@ -94,7 +94,7 @@ class Campaign:
     _last: FuzzSequence | None = None
     _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
-    #: Parts of the run that are made systematically and are not through yet.
+    #: The systematic parts of the run that have sequences left.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
     _rejected_alike: Counter[tuple[Bucket, tuple[str, ...]]] = field(default_factory=Counter)

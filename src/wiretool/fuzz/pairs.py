@@ -44,7 +44,7 @@ class Pairs:
             for place in found if message else ():
                 self._places.setdefault(place.sequence.setup, {}).setdefault(message, []).append(place)
         self._turns = self._all()
-        #: What follows on sequences that showed something new.
+        #: Continuations of sequences that showed something new.
         self._waiting: deque[Iterator[FuzzSequence]] = deque()
 
     def next(self) -> FuzzSequence | None:

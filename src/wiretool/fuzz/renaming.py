@@ -22,7 +22,7 @@ KEPT_MAX = 8192
 
 
 class Renamer:
-    """Finds and replaces the names of objects in the messages of clients."""
+    """The names of objects in the messages of clients, found by their roles and replaced."""
 
     def __init__(self, protocol: Protocol, adapter: Dialect, rewriter: Rewriter) -> None:
         self._protocol = protocol

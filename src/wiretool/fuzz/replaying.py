@@ -117,7 +117,7 @@ def _values(options: Sequence[str], name: str) -> list[str]:
 
 
 def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, sequence: FuzzSequence) -> Replayed:
-    """Run a conformance case, after the sequence if that one breaks the server."""
+    """Run a conformance case several times, each time after the sequence if that breaks the server."""
     before = (sequence,) if sequence.steps and bucket.oracle == UNHEALTHY else ()
     for _ in range(RUNS):
         results = target.run_cases([case], before)
@@ -169,7 +169,7 @@ def _outcomes_on(target: Target, sequence: FuzzSequence, bucket: Bucket) -> list
 
 
 def _check_running(target: Target) -> None:
-    """Stopped where a signal ended a run: its outcome is no verdict."""
+    """Raise Stopped where a signal ended a run: its outcome is not a verdict."""
     if target.stopped_by is not None:
         raise Stopped(target.stopped_by)
 

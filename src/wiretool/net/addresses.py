@@ -68,6 +68,6 @@ def is_loopback(host: str) -> bool:
 
 
 def check_allowed(address: Address, allowed: Collection[str], name: str) -> None:
-    """UsageError for an address on another machine whose host `--allow-remote` does not have; it begins with `name`."""
+    """Refuse an address on another machine that is not allowed: UsageError, which begins with `name`."""
     if not is_loopback(address.host) and address.host not in allowed:
         raise UsageError(f"{name}: another machine; --allow-remote {address.host} allows it")

@@ -128,8 +128,8 @@ def open_whole_output(path: Path | None, *, inputs: Sequence[Path] = ()) -> Iter
     """Open the file at `path` as `open_output` does, for output that is useful only when complete.
 
     The new file takes its name when the block ends without an error. After an error the old file is unchanged, and the
-    part that was written is removed.
-    Stdout, pipes and devices, links and files in a folder that takes no others are written as they come.
+    part that was written is removed. Stdout, pipes and devices, links and files in a folder that takes no others are
+    written as they come.
     """
     if path is None or not _is_replaceable(path):
         with open_output(path, inputs=inputs) as out:
@@ -145,14 +145,14 @@ def open_whole_output(path: Path | None, *, inputs: Sequence[Path] = ()) -> Iter
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Return whether another file may take the place of what is at a path now."""
+    """Return whether a new file can replace the one at a path."""
     if str(path) == "-" or path.is_symlink() or not os.access(path.parent, os.W_OK):
         return False
     return path.is_file() or not os.path.exists(path)
 
 
 def _part_for(path: Path) -> BinaryIO:
-    """Open the file in which output for `path` is gathered, with the mode of the file that is there.
+    """Open the partial file of an output, with the mode of the file at `path`.
 
     UsageError where one of the two cannot be written.
     """

@@ -24,7 +24,7 @@ CALL_FIELDS: tuple[tuple[bytes, bytes], ...] = (
 )  # fmt: skip
 #: Levels of nested messages.
 DEPTHS = (10, 100, 1000, 5000)
-#: Numbers of bytes that protobuf does not allow: 11, and without an end.
+#: Varints that protobuf does not allow: longer than 10 bytes, above 64 bits, and without an end.
 _VARINTS = (b"\xff" * 9 + b"\x01", b"\xff" * 10 + b"\x01", b"\x80" * 20 + b"\x00", b"\xff" * 9 + b"\x7f", b"\x80")
 
 
