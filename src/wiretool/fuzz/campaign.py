@@ -238,16 +238,21 @@ class Campaign:
         sequence = outcome.sequence
         if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
             self.on_novel(sequence)
-            if self._pairs is not None and sequence.changes and sequence.changes[-1].mutation == SameObjects.name:
-                self._pairs.note_novel(sequence)
-                if self._pairs not in self._systematic:
-                    self._systematic.append(self._pairs)
+            self._continue_pair(sequence)
             if len(self._queue) < QUEUE_MAX:
                 self._queue.append(sequence)
         if suspicions:
             history = self.target.history(sequence)
             before = history[: history.index(sequence)] if sequence in history else ()
             self._suspect(suspicions, sequence, before)
+
+    def _continue_pair(self, sequence: FuzzSequence) -> None:
+        """Let each kind of message come after a new sequence on the same objects."""
+        if self._pairs is None or not sequence.changes or sequence.changes[-1].mutation != SameObjects.name:
+            return
+        self._pairs.note_novel(sequence)
+        if self._pairs not in self._systematic:
+            self._systematic.append(self._pairs)
 
     def _suspect(
         self, suspicions: Sequence[Suspicion], sequence: FuzzSequence, before: tuple[FuzzSequence, ...]

@@ -2,6 +2,7 @@
 
 import random
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
@@ -262,15 +263,22 @@ def on(step: Step, connection: int, label: int) -> Step:
 
 def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) -> list[Step]:
     """Return the steps of another sequence on new connections, or on the first connection of this one."""
+    if not is_same or not other.steps:
+        return joined(other.steps, sequence)
     first = next((step.connection for step in sequence.steps if isinstance(step, Sending)), 1)
+    return joined(other.steps, sequence, {other.steps[0].connection: first})
+
+
+def joined(steps: Sequence[Step], sequence: FuzzSequence, same: Mapping[int, int] | None = None) -> list[Step]:
+    """Return steps for the end of a sequence: on its connections as `same` has them, all others on new ones."""
+    labels, existing = dict(same or {}), frozenset((same or {}).values())
     label = new_label(sequence)
-    labels: dict[int, int] = {}
-    steps: list[Step] = []
-    for step in other.steps:
-        to = labels.setdefault(step.connection, first if is_same and not labels else label + len(labels))
-        if not (isinstance(step, Connect) and to == first):
-            steps.append(on(step, step.connection, to))
-    return steps
+    found: list[Step] = []
+    for step in steps:
+        to = labels.setdefault(step.connection, label + len(labels))
+        if not (isinstance(step, Connect) and to in existing):
+            found.append(on(step, step.connection, to))
+    return found
 
 
 def _part(message: Sending, begin: int, end: int) -> Sending:
