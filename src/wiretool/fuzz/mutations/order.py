@@ -38,10 +38,10 @@ class _AtMessage(_OrderMutation):
         at = rng.choice(places)
         message = sequence.steps[at]
         assert isinstance(message, Sending)
-        return self.done(sequence, self.change(sequence, at, message, rng), at)
+        return self.done(sequence, self.reorder(sequence, at, message, rng), at)
 
     @abstractmethod
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         """Return the steps of the sequence after the mutation; `at` is the index of the message."""
 
 
@@ -54,7 +54,7 @@ class Drop(_AtMessage):
         places = super().places(sequence)
         return places if len(places) > 1 else []
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         return [*sequence.steps[:at], *sequence.steps[at + 1 :]]
 
 
@@ -62,7 +62,7 @@ class Double(_AtMessage):
     name = "order/double"
     description = "a message is sent again, up to eight times"
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         times = rng.choice((1, 1, 1, 2, DOUBLED_MAX - 1))
         again = replace(message, waits=rng.random() < 0.5)
         where = rng.choice((at + 1, len(sequence.steps)))
@@ -138,7 +138,7 @@ class Reconnect(_AtMessage):
     name = "order/reconnect"
     description = "the connection ends, also inside a message, and the client begins again on a new one"
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         cut = rng.randrange(len(message.data)) if rng.random() < 0.3 and message.data else 0
         last = _part(message, 0, cut) if cut else message
         again = relabelled(sequence, sequence, is_same=False)
@@ -162,7 +162,7 @@ class StopInFrame(_AtMessage):
     name = "order/stop-in-frame"
     description = "the client ends or resets the connection inside a message, or between two"
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         cut = rng.randrange(len(message.data) + 1) if message.data else 0
         part = [_part(message, 0, cut)] if cut else []
         return [*sequence.steps[:at], *part, _end_of(message, rng), *_of_others(sequence, at)]
@@ -176,7 +176,7 @@ class NewConnection(_AtMessage):
         """Return the indices of all messages but the first."""
         return super().places(sequence)[1:]
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         label = new_label(sequence)
         endpoint = endpoint_of(sequence, message.connection)
         opening = [each for each in sequence.steps[:at] if isinstance(each, Sending)][:1] if rng.random() < 0.7 else []
@@ -226,7 +226,7 @@ class ByteByByte(_AtMessage):
         """Return the indices of short messages."""
         return [at for at in super().places(sequence) if 1 < _size(sequence.steps[at]) <= BYTEWISE_MAX]
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         parts = [_part(message, i, i + 1) for i in range(len(message.data))]
         return [*sequence.steps[:at], *parts, *sequence.steps[at + 1 :]]
 
@@ -235,7 +235,7 @@ class HalfClose(_AtMessage):
     name = "order/half-close"
     description = "the client ends its direction while replies are still due"
 
-    def change(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         last = replace(message, waits=False)
         return [*sequence.steps[:at], last, Finish(message.connection), *_of_others(sequence, at)]
 
