@@ -239,7 +239,7 @@ def test_a_client_that_always_fails_is_not_fixed(tmp_path: Path) -> None:
 
 
 def test_runs_without_any_effect_are_no_result() -> None:
-    """Faults of messages that the client no longer gets judge nothing."""
+    """A fault in a message that the client does not receive shows nothing about the client."""
     clean = cleaned(clients.ROBUST, timeout_s=4.0)
     never = replace(clean, replies=[(9, reply) for _, reply in clean.replies])
     with pytest.raises(PeerError, match="no fault took effect in 2 runs"):
