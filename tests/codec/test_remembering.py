@@ -1,4 +1,4 @@
-"""Results are remembered by the bytes that a function looks at, only where that is asked for."""
+"""Remembered results: by the bytes that a function reads, and only inside a block that asks for it."""
 
 import pytest
 

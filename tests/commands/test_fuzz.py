@@ -255,7 +255,7 @@ def test_a_target_of_another_protocol_is_named(protocol: str, reply: bytes, seem
 
 
 def test_a_server_without_the_roads_of_the_cases_is_fuzzed() -> None:
-    """It refuses every stream: its answers are valid, so it is not mute."""
+    """The server refuses every stream; its answers are valid, so it is not mute."""
 
     def refuse(end: socket.socket) -> None:
         with suppress(OSError), end:

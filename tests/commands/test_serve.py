@@ -215,7 +215,7 @@ def test_a_recording_is_a_capture_from_the_start(tmp_path: Path) -> None:
     path = tmp_path / "new.pcapng"
     process = Forked("serve", "sbp", "--listen", "127.0.0.1:0", "--record", str(path), cwd=tmp_path)
     deadline = time.monotonic() + 30
-    while not path.exists():
+    while not path.exists() or not path.stat().st_size:
         assert time.monotonic() < deadline
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)

@@ -1,4 +1,4 @@
-"""Options that several commands have are declared once, and so look and behave alike."""
+"""Options that several commands share: declared once, with the same help and checks."""
 
 import inspect
 

@@ -53,7 +53,7 @@ def test_a_new_segment_is_whole_only_on_a_new_server() -> None:
 
 
 def test_segments_may_come_while_they_are_listed() -> None:
-    """Reading one back shows further ones."""
+    """Reading one segment back may add others."""
     logs = SegmentLogs("segment", event_end, is_new=True)
     fill(logs, "a", b"x")
     listed = []

@@ -73,6 +73,15 @@ if len(data) < 16:
     os.kill(os.getpid(), signal.SIGSEGV)
 """
 )
+#: Ends as a Java program whose stack overflows: 1,024 frames come after the name of the error.
+OVERFLOWING = (
+    _BEGIN
+    + """
+if len(end.recv(100)) < 16:
+    frame = "\\tat io.wire.events.segments.SegmentReader.lambda$readNextSegment$7(SegmentReader.java:40)\\n"
+    sys.exit('Exception in thread "main" java.lang.StackOverflowError\\n' + 1024 * frame)
+"""
+)
 #: Sends bytes that are no frame where the reply comes late.
 GARBAGE = (
     _BEGIN

@@ -48,7 +48,7 @@ def mutated(protocol: str, name: str, *, rounds: int = 3, seed: int = 5) -> list
 
 
 class _Heard:
-    """Takes the place of a recording: keeps the bytes of clients."""
+    """A recording that keeps only the bytes of clients."""
 
     def __init__(self) -> None:
         self.data = b""

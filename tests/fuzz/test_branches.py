@@ -97,7 +97,7 @@ def test_a_new_branch_is_novel() -> None:
 
 
 def test_a_campaign_runs_with_coverage() -> None:
-    """On a Python without monitoring no branch is noted, and all else is as usual."""
+    """Without `sys.monitoring` no branch is noted, and the campaign still runs."""
     session = FuzzSession("pravega-draft")
     session.add_cases()
     session.coverage = BranchCoverage()

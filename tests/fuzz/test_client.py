@@ -139,6 +139,11 @@ def test_a_signal_is_a_crash() -> None:
     assert [each.suspicion.bucket.reply for each in found] == ["SIGSEGV"]
 
 
+def test_the_error_before_a_long_trace_is_found() -> None:
+    found = fuzzed(clients.OVERFLOWING, "reply/close", runs=8, findings=1)[1]
+    assert [each.suspicion.bucket.reply for each in found] == ["java.lang.StackOverflowError at SegmentReader.java:40"]
+
+
 def test_bytes_that_do_not_decode_are_found() -> None:
     found = fuzzed(clients.GARBAGE, "reply/delay", runs=8, findings=1)[1]
     assert [each.suspicion.bucket.oracle for each in found] == [UNDECODABLE]
@@ -234,7 +239,7 @@ def test_a_client_that_always_fails_is_not_fixed(tmp_path: Path) -> None:
 
 
 def test_runs_without_any_effect_are_no_result() -> None:
-    """Faults of messages that the client no longer gets judge nothing."""
+    """A fault in a message that the client does not receive shows nothing about the client."""
     clean = cleaned(clients.ROBUST, timeout_s=4.0)
     never = replace(clean, replies=[(9, reply) for _, reply in clean.replies])
     with pytest.raises(PeerError, match="no fault took effect in 2 runs"):

@@ -12,6 +12,11 @@ PYTHON = """Traceback (most recent call last):
            ~~~~^^^
 {error}
 """
+JAVA = """io.wire.WireException: the reply does not fit
+\tat io.wire.Reader.read(Reader.java:40)
+\tat io.wire.Main.main(Main.java:7)
+"""
+JAVA_BUG = "java.lang.NullPointerException\n\tat io.wire.Reader.take(Reader.java:9)\n"
 
 
 @pytest.mark.parametrize(
@@ -33,7 +38,16 @@ PYTHON = """Traceback (most recent call last):
          "panic: runtime error: index out of range [#] with length #",
          "runtime error: index out of range [9] with length 4"),
         ("Exception in thread \"main\" java.lang.NullPointerException: x\n\tat io.wire.Reader.read(Reader.java:40)",
-         "java.lang.NullPointerException at Reader.java:40", ""),
+         "java.lang.NullPointerException at Reader.java:40", "x"),
+        (JAVA + "Caused by: java.lang.NullPointerException\n"
+         "\tat java.base/java.util.Objects.requireNonNull(Objects.java:221)\n\tat io.wire.Reader.take(Reader.java:9)\n"
+         "\t... 2 more\n", "java.lang.NullPointerException at Reader.java:9", ""),
+        ("java.nio.BufferUnderflowException\n\tat java.base/java.nio.Buffer.nextGetIndex(Buffer.java:707)\n"
+         "\tat app//io.wire.Reader.take(Reader.java:9)\n", "java.nio.BufferUnderflowException at Reader.java:9", ""),
+        ("java.util.NoSuchElementException: none\n\tat java.base/java.util.Optional.get(Optional.java:143)\n",
+         "java.util.NoSuchElementException at Optional.java:143", "none"),
+        ('Exception in thread "reads-1" java.lang.StackOverflowError\n\tat io.wire.Reader.take(Reader.java:9)\n' + JAVA,
+         "java.lang.StackOverflowError at Reader.java:9", ""),
         ("client: wire.c:12: main: Assertion `size > 0' failed.\nAborted", "Assertion `size > 0' failed", ""),
         ("==1==ERROR: AddressSanitizer: heap-buffer-overflow on address", "heap-buffer-overflow", ""),
         ("/app/wire.js:10\nTypeError: Cannot read properties of undefined\n    at read (/app/wire.js:10:5)",
@@ -59,6 +73,9 @@ def test_crashes(output: str, error: str, message: str) -> None:
         PYTHON.format(path="/a/wire.py", error="Refused: not this version"),
         PYTHON.format(path="/a/wire.py", error="RuntimeError: the server is of another version"),
         'Exception in thread "main" java.io.EOFException\n\tat io.wire.Reader.read(Reader.java:40)',
+        JAVA,
+        JAVA + "Caused by: java.lang.IllegalStateException: closed\n\tat io.wire.Reader.take(Reader.java:9)\n",
+        "WARNING: a callback failed\n" + JAVA_BUG + JAVA,
     ],
 )
 def test_orderly_failures(output: str) -> None:
@@ -71,6 +88,8 @@ def test_the_last_traceback_counts() -> None:
     text = "\nDuring handling of the above exception, another exception occurred:\n\n"
     assert crash_in(first + text + last) is None
     assert crash_in(last + text + first) is not None
+    assert crash_in(JAVA_BUG + JAVA) is None
+    assert crash_in(JAVA + JAVA_BUG) is not None
 
 
 @pytest.mark.parametrize(

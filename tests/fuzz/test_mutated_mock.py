@@ -1,5 +1,6 @@
 """The mock with mutated messages: without faults it is the mock; each fault does to its message what its name says."""
 
+import random
 from functools import cache
 from itertools import count
 
@@ -13,7 +14,7 @@ from wiretool.conformance.registry import conformance_of
 from wiretool.conformance.run import ConformanceCaller
 from wiretool.fuzz.client.campaign import reply_context
 from wiretool.fuzz.client.mutated_mock import NS_PER_S, MutatedMock
-from wiretool.fuzz.client.mutations import ReplyMutation, reply_mutations
+from wiretool.fuzz.client.mutations import EditedReply, InnerLength, ReplyMutation, reply_mutations
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form, plan_from_form
 from wiretool.fuzz.sequence import Change, Sending, Splice
 from wiretool.servers.mock import Action, Close, Send
@@ -56,8 +57,6 @@ def test_without_faults_it_is_the_mock(protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_most_mutations_apply_to_messages_of_the_server(protocol: str) -> None:
-    import random
-
     session = session_of(protocol)
     replies = replies_of(protocol)[:200]
     context = reply_context(session.protocol_in(""), replies)
@@ -76,6 +75,25 @@ def test_mutations_have_names_of_their_own() -> None:
     every: list[ReplyMutation] = list(reply_mutations("pravega"))
     assert len({each.name for each in every}) == len(every) >= 15
     assert all(each.description for each in every)
+
+
+def test_a_length_inside_a_byte_array_is_recognized() -> None:
+    """Of data with one event, these are the count of its bytes, which Pravega declares, and the length of the event."""
+    protocol = session_of("pravega").protocol_in("")
+    event = b"\x00\x00\x00\x00" + b"\x00\x00\x00\x06" + b"key0 0"
+    begin, end = bytes([0, 1, 115]) + bytes(10), bytes(7) + b"\x01"
+    payload = begin + len(event).to_bytes(4, "big") + event + end
+    data = b"\x00\x00\x00\x0a" + len(payload).to_bytes(4, "big") + payload
+    reply = Sending(1, data, "SegmentRead")
+    mutation = EditedReply(InnerLength())
+    rng, context = random.Random(5), reply_context(protocol, ((1, reply),))
+    found = [mutation.fault(1, reply, rng, context) for _ in range(400)]
+    edits = {edit for each in found if each is not None for edit in each.edits if isinstance(edit, Splice)}
+    assert {(edit.offset, edit.removed) for edit in edits} == {(21, 4), (29, 4)}
+    assert {b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", bytes(4), b"\x00\x01\x00\x00"} <= {
+        edit.inserted for edit in edits
+    }
+    assert mutation.fault(1, Sending(1, REPLY, "Hello"), rng, context) is None
 
 
 def greeted(*faults: ReplyFault) -> tuple[MutatedMock, list[Action]]:

@@ -1,4 +1,4 @@
-"""What makes fuzzing in memory fast changes nothing of what it judges."""
+"""Fuzzing in memory is fast, and judges each run as before."""
 
 import gc
 import weakref
@@ -89,7 +89,7 @@ def test_garbage_of_before_is_not_looked_through_when_memory_is_measured() -> No
 
 
 class Knot:
-    """Refers to itself, so only the garbage collector frees it."""
+    """An object that refers to itself, so that only the garbage collector frees it."""
 
     def __init__(self) -> None:
         self.end = self
@@ -110,7 +110,7 @@ def test_garbage_of_earlier_runs_is_collected_at_times() -> None:
 
 
 class WaitingRun(SequenceRun):
-    """Waits for a reply, ten nanoseconds from each event on."""
+    """A run that waits for a reply, ten nanoseconds from each event on."""
 
     def __init__(self, sequence: FuzzSequence) -> None:
         self.sequence = sequence

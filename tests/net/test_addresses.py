@@ -1,7 +1,7 @@
 import pytest
 
 from wiretool.errors import UsageError
-from wiretool.net.addresses import Address, address_from, check_allowed, reachable
+from wiretool.net.addresses import Address, address_from, check_allowed, named_address, reachable
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,10 @@ def test_this_machine_and_allowed_ones_may_be_targets(host: str) -> None:
     check_allowed(Address(host, 1), ["192.0.2.1"], "--target x")
     with pytest.raises(UsageError, match=r"--target x: another machine; --allow-remote 192\.0\.2\.2 allows it"):
         check_allowed(Address("192.0.2.2", 1), ["192.0.2.1"], "--target x")
+
+
+def test_a_target_may_have_a_name() -> None:
+    assert named_address("store=127.0.0.1:12345", (), option="--target") == ("store", Address("127.0.0.1", 12345))
+    assert named_address("[::1]:9090", (), option="--target") == ("", Address("::1", 9090))
+    with pytest.raises(UsageError, match=r"^--target example\.org:1: another machine; --allow-remote example\.org"):
+        named_address("store=example.org:1", (), option="--target")

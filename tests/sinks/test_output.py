@@ -172,3 +172,14 @@ def test_a_whole_output_is_refused_as_any_other(tmp_path: Path) -> None:
         pass
     with pytest.raises(UsageError, match=r"cannot write "), open_whole_output(tmp_path):
         pass
+
+
+def test_a_whole_output_that_cannot_have_a_part_is_refused(tmp_path: Path) -> None:
+    path, file = tmp_path / "out", tmp_path / "file"
+    part_of(path).mkdir()
+    with pytest.raises(UsageError, match=r"cannot write .*/out: Is a directory"), open_whole_output(path):
+        pass
+    assert part_of(path).is_dir()
+    file.touch()
+    with pytest.raises(UsageError, match=r"cannot write .*/file/out: Not a directory"), open_whole_output(file / "out"):
+        pass

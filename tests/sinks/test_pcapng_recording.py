@@ -1,10 +1,11 @@
-"""Recordings as files: valid from the start, and none where a run never began."""
+"""Recordings as files: valid from the start, and removed where a run never began."""
 
+import resource
 from pathlib import Path
 
 import pytest
 
-from wiretool.errors import PeerError
+from wiretool.errors import OutputError, PeerError, Stopped
 from wiretool.sinks.pcapng import ETHERNET, interface, open_recording, section
 
 EMPTY = section() + interface(ETHERNET)
@@ -44,3 +45,22 @@ def test_after_an_error_a_new_file_is_there_only_with_packets(tmp_path: Path, is
     with pytest.raises(PeerError):
         fail()
     assert path.exists() is is_opened
+
+
+def test_a_signal_leaves_an_empty_capture(tmp_path: Path) -> None:
+    path = tmp_path / "new.pcapng"
+    with pytest.raises(Stopped), open_recording(path):
+        raise Stopped(15)
+    assert path.read_bytes() == EMPTY
+
+
+def test_a_full_disk_leaves_no_file_without_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "new.pcapng"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(OutputError, match="File too large"), open_recording(path):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not path.exists()

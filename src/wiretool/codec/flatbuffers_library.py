@@ -29,7 +29,7 @@ _PREPEND = {form: name.removesuffix("Slot") for form, name in _PREPEND_SLOT.item
 
 
 def write_root(table: Table) -> bytes:
-    """A buffer with the root `table`. None is left out, required or not; EncodeError for a value out of place."""
+    """Return a buffer with the root `table`; EncodeError for a value out of place. Slots that are None are left out."""
     import flatbuffers  # it imports NumPy, which reading does without
 
     builder = flatbuffers.Builder(256)
@@ -38,28 +38,28 @@ def write_root(table: Table) -> bytes:
 
 
 def _write_table(builder: Any, table: Table, path: str, depth: int) -> int:
-    """Write `table` and what it leads to; where it is."""
+    """Write `table` and the parts that it refers to; return where it begins."""
     if depth > limits.NESTING_MAX:
         raise EncodeError(f"tables nest deeper than {limits.NESTING_MAX}", path=path)
     slots = slots_of(type(table))
-    behind: dict[int, int] = {}
+    parts: dict[int, int] = {}
     for index, (name, wire, _) in enumerate(slots):
         value = getattr(table, name)
         if value is not None:
             wire.check(value, f"{path}.{name}")
             if not isinstance(wire, Scalar):
-                behind[index] = _write_behind(builder, wire, value, f"{path}.{name}", depth)
+                parts[index] = _write_part(builder, wire, value, f"{path}.{name}", depth)
     builder.StartObject(len(slots))
     for index, (name, wire, default) in enumerate(slots):
         if isinstance(wire, Scalar):
             getattr(builder, _PREPEND_SLOT[wire.form])(index, getattr(table, name), default)
-        elif index in behind:
-            builder.PrependUOffsetTRelativeSlot(index, behind[index], 0)
+        elif index in parts:
+            builder.PrependUOffsetTRelativeSlot(index, parts[index], 0)
     where: int = builder.EndObject()
     return where
 
 
-def _write_behind(builder: Any, wire: SlotType, value: Any, path: str, depth: int) -> int:
+def _write_part(builder: Any, wire: SlotType, value: Any, path: str, depth: int) -> int:
     where: int
     if isinstance(wire, StringSlot):
         where = builder.CreateString(value)

@@ -59,8 +59,8 @@ class _Layout(NamedTuple):
     pack: Callable[..., bytes]
     size: int
     vtable: bytes
-    #: The slots that lead elsewhere: their position among those that are there, and bytes from the end of the table.
-    leads: tuple[tuple[int, int], ...]
+    #: The slots that refer to other parts: position among the slots that are present, bytes from the end of the table.
+    references: tuple[tuple[int, int], ...]
     alignment: int
 
 
@@ -88,7 +88,7 @@ _plan_of = cache(_Plan)
 
 
 def encode_root(table: Table) -> bytes:
-    """A buffer with the root `table`. None is left out, required or not; EncodeError for a value out of place."""
+    """Return a buffer with the root `table`; EncodeError for a value out of place. Slots that are None are left out."""
     buffer = _Buffer()
     try:
         root = _write_table(buffer, table, 1)
@@ -124,7 +124,7 @@ def _write_table(buffer: _Buffer, table: Table, depth: int) -> int:
     layout = plan.layouts.get(key)
     if layout is None:
         layout = plan.layouts[key] = _layout(plan.wires, *key)
-    for index, place in layout.leads:
+    for index, place in layout.references:
         values[index] = end + place - values[index]
     where = end + layout.size
     known = buffer.vtables.get(layout.vtable)
@@ -147,7 +147,7 @@ def _layout(wires: list[SlotType], present: int, end: int) -> _Layout:
     """Lay out the slots whose bits are set, the first one last, in front of an end of this alignment."""
     size, alignment = 0, _OFFSET_BYTES
     places: list[int] = []
-    leads: list[tuple[int, int]] = []
+    references: list[tuple[int, int]] = []
     form = ""
     count = 0
     for index, wire in enumerate(wires):
@@ -159,7 +159,7 @@ def _layout(wires: list[SlotType], present: int, end: int) -> _Layout:
         alignment = max(alignment, wire.inline)
         form = (wire.form if isinstance(wire, Scalar) else "I") + "x" * padding + form
         if not isinstance(wire, Scalar):
-            leads.append((count, size))
+            references.append((count, size))
         places.append(size)
         count += 1
     padding = -(end + size) % _OFFSET_BYTES
@@ -168,7 +168,7 @@ def _layout(wires: list[SlotType], present: int, end: int) -> _Layout:
         places.pop()
     offsets = [size - place if place else 0 for place in places]
     vtable = pack(f"<{2 + len(offsets)}H", 4 + 2 * len(offsets), size, *offsets)
-    return _Layout(Struct(f"<i{'x' * padding}{form}").pack, size, vtable, tuple(leads), alignment)
+    return _Layout(Struct(f"<i{'x' * padding}{form}").pack, size, vtable, tuple(references), alignment)
 
 
 # -- parts that slots refer to -----------------------------------------------------------------------------------------

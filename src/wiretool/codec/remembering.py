@@ -12,7 +12,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 P = ParamSpec("P")
 R = TypeVar("R")
 _Place = tuple[bytes | str, int, int]
-#: Longer data is not remembered; and results that one function keeps before the older half of them is dropped.
+#: The longest data whose result is kept, in bytes; and the results of one function, after which the older half is
+#: dropped.
 BYTES_MAX, RESULTS_MAX = 1_024, 4_096
 
 
@@ -25,7 +26,7 @@ _switch = _Switch()
 
 @contextmanager
 def remembering(*, is_on: bool) -> Iterator[None]:
-    """Have results remembered, or none, for the time of a block."""
+    """Remember results inside a block; with `is_on` false, compute each of them."""
     before, _switch.is_on = _switch.is_on, is_on
     try:
         yield
@@ -34,7 +35,7 @@ def remembering(*, is_on: bool) -> Iterator[None]:
 
 
 def remembered(function: Callable[P, R]) -> Callable[P, R]:
-    """Remember the results of `function(*context, data, at, end, **named)`; of its data it reads `data[at:end]` alone.
+    """Remember the results of `function(*context, data, at, end, **named)`; it must read only `data[at:end]`.
 
     Results are shared, so they must not be changed. An exception is not remembered.
     """
@@ -50,10 +51,8 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
         if end - at > BYTES_MAX:
             return function(*arguments, **named)
         key = (context, data[at:end], tuple(named.items()))
-        try:
+        if key in newer:
             return newer[key]
-        except KeyError:
-            pass  # it is looked for among the older ones, or made
         result = older[key] if key in older else function(*arguments, **named)
         if len(newer) >= RESULTS_MAX // 2:
             newer, older = {}, newer

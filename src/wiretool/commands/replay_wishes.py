@@ -90,15 +90,9 @@ def targets_from(
     texts: Sequence[str] | None, allowed: Sequence[str], *, option: str = "--target"
 ) -> "dict[str, Address]":
     """The addresses by protocol or door. UsageError for a bad one, or one on another machine that is not allowed."""
-    from wiretool.net.addresses import address_from, check_allowed
+    from wiretool.net.addresses import named_address
 
-    found: dict[str, Address] = {}
-    for text in texts or ():
-        name, equals, rest = text.partition("=")
-        address = address_from(rest if equals else text, option=option)
-        check_allowed(address, allowed, f"{option} {address}")
-        found[name if equals else ""] = address
-    return found
+    return dict(named_address(text, allowed, option=option) for text in texts or ())
 
 
 def controller_from(text: str, allowed: Sequence[str]) -> "dict[str, Address]":

@@ -10,7 +10,7 @@ from wiretool.errors import UsageError
 
 
 def text_parser(option: str, expected: str) -> Callable[[str], str]:
-    """Return what refuses an empty text of an option, as from a variable of the shell that is not set."""
+    """Return a parser that refuses an empty text of an option, as from an unset variable of the shell."""
 
     def parse(text: str) -> str:
         if not text.strip():
@@ -21,7 +21,7 @@ def text_parser(option: str, expected: str) -> Callable[[str], str]:
 
 
 def file_parser(option: str) -> Callable[[str], Path]:
-    """Return what parses the name of a file for an option; an empty one would be the folder it is run in."""
+    """Return a parser of the name of a file for an option; an empty one would be the current folder."""
     parse = text_parser(option, "the name of a file")
     return lambda text: Path(parse(text))
 

@@ -24,8 +24,9 @@ from wiretool.conformance.case import (
 from wiretool.conformance.case_connection import CaseConnection
 from wiretool.conformance.change import change_of
 from wiretool.conformance.endings import OUTCOME_WORDS, lost_event
+from wiretool.conformance.outcomes import find_outcome
 from wiretool.conformance.results import CaseResult, Event
-from wiretool.conformance.values import Bindings, first_difference, resolved
+from wiretool.conformance.values import Bindings, resolved
 from wiretool.net import caller
 from wiretool.protocols.conversation import Protocol
 
@@ -255,26 +256,11 @@ class CaseRun:
         return _DONE
 
     def _fitting(
-        self, outcomes: tuple[Reply, ...], name: str, incoming: Incoming | None, words: str = ""
+        self, outcomes: Sequence[Reply], name: str, incoming: Incoming | None, words: str = ""
     ) -> tuple[Reply | None, str]:
-        """Return the first outcome that fits, or None with the reason that counts: `words` where it is no message."""
-        if incoming is not None and incoming.problems:
-            outcomes = tuple(each for each in outcomes if has_problem(each, incoming.problems))
-            if not outcomes:
-                return None, f"{incoming.name}: {incoming.problems[0]}"
-        why = words
-        for outcome in outcomes:
-            if outcome.message != name:
-                continue
-            if incoming is None:
-                return outcome, ""
-            bindings = self._bindings.copy()
-            difference = first_difference_in(outcome, incoming, bindings)
-            if difference is None:
-                self._bindings = bindings
-                return outcome, ""
-            why = why or f"{name}.{difference}"
-        return None, why or f"{name} came"
+        """Return the first outcome that fits, or None with the reason: `words` where the outcome is not a message."""
+        outcome, self._bindings, why = find_outcome(outcomes, name, incoming, self._bindings, words=words)
+        return outcome, why
 
     def _expect_all(self, step: ExpectAll, connection: CaseConnection, now_ns: int) -> bool:
         if self._missing is None:
@@ -287,7 +273,7 @@ class CaseRun:
                 elif self._is_past(self._wait_s(step.within_s), now_ns):
                     self._fail(step, self._missing, OUTCOME_WORDS[NOTHING], now_ns)
                 return _WAITS
-            outcome, why = self._fitting(tuple(self._missing), incoming.name, incoming)
+            outcome, why = self._fitting(self._missing, incoming.name, incoming)
             if outcome is None:
                 self._fail(step, self._missing, why, now_ns, incoming)
                 return _WAITS
@@ -382,17 +368,3 @@ class CaseRun:
         problems: tuple[str, ...] = (),
     ) -> None:
         self._events.append(Event(now_ns, label, side, name, fields, problems))
-
-
-def first_difference_in(outcome: Reply, incoming: Incoming, bindings: Bindings) -> str | None:
-    """Return where a message differs from an outcome in the fields that this names, in words."""
-    for name, expected in outcome.fields.items():
-        difference = first_difference(expected, incoming.fields.get(name), bindings, name)
-        if difference is not None:
-            return str(difference)
-    return None
-
-
-def has_problem(outcome: Reply, problems: Sequence[str]) -> bool:
-    """Return whether an outcome allows all problems of a message."""
-    return bool(outcome.problem) and all(outcome.problem in each for each in problems)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from wiretool.conformance.case import CLOSED, NOTHING, Expect, ExpectAll, Incoming, Reply, Verdict
-from wiretool.conformance.case_run import NS_PER_S, SETTLE_S, first_difference_in, has_problem
+from wiretool.conformance.case_run import NS_PER_S, SETTLE_S
 from wiretool.conformance.endings import OUTCOME_WORDS, WAS_RESET
 from wiretool.conformance.match_state import FollowedConnection, MatchState
 from wiretool.conformance.observed import Closing, Item, Missing, Observed
+from wiretool.conformance.outcomes import find_outcome
 from wiretool.conformance.sighting import Decided, NotShown, Sighting, Undecided
 
 #: How long a client must have waited for a reply whose absence is a failure, where the case has no limit, in seconds.
@@ -29,7 +30,7 @@ class _Found:
 
     @property
     def words(self) -> str:
-        """The reason where it is no message; empty for a message."""
+        """Return the reason where it is not a message; empty for a message."""
         return WAS_RESET if self.is_reset else OUTCOME_WORDS.get(self.name, "")
 
 
@@ -128,23 +129,9 @@ def _too_early(state: MatchState, item: Item, after_s: float) -> str:
 def _fitting(state: MatchState, outcomes: Sequence[Reply], found: _Found) -> tuple[Reply | None, str]:
     """Return the first outcome that fits, or None with the reason that counts."""
     message = found.message
-    if message is not None and message.problems:
-        outcomes = tuple(each for each in outcomes if has_problem(each, message.problems))
-        if not outcomes:
-            return None, f"{message.name}: {message.problems[0]}"
-    why = found.words
-    for outcome in outcomes:
-        if outcome.message != found.name:
-            continue
-        if message is None:
-            return outcome, ""
-        bindings = state.bindings.copy()
-        difference = first_difference_in(outcome, Incoming(message.name, message.side, message.fields), bindings)
-        if difference is None:
-            state.bindings = bindings
-            return outcome, ""
-        why = why or f"{found.name}.{difference}"
-    return None, why or f"{found.name} came"
+    incoming = Incoming(message.name, message.side, message.fields, message.problems) if message else None
+    outcome, state.bindings, why = find_outcome(outcomes, found.name, incoming, state.bindings, words=found.words)
+    return outcome, why
 
 
 # -- the verdict -------------------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str
     called = call(caller, _stage(part, options, None))
     if called.stopped_by is not None:
         return called.stopped_by
-    if (caller.is_cut or not called.reached) and _is_revived(options.process, remarks):
+    if (caller.is_cut or not called.reached) and _restart_dead(options.process, remarks):
         return None
     if not called.reached:
         raise PeerError(called.why_unreached or "the target was never reached")
@@ -249,7 +249,7 @@ def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str
     raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
 
 
-def _is_revived(process: "ServerProcess | None", remarks: list[str]) -> bool:
+def _restart_dead(process: "ServerProcess | None", remarks: list[str]) -> bool:
     """Start the server again where it ended during the greeting. Return whether it did; PeerError if that fails."""
     death = "" if process is None else process.death(wait_s=DEATH_S)
     if not death or process is None:

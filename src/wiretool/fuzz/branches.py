@@ -68,7 +68,7 @@ class CoveredTarget(InMemoryTarget):
     """The built-in mock in memory; each outcome has the number of branches that no run before it took."""
 
     def __init__(self, coverage: BranchCoverage, *arguments: Any) -> None:
-        """`arguments` are those of the target without coverage."""
+        """Take the arguments of the target without coverage, after the coverage."""
         super().__init__(*arguments)
         self._coverage = coverage
 

@@ -27,7 +27,7 @@ STEPS_MAX, KEPT_BYTES_MAX = 64, 256 * 1024
 QUEUE_MAX = 4096
 #: Sequences that are run together.
 BATCH = 16
-#: The share of sequences that are made systematically, until those are through.
+#: The share of sequences that are made systematically, while there are any.
 SYSTEMATIC_SHARE = 0.75
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
@@ -61,8 +61,8 @@ class Counts:
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
 #: whether it is a finding.
 Investigate = Callable[[Suspicion, FuzzSequence, tuple[FuzzSequence, ...]], bool]
-#: Suspicions in one bucket that turned out to be none, after which only a share of them is investigated: in all, and
-#: with the same messages before.
+#: Rejected suspicions in one bucket, in all and with the same messages before, after which only a share is
+#: investigated.
 REJECTED_MAX, REJECTED_SHARE = 25, 0.05
 REJECTED_ALIKE_MAX, ALIKE_MESSAGES = 4, 3
 
@@ -94,7 +94,7 @@ class Campaign:
     _last: FuzzSequence | None = None
     _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
-    #: Parts of the run that are made systematically and are not through yet.
+    #: The systematic parts of the run that have sequences left.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
     _rejected_alike: Counter[tuple[Bucket, tuple[str, ...]]] = field(default_factory=Counter)
@@ -238,16 +238,21 @@ class Campaign:
         sequence = outcome.sequence
         if self.novelty.note(outcome) and not suspicions and sequence.all_changes():
             self.on_novel(sequence)
-            if self._pairs is not None and sequence.changes and sequence.changes[-1].mutation == SameObjects.name:
-                self._pairs.note_novel(sequence)
-                if self._pairs not in self._systematic:
-                    self._systematic.append(self._pairs)
+            self._continue_pair(sequence)
             if len(self._queue) < QUEUE_MAX:
                 self._queue.append(sequence)
         if suspicions:
             history = self.target.history(sequence)
             before = history[: history.index(sequence)] if sequence in history else ()
             self._suspect(suspicions, sequence, before)
+
+    def _continue_pair(self, sequence: FuzzSequence) -> None:
+        """Let each kind of message come after a new sequence on the same objects."""
+        if self._pairs is None or not sequence.changes or sequence.changes[-1].mutation != SameObjects.name:
+            return
+        self._pairs.note_novel(sequence)
+        if self._pairs not in self._systematic:
+            self._systematic.append(self._pairs)
 
     def _suspect(
         self, suspicions: Sequence[Suspicion], sequence: FuzzSequence, before: tuple[FuzzSequence, ...]

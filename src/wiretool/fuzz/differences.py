@@ -17,7 +17,7 @@ AFTER_BYTES = "answers after other bytes"
 
 
 class AnswerComparison:
-    """Compares the answers of outcomes with those of the reference server."""
+    """A comparison of the answers in outcomes with those of the reference server."""
 
     def __init__(self, reference: Target, exchanges: Exchanges) -> None:
         self._reference = reference
@@ -48,7 +48,7 @@ class AnswerComparison:
         return []
 
     def _answers(self, outcome: Outcome) -> Mapping[int, str]:
-        """Return the first answer to each step that has one; where a server ends the connection, that.
+        """Return the first answer to each step that has one; the end of the connection by the server is an answer.
 
         The answers after bytes that are not of the protocol belong to no step. They are all together under numbers
         after those of the steps, one for each connection.

@@ -100,7 +100,7 @@ class Investigation:
         return suspicion
 
     def _is_expected(self, sequence: FuzzSequence, bucket: Bucket) -> bool:
-        """Return whether the reference server shows the same; of itself, what some requests show by design."""
+        """Return whether the reference server shows the same; where that is the target, only a stall is unexpected."""
         if bucket.oracle not in COMPARED:
             return False
         if self._reference is None:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from wiretool.fuzz.mutations.base import MutationContext
-from wiretool.fuzz.mutations.order import SameObjects, new_label, on, relabelled
+from wiretool.fuzz.mutations.order import SameObjects, joined, on, relabelled
 from wiretool.fuzz.seed_places import Place, SeedPlaces
-from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset, Sending, Step
+from wiretool.fuzz.sequence import Change, Finish, FuzzSequence, Reset, Sending, Step
 
 #: Messages of a sequence that is made of two.
 MESSAGES_MAX = 24
@@ -44,7 +44,7 @@ class Pairs:
             for place in found if message else ():
                 self._places.setdefault(place.sequence.setup, {}).setdefault(message, []).append(place)
         self._turns = self._all()
-        #: What follows on sequences that showed something new.
+        #: Continuations of sequences that showed something new.
         self._waiting: deque[Iterator[FuzzSequence]] = deque()
 
     def next(self) -> FuzzSequence | None:
@@ -67,7 +67,7 @@ class Pairs:
         seconds = [places[0] for places in self._places.get(first.sequence.setup, {}).values()]
         self._rng.shuffle(seconds)
         for second in seconds:
-            yield from self._joined(Pairs.then, first, second)
+            yield from self._joined(Pairs.continue_with, first, second)
 
     def _all(self) -> Iterator[FuzzSequence]:
         for round_ in range(2 + PHASES):
@@ -95,26 +95,26 @@ class Pairs:
 
     # -- joins ---------------------------------------------------------------------------------------------------------
 
-    def then(self, first: Place, second: Place) -> list[Step] | None:
-        """The session goes on as the other one, on the same connection."""
+    def continue_with(self, first: Place, second: Place) -> list[Step] | None:
+        """Return the session up to a message, and the other session on the same connection."""
         head = first.sequence.steps[: first.at + 1]
         return [*head, *self._rest(first, second)]
 
-    def twice(self, first: Place, second: Place) -> list[Step] | None:
-        """The message is sent a second time, and the session goes on as the other one."""
+    def repeat_and_continue(self, first: Place, second: Place) -> list[Step] | None:
+        """Return the session with the message a second time, and the other session on the same connection."""
         head = first.sequence.steps[: first.at + 1]
         return [*head, first.sending, *self._rest(first, second)]
 
-    def after(self, first: Place, second: Place) -> list[Step] | None:
-        """The other session begins on a new connection; the old one has ended, or is still open."""
+    def reconnect(self, first: Place, second: Place) -> list[Step] | None:
+        """Return the session, finished, reset or left open, and the other session on a new connection."""
         head = first.sequence.steps[: first.at + 1]
         connection = first.sending.connection
         ends: tuple[list[Step], ...] = ([], [Finish(connection)], [Reset(connection)])
         end = self._rng.choice(ends)
         return [*head, *end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
 
-    def within(self, first: Place, second: Place) -> list[Step] | None:
-        """One message of the other session is sent in the middle of this one."""
+    def insert(self, first: Place, second: Place) -> list[Step] | None:
+        """Return the session with one message of the other session in the middle; None where there is no middle."""
         if first.at + 1 == len(first.sequence.steps):
             return None
         step = self._renamed(second, first).steps[second.at]
@@ -124,24 +124,13 @@ class Pairs:
     def _rest(self, first: Place, second: Place) -> list[Step]:
         """Return the other session for the same connection, without the message that opens a connection in both."""
         other = self._renamed(second, first)
-        opening = [step.message for step in first.sequence.sendings[:1]]
-        steps = list(other.steps)
-        at = next((at for at, step in enumerate(steps) if isinstance(step, Sending)), None)
-        if at is not None and first.sequence.sendings and at < second.at:
-            step = steps[at]
-            if isinstance(step, Sending) and [step.message] == opening:
-                del steps[at]
-        label, connection = new_label(first.sequence), first.sending.connection
-        labels: dict[int, int] = {second.sending.connection: connection}
-        made: list[Step] = []
-        for step in steps:
-            to = labels.setdefault(step.connection, label + len(labels))
-            if not (isinstance(step, Connect) and to == connection):
-                made.append(on(step, step.connection, to))
-        return made
+        at = next(at for at, step in enumerate(other.steps) if isinstance(step, Sending))
+        is_opened = at < second.at and other.sendings[0].message == first.sequence.sendings[0].message
+        steps = other.steps[:at] + other.steps[at + 1 :] if is_opened else other.steps
+        return joined(steps, first.sequence, {second.sending.connection: first.sending.connection})
 
 
-JOINS: tuple[Join, ...] = (Pairs.then, Pairs.twice, Pairs.after, Pairs.within)
+JOINS: tuple[Join, ...] = (Pairs.continue_with, Pairs.repeat_and_continue, Pairs.reconnect, Pairs.insert)
 
 
 def _chosen(of_setup: dict[str, list[Place]], round_: int) -> Iterator[Place]:

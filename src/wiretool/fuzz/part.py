@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from wiretool.codec.message import Message, Side
 from wiretool.fuzz.mutations.base import Mutation
+
+_Phase = TypeVar("_Phase", bound=str)
 
 
 class SessionTable(NamedTuple):
@@ -20,6 +23,18 @@ class SessionTable(NamedTuple):
     start: str
     #: The phase after a message, by the phase before it and the name of the message.
     following: Mapping[tuple[str, str], str]
+
+    @classmethod
+    def of_clients(
+        cls, start: _Phase, table: Mapping[tuple[_Phase, Side, type[Message]], _Phase], *, without: _Phase
+    ) -> "SessionTable":
+        """Return the messages of clients in the session table of a protocol; the phase `without` is left out."""
+        following: dict[tuple[str, str], str] = {
+            (phase, message.declaration.name): after
+            for (phase, side, message), after in table.items()
+            if side == "client" and phase != without
+        }
+        return cls(start, following)
 
 
 @dataclass(frozen=True, slots=True)

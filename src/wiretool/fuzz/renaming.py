@@ -22,7 +22,7 @@ KEPT_MAX = 8192
 
 
 class Renamer:
-    """Finds and replaces the names of objects in the messages of clients."""
+    """The names of objects in the messages of clients, found by their roles and replaced."""
 
     def __init__(self, protocol: Protocol, adapter: Dialect, rewriter: Rewriter) -> None:
         self._protocol = protocol
@@ -69,17 +69,8 @@ class Renamer:
         except EncodeError:
             return step
         own = tuple(issued_values(self._adapter, made, None))
-        scopes = {value: name for (_, value), name in names.items()}
-        issued: dict[str, tuple[IssuedValue, ...]] = {
-            reply: tuple(
-                each._replace(scope=scopes[each.scope])
-                if isinstance(each.scope, str) and each.scope in scopes
-                else each
-                for each in values
-            )
-            for reply, values in step.issued.items()
-        }
-        return replace(step, data=data, record=made, issued={**issued, "": own}, depends=bool(own))
+        issued = {**_rescoped(step.issued, names), "": own}
+        return replace(step, data=data, record=made, issued=issued, depends=bool(own))
 
     def _names(self, step: Sending) -> list[tuple[tuple[str | int, ...], Object]]:
         record = step.record
@@ -99,6 +90,19 @@ class Renamer:
                 if type(value) in (str, int) and not (isinstance(role, Issued) and value in role.besides)
             ]
         return found
+
+
+def _rescoped(
+    issued: Mapping[str, tuple[IssuedValue, ...]], names: Mapping[Object, str | int]
+) -> dict[str, tuple[IssuedValue, ...]]:
+    """Return the values that servers issue for objects with other names, by the name of the reply."""
+    scopes = {value: name for (_, value), name in names.items()}
+
+    def rescoped(value: IssuedValue) -> IssuedValue:
+        is_renamed = isinstance(value.scope, str) and value.scope in scopes
+        return value._replace(scope=scopes[value.scope]) if is_renamed else value
+
+    return {reply: tuple(map(rescoped, values)) for reply, values in issued.items()}
 
 
 @cache

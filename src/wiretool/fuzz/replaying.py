@@ -1,8 +1,8 @@
 """Runs a finding again: does it still happen?"""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from wiretool.fuzz.socket_target import open_target
 from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.fuzz.target_addresses import addresses_by_endpoint
+from wiretool.net.addresses import Address
 
 #: Seconds for one reply.
 PATIENCE_S = 2.0
@@ -91,24 +92,25 @@ def target_from(form: Mapping[str, Any]) -> TargetMaker:
     if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
         raise InputError("options: expected a list of texts")
 
-    @contextmanager
-    def opened(session: FuzzSession) -> Iterator[Target]:
+    def open_named(session: FuzzSession) -> AbstractContextManager[Target]:
         mutant = next(iter(_values(options, "--mutant")), "")
-        address = os.environ.get("WIRETOOL_TARGET", "")
-        texts = [address] if address else _values(options, "--target")
-        if texts or "--sockets" in options:
-            allowed = _values(options, "--allow-remote")
-            source = "WIRETOOL_TARGET" if address else "--target"
-            addresses = addresses_by_endpoint(texts, allowed, option=source) if texts else None
-            command = next(iter(_values(options, "--command")), None)
-            with open_target(
-                session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1
-            ) as target:
-                yield target
-            return
-        yield session.mock_target(mutant_named(session.part, mutant) if mutant else None)
+        addresses = _addresses(options)
+        if addresses is None and "--sockets" not in options:
+            return nullcontext(session.mock_target(mutant_named(session.part, mutant) if mutant else None))
+        command = next(iter(_values(options, "--command")), None)
+        return open_target(session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1)
 
-    return opened
+    return open_named
+
+
+def _addresses(options: Sequence[str]) -> Mapping[str, Address] | None:
+    """Return the addresses of the target by endpoint; None for the built-in mock."""
+    address = os.environ.get("WIRETOOL_TARGET", "")
+    texts = [address] if address else _values(options, "--target")
+    if not texts:
+        return None
+    source = "WIRETOOL_TARGET" if address else "--target"
+    return addresses_by_endpoint(texts, _values(options, "--allow-remote"), option=source)
 
 
 def _values(options: Sequence[str], name: str) -> list[str]:
@@ -117,7 +119,7 @@ def _values(options: Sequence[str], name: str) -> list[str]:
 
 
 def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, sequence: FuzzSequence) -> Replayed:
-    """Run a conformance case, after the sequence if that one breaks the server."""
+    """Run a conformance case several times, each time after the sequence if that breaks the server."""
     before = (sequence,) if sequence.steps and bucket.oracle == UNHEALTHY else ()
     for _ in range(RUNS):
         results = target.run_cases([case], before)
@@ -169,7 +171,7 @@ def _outcomes_on(target: Target, sequence: FuzzSequence, bucket: Bucket) -> list
 
 
 def _check_running(target: Target) -> None:
-    """Stopped where a signal ended a run: its outcome is no verdict."""
+    """Raise Stopped where a signal ended a run: its outcome is not a verdict."""
     if target.stopped_by is not None:
         raise Stopped(target.stopped_by)
 

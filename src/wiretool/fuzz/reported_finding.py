@@ -48,7 +48,7 @@ class ReportedFinding(ABC, Generic[ConfirmedT]):
 
     @property
     def size(self) -> str:
-        """That number in words."""
+        """The number of messages or packets, with its unit."""
         return f"{self.messages} {self.unit}{'' if self.messages == 1 else 's'}"
 
     @property
@@ -63,5 +63,5 @@ class ReportedFinding(ABC, Generic[ConfirmedT]):
 
     @property
     def is_flaky(self) -> bool:
-        """True where some runs did not show it."""
+        """True if some runs did not show it."""
         return self.confirmed.is_flaky

@@ -1,4 +1,4 @@
-"""Places of the messages in seeds, and what the server answered there: the base of systematic mutations."""
+"""Places of the messages in seeds, with the answers of the server: the base of systematic mutations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class SeedPlaces:
-    """Knows the replies to the messages of seeds."""
+    """The replies to the messages of seeds."""
 
     exchanges: Exchanges | None = None
     #: The phase, and whether the reply is a refusal or late, by seed and step.

@@ -148,12 +148,12 @@ class FuzzSession:
                 adapter,
                 Rewriter(adapter),
                 lambda name: others.get(name, others[setup]),
-                setups=self._endpoints(),
+                setups=self._endpoints_by_setup(),
             )
             self._contexts[setup] = found
         return found
 
-    def _endpoints(self) -> Mapping[str, frozenset[str]]:
+    def _endpoints_by_setup(self) -> Mapping[str, frozenset[str]]:
         """Return the setups of the cases with the names of their endpoints."""
         if not self._setups:
             for setup in dict.fromkeys(each.setup for each in self.seeds):

@@ -6,7 +6,7 @@ Each field is swept in a session that the server accepts first, then in others, 
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -51,17 +51,24 @@ class Sweep:
         self._mutations = frozenset(mutations)
         self._rng = rng
         kinds = (SeedPlaces() if places is None else places).by_kind(seeds).values()
+        #: The sequences of each round, by kind of message; the next round is the last element.
+        self._rounds = [
+            [self._changed(of_kind) for of_kind in round_] for round_ in reversed(self._fields_by_round(kinds))
+        ]
+
+    def _fields_by_round(self, kinds: Collection[Sequence[Place]]) -> list[list[list[_Field]]]:
+        """Return the fields of each round, by kind of message.
+
+        Fields of all frames, such as their length, have the second round, once for each kind. Own fields have the
+        first round, and the later ones in other phases.
+        """
         fields = [self._fields(of_kind) for of_kind in kinds]
         counts = Counter(name for of_kind in fields for name in of_kind if name[0] == NUMBER)
-        #: Fields of all frames, such as their length: they are swept once for each kind, after its own fields.
         shared = {name for name, count in counts.items() if count > SHARED_BY * len(fields)}
         own = [[each for name, each in of_kind.items() if name not in shared] for of_kind in fields]
         framing = [[each[0] for name, each in of_kind.items() if name in shared] for of_kind in fields]
         rounds = [[[each[at] for each in of_kind if at < len(each)] for of_kind in own] for at in range(ROUNDS)]
-        #: The next round is the last element.
-        self._rounds = [
-            [self._changed(of_kind) for of_kind in round_] for round_ in (*reversed(rounds[1:]), framing, rounds[0])
-        ]
+        return [rounds[0], framing, *rounds[1:]]
 
     def next(self) -> FuzzSequence | None:
         """Return the next sequence; None at the end."""
@@ -107,7 +114,7 @@ class Sweep:
                     yield NUMBER, region_of(span), span
         if FIELD in self._mutations and record is not None and context.has_fields(record):
             for steps, value in leaves_of(context.adapter.form(record)):
-                yield FIELD, ".".join("[]" if isinstance(each, int) else each for each in steps), (steps, value)
+                yield FIELD, _region(steps), (steps, value)
 
     def _changes(self, field: _Field) -> Iterator[tuple[Edit, Change]]:
         """Yield the odd values of a field."""
@@ -117,13 +124,17 @@ class Sweep:
         steps, value = field.where
         record, context = field.place.sending.record, self._context(field.place.sequence.setup)
         assert record is not None
-        region = ".".join("[]" if isinstance(each, int) else each for each in steps)
         for other in odd_values(value):
             try:
                 context.check_field(record, SetField(steps, other))
             except EncodeError:
                 continue
-            yield SetField(steps, other), Change(FIELD, region)
+            yield SetField(steps, other), Change(FIELD, _region(steps))
+
+
+def _region(steps: Sequence[str | int]) -> str:
+    """Return the name of a field by the steps to it, elements of lists all alike."""
+    return ".".join("[]" if isinstance(each, int) else each for each in steps)
 
 
 def _numbers(message: bytes, span: Span) -> Iterator[tuple[Edit, Change]]:

@@ -36,26 +36,37 @@ def table_sequences(
     Seeds with several connections, in a setup of their own or with bytes that are not messages lead nowhere.
     """
     usable = [each for each in seeds if not each.setup and _is_plain(each, table, protocol)]
-    pool: dict[tuple[str, str], list[Sending]] = {}
-    places: dict[str, list[tuple[FuzzSequence, int]]] = {}
-    for seed in usable:
-        phase = table.start
-        places.setdefault(phase, []).append((seed, 0))
-        for at, step in enumerate(seed.steps):
-            if isinstance(step, Sending):
-                pool.setdefault((_endpoint(seed), step.message), []).append(step)
-                phase = table.following[phase, step.message]
-                places.setdefault(phase, []).append((seed, at + 1))
+    pool, places = _message_pool(usable), _places_by_phase(usable, table)
     for phase, message in sorted(table.following):
-        fitting = [
-            place for place in places.get(phase, ()) if place[1] and pool.get((_endpoint(place[0]), message))
-        ]  # fmt: skip
+        fitting = [(seed, at) for seed, at in places.get(phase, ()) if (_endpoint(seed), message) in pool]
         for seed, at in rng.sample(fitting, min(SESSIONS_PER_TRANSITION, len(fitting))):
             walk = _Walk(table, pool, protocol, seed, at, phase, rng)
-            if not walk.add(message):
-                continue
-            walk.go_on()
-            yield walk.sequence(f"session table: {message} in the phase {phase}")
+            if walk.add(message):
+                walk.extend()
+                yield walk.sequence(f"session table: {message} in the phase {phase}")
+
+
+def _message_pool(seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, str], Sequence[Sending]]:
+    """Return the messages of the seeds by endpoint and name."""
+    pool: dict[tuple[str, str], list[Sending]] = {}
+    for seed in seeds:
+        for step in seed.sendings:
+            pool.setdefault((_endpoint(seed), step.message), []).append(step)
+    return pool
+
+
+def _places_by_phase(
+    seeds: Sequence[FuzzSequence], table: SessionTable
+) -> Mapping[str, Sequence[tuple[FuzzSequence, int]]]:
+    """Return the seeds that lead to each phase, with the number of their steps up to there."""
+    places: dict[str, list[tuple[FuzzSequence, int]]] = {}
+    for seed in seeds:
+        phase = table.start
+        for at, step in enumerate(seed.steps):
+            if isinstance(step, Sending):
+                phase = table.following[phase, step.message]
+                places.setdefault(phase, []).append((seed, at + 1))
+    return places
 
 
 def _is_plain(seed: FuzzSequence, table: SessionTable, protocol: Protocol) -> bool:
@@ -112,7 +123,7 @@ class _Walk:
         self._phase = self._table.following[self._phase, message]
         return True
 
-    def go_on(self) -> None:
+    def extend(self) -> None:
         """Add some messages that the table allows."""
         for _ in range(self._rng.randint(FURTHER_MIN, FURTHER_MAX)):
             names = [

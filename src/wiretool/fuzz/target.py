@@ -138,7 +138,7 @@ class InMemoryTarget(Target):
         return outcomes
 
     def _remembering(self, *, is_measured: bool) -> AbstractContextManager[None]:
-        """Have readings remembered, except those of a mutant, and where they would count as memory of a run."""
+        """Return a block that remembers readings, unless they are of a mutant or would count as memory of a run."""
         return remembering(is_on=self._mutant is None and not is_measured)
 
     def _run_next(self, sequence: FuzzSequence, *, is_measured: bool) -> Outcome:

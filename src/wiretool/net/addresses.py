@@ -68,6 +68,17 @@ def is_loopback(host: str) -> bool:
 
 
 def check_allowed(address: Address, allowed: Collection[str], name: str) -> None:
-    """UsageError for an address on another machine whose host `--allow-remote` does not have; it begins with `name`."""
+    """Refuse an address on another machine that is not allowed: UsageError, which begins with `name`."""
     if not is_loopback(address.host) and address.host not in allowed:
         raise UsageError(f"{name}: another machine; --allow-remote {address.host} allows it")
+
+
+def named_address(text: str, allowed: Collection[str], *, option: str) -> tuple[str, Address]:
+    """Return the name, empty for none, and the address of `[NAME=]HOST:PORT`.
+
+    UsageError for a bad address, and for one on another machine that is not allowed. It begins with the option.
+    """
+    name, equals, place = text.partition("=")
+    address = address_from(place if equals else text, option=option)
+    check_allowed(address, allowed, f"{option} {address}")
+    return name if equals else "", address

@@ -4,7 +4,7 @@ import codecs
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 from types import TracebackType
@@ -125,34 +125,34 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
 
 @contextmanager
 def open_whole_output(path: Path | None, *, inputs: Sequence[Path] = ()) -> Iterator[Output]:
-    """Open the file at `path` as `open_output` does, for output that is of use as a whole only.
+    """Open the file at `path` as `open_output` does, for output that is useful only when complete.
 
-    A file gets its name at a good end. After an error it is as before, and the part that was written is removed.
-    Stdout, pipes and devices, links and files in a folder that takes no others are written as they come.
+    The new file takes its name when the block ends without an error. After an error the old file is unchanged, and the
+    part that was written is removed. Stdout, pipes and devices, links and files in a folder that takes no others are
+    written as they come.
     """
     if path is None or not _is_replaceable(path):
         with open_output(path, inputs=inputs) as out:
             yield out
         return
     check_not_read(path, inputs)
-    try:
+    with ExitStack() as undo:
+        undo.callback(_remove_part, path)
         with _part_for(path) as file, Output(file, name=str(path)) as out:
             yield out
         part_of(path).replace(path)
-    except BaseException:
-        part_of(path).unlink(missing_ok=True)
-        raise
+        undo.pop_all()
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Return whether another file may take the place of what is at a path now."""
+    """Return whether a new file can replace the one at a path."""
     if str(path) == "-" or path.is_symlink() or not os.access(path.parent, os.W_OK):
         return False
     return path.is_file() or not os.path.exists(path)
 
 
 def _part_for(path: Path) -> BinaryIO:
-    """Open the file in which output for `path` is gathered, with the mode of the file that is there.
+    """Open the partial file of an output, with the mode of the file at `path`.
 
     UsageError where one of the two cannot be written.
     """
@@ -165,6 +165,12 @@ def _part_for(path: Path) -> BinaryIO:
     except OSError as err:
         raise write_error(f"cannot write {path}: {err.strerror}", err) from err
     return file
+
+
+def _remove_part(path: Path) -> None:
+    """Remove the part of an output; a folder of that name stays."""
+    if part_of(path).is_file():
+        part_of(path).unlink()
 
 
 def check_not_read(path: Path, inputs: Iterable[Path]) -> None:

@@ -1,11 +1,11 @@
-"""Names of files that are not whole yet."""
+"""Names of files that are still being written."""
 
 from pathlib import Path
 
-#: What such a name ends in.
+#: The end of such a name.
 PART = ".part"
 
 
 def part_of(path: Path) -> Path:
-    """Return where a file is until it is whole."""
+    """Return the path of a file while it is being written."""
     return path.with_name(path.name + PART)

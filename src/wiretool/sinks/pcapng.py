@@ -6,6 +6,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from wiretool.codec.message import Side
+from wiretool.errors import WiretoolError
 from wiretool.sinks.output import Output, open_output
 from wiretool.sinks.tcp import Flow
 
@@ -79,17 +80,17 @@ class Recording:
 def open_recording(path: Path) -> Iterator[Recording]:
     """Open a recording of a run. UsageError where the file cannot be written.
 
-    A new file is a valid capture at once: a signal may end the run before its first connection. After an error before
-    that there is no file. A file that is there keeps its content until the recording begins.
+    A new file is a valid capture at once: a signal may end the run before its first connection. After an earlier error
+    the new file is removed. An existing file keeps its content until the recording begins.
     """
     is_new = not path.exists()
     with open_output(path) as out:
         recording = Recording(out)
-        if is_new:
-            recording.begin()
         try:
+            if is_new:
+                recording.begin()
             yield recording
-        except Exception:
+        except WiretoolError:
             if is_new and recording.is_empty:
                 path.unlink(missing_ok=True)
             raise

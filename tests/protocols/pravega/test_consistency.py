@@ -305,7 +305,7 @@ def test_the_last_number_that_comes_again_is_a_further_append(world: World, writ
 
 @pytest.mark.parametrize("number", [1, 9])
 def test_a_client_may_set_the_last_number_of_a_writer(world: World, writer: Client, number: int) -> None:
-    """It is an attribute: a lower one makes the store take events again, a higher one makes it drop them."""
+    """A lower number makes the store take events again, a higher one makes it drop them."""
     append(writer, 5, b"one")
     update = UpdateSegmentAttribute(
         request_id=4, segment_name=SEGMENT, attribute_id=WRITER, new_value=number, expected_value=5
@@ -469,7 +469,7 @@ def test_an_acknowledgement_does_not_cover_what_was_sent_after_its_append(world:
 
 
 def test_appends_may_be_sent_before_their_segment_is_created(world: World) -> None:
-    """They count as copies of the new segment."""
+    """The appends count as copies of the new segment."""
     client = world.client()
     pipeline(client, CREATE, SET_UP, block(0, b"event"), SET_UP)
     pipeline(client, block(0, b"event"))

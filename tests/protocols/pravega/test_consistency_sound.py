@@ -124,7 +124,7 @@ def test_a_sound_store_has_no_anomaly(seed: int) -> None:
 
 @pytest.mark.parametrize("is_merge", [False, True])
 def test_a_client_may_set_the_last_number_of_a_writer(is_merge: bool) -> None:
-    """It is an attribute of the segment; the store takes lower numbers a second time after that."""
+    """The last number is an attribute of the segment; the store takes lower numbers again after that."""
     world, segment, writer = World("pravega"), SEGMENTS[0], str(UUID(int=7))
     client = world.client()
     create(client, segment)

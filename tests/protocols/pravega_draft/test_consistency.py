@@ -155,7 +155,7 @@ def test_a_block_that_was_never_acknowledged_need_not_be_there(world: World, app
 
 
 def test_blocks_that_do_not_wait_for_their_set_up_are_stored(world: World, appender: Appender) -> None:
-    """All of the client comes first, and then the replies: the AppendSetup does not know of the block yet."""
+    """The client sends all of its messages before the first reply: the AppendSetup does not cover the block."""
     appender.append(b"one")
     appender.set_up(world.client())
     appender.append(b"one")

@@ -169,21 +169,18 @@ def addresses_from(options: ConformOptions, endpoints_of: Callable[[], Sequence[
     `endpoints_of` is called only where an endpoint is named: it takes a while.
     """
     from wiretool.codec.jsonform import nearest
-    from wiretool.net.addresses import address_from, check_allowed
+    from wiretool.net.addresses import named_address
 
     found: dict[str, Address] = {}
     pairs = [(text, "--target") for text in options.targets]
     pairs += [(f"controller={options.controller}", "--controller")] if options.controller else []
     for text, option in pairs:
-        name, equals, place = text.partition("=")
-        name, place = (name, place) if equals else ("", text)
+        name, address = named_address(text, options.allowed_hosts, option=option)
         if name and name not in (endpoints := endpoints_of()):
             raise UsageError(
                 f"{option} {text}: unknown endpoint {name!r}{nearest(name, endpoints)}; "
                 f"expected {' or '.join(endpoints)}"
             )
-        address = address_from(place, option=option)
-        check_allowed(address, options.allowed_hosts, f"{option} {address}")
         found[name] = address
     if "" not in found:
         raise UsageError("--target: expected the address of the server itself, as --target HOST:PORT")

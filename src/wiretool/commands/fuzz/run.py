@@ -1,7 +1,7 @@
 """The implementation of `wiretool fuzz`."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import typer
@@ -76,22 +76,16 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
-    from wiretool.fuzz.baseline import read_baseline
-    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
     from wiretool.fuzz.reports import FuzzResult
 
-    known: frozenset[Bucket] = frozenset()
-    if options.baseline is not None:
-        known = read_baseline(options.baseline, options.protocol)
+    known = known_buckets(options)
     add_seeds(session, options)
     if options.compares_answers:
         session.compare_answers()
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
-        if has_monitoring() and not options.targets and not options.uses_sockets:
-            session.coverage = BranchCoverage()
-            stack.enter_context(session.coverage.watching())
+        stack.enter_context(watched_branches(session, options))
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
@@ -121,6 +115,23 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         result.known = sorted(campaign.shown & known)
         result.gone = sorted(known - campaign.shown)
     finish(result, options, stopped[0] if stopped else target.stopped_by)
+
+
+def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
+    """Return the findings of the baseline; none without one."""
+    from wiretool.fuzz.baseline import read_baseline
+
+    return frozenset() if options.baseline is None else read_baseline(options.baseline, options.protocol)
+
+
+def watched_branches(session: "FuzzSession", options: FuzzOptions) -> "AbstractContextManager[None]":
+    """Return a block in which the session notes branches of the mock in memory, if this Python reports them."""
+    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
+
+    if options.targets or options.uses_sockets or not has_monitoring():
+        return nullcontext()
+    session.coverage = BranchCoverage()
+    return session.coverage.watching()
 
 
 def note_stop(stopped: list[int], number: int) -> None:

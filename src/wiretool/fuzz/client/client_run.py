@@ -15,8 +15,8 @@ from wiretool.servers.options import MockOptions
 from wiretool.sinks.pcapng import Recording
 
 NS_PER_S = 1_000_000_000
-#: Bytes of the end of a client's output that are kept: a traceback of any length has its error at its end.
-OUTPUT_BYTES = 64 * 1024
+#: Bytes of the end of a client's output that are kept: a trace of Java has its error before 1,024 frames at most.
+OUTPUT_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)

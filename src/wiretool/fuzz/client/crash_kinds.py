@@ -8,6 +8,8 @@ callers. A crash is an error of the program itself: a signal, a panic, an assert
 import builtins
 import re
 import sys
+from collections.abc import Iterator
+from itertools import pairwise
 from signal import Signals
 from typing import NamedTuple
 
@@ -24,19 +26,28 @@ _RUST_PANIC = re.compile(r"panicked at (?:'([^\n]*)', )?([^\s:']+:\d+)(?::\d+:?)
 _GO_PANIC = re.compile(r"^(?:panic|fatal error): ([^\n]+)", re.MULTILINE)
 _ASSERTION = re.compile(r"Assertion [`'\"]?([^\n]{1,80}?)['\"]? failed|terminate called after throwing[^\n]*")
 _SANITIZER = re.compile(r"ERROR: \w+Sanitizer: ([\w-]+)|stack smashing detected|double free or corruption")
-_JAVA_ERROR = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?(java\.lang\.\w+)", re.MULTILINE)
-_JAVA_PLACE = re.compile(r"^\s+at [\w.$/<>]+\(([\w$]+\.java:\d+)\)", re.MULTILINE)
+#: The first line of a Java trace: of a thread that ends by it, or printed by the program.
+_JAVA_HEAD = re.compile(r"^(Exception in thread \"[^\"\n]*\" )?(?:[a-z]\w*\.)+[A-Z][\w$]*(?::[^\n]*)?$", re.MULTILINE)
+_JAVA_ERROR = re.compile(
+    r"^(?:Exception in thread \"[^\"\n]*\" |\s*Caused by: )?(java\.(?:lang|util|nio)\.\w+)(?::([^\n]*))?$", re.MULTILINE
+)
+_JAVA_PLACE = re.compile(r"^\s+at ([\w.$/<>@-]+)\(([\w$]+\.java:\d+)\)", re.MULTILINE)
+#: Frames of Java itself, as `java.base/java.util.Objects.requireNonNull`.
+_JAVA_LIBRARY = re.compile(r"(?:[\w.@-]*/)*(?:javax?|jdk|sun|com\.sun)\.")
 _JS_ERROR = re.compile(r"^(?:Uncaught )?(TypeError|RangeError|ReferenceError): ", re.MULTILINE)
 _JS_PLACE = re.compile(r"^\s+at .*?([^/\\\s(]+:\d+):\d+\)?$", re.MULTILINE)
 _DIGITS = re.compile(r"\d+")
 #: Errors that programs raise on purpose where a peer or the network fails.
 _ON_PURPOSE = frozenset({"SystemExit", "KeyboardInterrupt", "Exception", "RuntimeError"})
 _JAVA_BUGS = frozenset(
-    f"java.lang.{name}"
+    f"java.{name}"
     for name in (
-        "NullPointerException", "IndexOutOfBoundsException", "ArrayIndexOutOfBoundsException",
-        "StringIndexOutOfBoundsException", "ClassCastException", "NegativeArraySizeException", "ArithmeticException",
-        "AssertionError", "OutOfMemoryError", "StackOverflowError", "ArrayStoreException",
+        "lang.NullPointerException", "lang.IndexOutOfBoundsException", "lang.ArrayIndexOutOfBoundsException",
+        "lang.StringIndexOutOfBoundsException", "lang.ClassCastException", "lang.NegativeArraySizeException",
+        "lang.ArithmeticException", "lang.AssertionError", "lang.OutOfMemoryError", "lang.StackOverflowError",
+        "lang.ArrayStoreException", "lang.NumberFormatException", "util.NoSuchElementException",
+        "util.ConcurrentModificationException", "util.EmptyStackException", "nio.BufferUnderflowException",
+        "nio.BufferOverflowException",
     )
 )  # fmt: skip
 
@@ -75,11 +86,30 @@ def crash_in(output: str) -> Crash | None:
         return _python_crash(output)
     if (found := _GO_PANIC.search(output)) and "goroutine " in output:
         return Crash(f"panic: {_DIGITS.sub('#', found.group(1))}", found.group(1))
-    for pattern, place, names in ((_JAVA_ERROR, _JAVA_PLACE, _JAVA_BUGS), (_JS_ERROR, _JS_PLACE, None)):
-        for error in pattern.finditer(output):
-            where = place.search(output, error.end())
-            if where is not None and (names is None or error.group(1) in names):
-                return Crash(f"{error.group(1)} at {where.group(1)}")
+    for error in _JS_ERROR.finditer(output):
+        if where := _JS_PLACE.search(output, error.end()):
+            return Crash(f"{error.group(1)} at {where.group(1)}")
+    return next((crash for trace in _java_traces(output) if (crash := _java_crash(trace)) is not None), None)
+
+
+def _java_traces(output: str) -> Iterator[str]:
+    """Yield the traces of threads that ended by an error, and the last trace: others were logged on the way."""
+    heads = list(_JAVA_HEAD.finditer(output))
+    for head, (start, end) in zip(heads, pairwise([*(each.start() for each in heads), len(output)]), strict=True):
+        if head.group(1) or head is heads[-1]:
+            yield output[start:end]
+
+
+def _java_crash(trace: str) -> Crash | None:
+    """Return the first error of a trace, or of its causes, that is one of the program itself."""
+    for error in _JAVA_ERROR.finditer(trace):
+        if error.group(1) not in _JAVA_BUGS:
+            continue
+        following = _JAVA_ERROR.search(trace, error.end())
+        places = list(_JAVA_PLACE.finditer(trace, error.end(), following.start() if following else len(trace)))
+        place = next((each for each in places if not _JAVA_LIBRARY.match(each.group(1))), places[0] if places else None)
+        if place is not None:
+            return Crash(f"{error.group(1)} at {place.group(2)}", (error.group(2) or "").strip())
     return None
 
 

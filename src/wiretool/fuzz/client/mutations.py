@@ -5,12 +5,15 @@ from abc import ABC, abstractmethod
 
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault
 from wiretool.fuzz.mutations import fields, numbers, texts
-from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_at
+from wiretool.fuzz.mutations.base import MessageMutation, MutationContext, region_at, region_of
 from wiretool.fuzz.part import fuzz_part_of
-from wiretool.fuzz.sequence import Change, Sending
+from wiretool.fuzz.sequence import Change, Sending, Splice
 
 #: Further copies of a message, and delays in seconds.
 COPIES, DELAYS_S = (1, 1, 1, 7), (0.05, 0.5, 2.0)
+#: The size of a length inside a byte array; values that exceed the memory of a client, or are negative.
+INNER_BYTES = 4
+LARGE_LENGTHS = (1 << 28, 1 << 30, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
 #: Messages that are longer get no edits.
 EDITED_BYTES_MAX = 256 * 1024
 
@@ -44,6 +47,36 @@ class EditedReply(ReplyMutation):
         if not isinstance(made, Sending):
             return None
         return ReplyFault(reply.message, nth, FaultKind.EDIT, made.changes[-1], made.edits)
+
+
+class InnerLength(MessageMutation):
+    """Overwrites a length that the protocol does not declare, since only clients read the content of byte arrays.
+
+    Any four bytes count as one, big-endian, if as many bytes follow them in the array.
+    """
+
+    name = "bytes/inner-length"
+    description = "a length inside a byte array, such as that of an event, takes a value at a boundary"
+
+    def change(self, sending: Sending, rng: random.Random, context: MutationContext) -> Sending | None:
+        data = sending.data
+        places = [
+            (at, region_of(span))
+            for span in context.spans(data)
+            if not numbers.is_number(span)
+            for at in range(span.offset, span.offset + span.length - INNER_BYTES)
+            if 0 < _number_at(data, at) <= span.offset + span.length - at - INNER_BYTES
+        ]
+        if not places:
+            return None
+        at, region = rng.choice(places)
+        value = rng.choice((*numbers.boundaries(8 * INNER_BYTES, _number_at(data, at)), *4 * LARGE_LENGTHS))
+        edits = (Splice(at, INNER_BYTES, value.to_bytes(INNER_BYTES, "big")),)
+        return context.edited(sending, edits, Change(self.name, region))
+
+
+def _number_at(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + INNER_BYTES], "big")
 
 
 class FaultyReply(ReplyMutation):
@@ -121,4 +154,4 @@ def reply_mutations(protocol: str) -> tuple[ReplyMutation, ...]:
         for each in declared
         if isinstance(each, MessageMutation) and not each.is_of_clients and not isinstance(each, texts.CutHeader)
     ]
-    return (*(EditedReply(each) for each in edits), *_ORDER)
+    return (*(EditedReply(each) for each in edits), *_ORDER, EditedReply(InnerLength()))

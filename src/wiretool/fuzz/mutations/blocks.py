@@ -10,13 +10,13 @@ DEPTHS = (1, 1, 2, 50)
 
 
 class NestedBlock(MessageMutation):
-    """Repeats the message that begins a block; protocols with blocks name it."""
+    """A mutation that repeats the message that begins a block; protocols with blocks name that message."""
 
     name = "block/nested"
     description = "a block begins inside a block, up to fifty times, or a message of another block is inside it"
 
     def __init__(self, begins: str) -> None:
-        """`begins` is the message that begins a block."""
+        """Take the name of the message that begins a block."""
         self._begins = begins
 
     def fits(self, sending: Sending) -> bool:

@@ -50,7 +50,7 @@ def buffers_in(spans: Sequence[Span]) -> list[BufferPlaces]:
 
 
 class _BufferMutation(MessageMutation):
-    """Overwrites one number of the structure of a buffer."""
+    """A mutation of one number in the structure of a buffer."""
 
     def change(self, sending: Sending, rng: random.Random, context: MutationContext) -> Sending | None:
         places = [

@@ -1,6 +1,8 @@
 """Mutations of the order of steps: messages dropped, doubled, swapped, cut, and on other connections."""
 
 import random
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
@@ -26,31 +28,45 @@ class _OrderMutation(Mutation):
         return sequence.with_steps(tuple(steps), Change(self.name, _name_at(sequence, at)))
 
 
-class Drop(_OrderMutation):
-    name = "order/drop"
-    description = "a message is not sent"
-
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = self.places(sequence)
-        if len(places) < 2:
-            return None
-        at = rng.choice(places)
-        return self.done(sequence, [*sequence.steps[:at], *sequence.steps[at + 1 :]], at)
-
-
-class Double(_OrderMutation):
-    name = "order/double"
-    description = "a message is sent again, up to eight times"
+class _AtMessage(_OrderMutation):
+    """A mutation at one of the messages that `places` returns."""
 
     def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
         places = self.places(sequence)
         if not places:
             return None
         at = rng.choice(places)
+        message = sequence.steps[at]
+        assert isinstance(message, Sending)
+        return self.done(sequence, self.reorder(sequence, at, message, rng), at)
+
+    @abstractmethod
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        """Return the steps of the sequence after the mutation; `at` is the index of the message."""
+
+
+class Drop(_AtMessage):
+    name = "order/drop"
+    description = "a message is not sent"
+
+    def places(self, sequence: FuzzSequence) -> list[int]:
+        """Return the indices of messages; none for the only one."""
+        places = super().places(sequence)
+        return places if len(places) > 1 else []
+
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        return [*sequence.steps[:at], *sequence.steps[at + 1 :]]
+
+
+class Double(_AtMessage):
+    name = "order/double"
+    description = "a message is sent again, up to eight times"
+
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         times = rng.choice((1, 1, 1, 2, DOUBLED_MAX - 1))
-        again = replace(sequence.steps[at], waits=rng.random() < 0.5)  # type: ignore[type-var]
+        again = replace(message, waits=rng.random() < 0.5)
         where = rng.choice((at + 1, len(sequence.steps)))
-        return self.done(sequence, [*sequence.steps[:where], *[again] * times, *sequence.steps[where:]], at)
+        return [*sequence.steps[:where], *[again] * times, *sequence.steps[where:]]
 
 
 class Swap(_OrderMutation):
@@ -118,22 +134,15 @@ class SameObjects(_OrderMutation):
         return self.done(sequence, [*sequence.steps[: at + 1], *moved, *sequence.steps[at + 1 :]], at)
 
 
-class Reconnect(_OrderMutation):
+class Reconnect(_AtMessage):
     name = "order/reconnect"
     description = "the connection ends, also inside a message, and the client begins again on a new one"
 
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = self.places(sequence)
-        if not places:
-            return None
-        at = rng.choice(places)
-        step = sequence.steps[at]
-        assert isinstance(step, Sending)
-        cut = rng.randrange(len(step.data)) if rng.random() < 0.3 and step.data else 0
-        last = replace(step, data=step.data[:cut], record=None, depends=False) if cut else step
-        end = rng.choice((Finish, Reset))(step.connection)
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        cut = rng.randrange(len(message.data)) if rng.random() < 0.3 and message.data else 0
+        last = _part(message, 0, cut) if cut else message
         again = relabelled(sequence, sequence, is_same=False)
-        return self.done(sequence, [*sequence.steps[:at], last, end, *again], at)
+        return [*sequence.steps[:at], last, _end_of(message, rng), *again]
 
 
 class OtherSetup(Mutation):
@@ -149,40 +158,31 @@ class OtherSetup(Mutation):
         return replace(sequence.with_steps(sequence.steps, Change(self.name, setup or "usual")), setup=setup)
 
 
-class StopInFrame(_OrderMutation):
+class StopInFrame(_AtMessage):
     name = "order/stop-in-frame"
     description = "the client ends or resets the connection inside a message, or between two"
 
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = self.places(sequence)
-        if not places:
-            return None
-        at = rng.choice(places)
-        step = sequence.steps[at]
-        assert isinstance(step, Sending)
-        cut = rng.randrange(len(step.data) + 1) if step.data else 0
-        end = rng.choice((Finish, Reset))(step.connection)
-        part = [replace(step, data=step.data[:cut], record=None, depends=False)] if cut else []
-        rest = [each for each in sequence.steps[at + 1 :] if each.connection != step.connection]
-        return self.done(sequence, [*sequence.steps[:at], *part, end, *rest], at)
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        cut = rng.randrange(len(message.data) + 1) if message.data else 0
+        part = [_part(message, 0, cut)] if cut else []
+        return [*sequence.steps[:at], *part, _end_of(message, rng), *_of_others(sequence, at)]
 
 
-class NewConnection(_OrderMutation):
+class NewConnection(_AtMessage):
     name = "order/new-connection"
     description = "the rest of the session goes over a new connection; the old one is left open, ended or reset"
 
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = self.places(sequence)
-        if len(places) < 2:
-            return None
-        at = rng.choice(places[1:])
-        step = sequence.steps[at]
+    def places(self, sequence: FuzzSequence) -> list[int]:
+        """Return the indices of all messages but the first."""
+        return super().places(sequence)[1:]
+
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         label = new_label(sequence)
-        endpoint = endpoint_of(sequence, step.connection)
+        endpoint = endpoint_of(sequence, message.connection)
         opening = [each for each in sequence.steps[:at] if isinstance(each, Sending)][:1] if rng.random() < 0.7 else []
-        moved = [on(each, step.connection, label) for each in (*opening, *sequence.steps[at:])]
-        end: list[Step] = [rng.choice((Finish, Reset))(step.connection)] if rng.random() < 0.6 else []
-        return self.done(sequence, [*sequence.steps[:at], *end, Connect(label, endpoint), *moved], at)
+        moved = [on(each, message.connection, label) for each in (*opening, *sequence.steps[at:])]
+        end = [_end_of(message, rng)] if rng.random() < 0.6 else []
+        return [*sequence.steps[:at], *end, Connect(label, endpoint), *moved]
 
 
 class Interleave(_OrderMutation):
@@ -218,35 +218,26 @@ class StayOpen(_OrderMutation):
         return replace(sequence.with_steps(steps, Change(self.name, _name_at(sequence, at))), stays_open=True)
 
 
-class ByteByByte(_OrderMutation):
+class ByteByByte(_AtMessage):
     name = "order/byte-by-byte"
     description = "a message arrives one byte at a time"
 
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = [at for at in self.places(sequence) if 1 < _size(sequence.steps[at]) <= BYTEWISE_MAX]
-        if not places:
-            return None
-        at = rng.choice(places)
-        step = sequence.steps[at]
-        assert isinstance(step, Sending)
-        parts = [replace(step, data=step.data[i : i + 1], record=None, depends=False) for i in range(len(step.data))]
-        return self.done(sequence, [*sequence.steps[:at], *parts, *sequence.steps[at + 1 :]], at)
+    def places(self, sequence: FuzzSequence) -> list[int]:
+        """Return the indices of short messages."""
+        return [at for at in super().places(sequence) if 1 < _size(sequence.steps[at]) <= BYTEWISE_MAX]
+
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        parts = [_part(message, i, i + 1) for i in range(len(message.data))]
+        return [*sequence.steps[:at], *parts, *sequence.steps[at + 1 :]]
 
 
-class HalfClose(_OrderMutation):
+class HalfClose(_AtMessage):
     name = "order/half-close"
     description = "the client ends its direction while replies are still due"
 
-    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
-        places = self.places(sequence)
-        if not places:
-            return None
-        at = rng.choice(places)
-        step = sequence.steps[at]
-        assert isinstance(step, Sending)
-        steps = [*sequence.steps[:at], replace(step, waits=False), Finish(step.connection)]
-        rest = [each for each in sequence.steps[at + 1 :] if each.connection != step.connection]
-        return self.done(sequence, [*steps, *rest], at)
+    def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
+        last = replace(message, waits=False)
+        return [*sequence.steps[:at], last, Finish(message.connection), *_of_others(sequence, at)]
 
 
 # -- connections -------------------------------------------------------------------------------------------------------
@@ -272,15 +263,38 @@ def on(step: Step, connection: int, label: int) -> Step:
 
 def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) -> list[Step]:
     """Return the steps of another sequence on new connections, or on the first connection of this one."""
+    if not is_same or not other.steps:
+        return joined(other.steps, sequence)
     first = next((step.connection for step in sequence.steps if isinstance(step, Sending)), 1)
+    return joined(other.steps, sequence, {other.steps[0].connection: first})
+
+
+def joined(steps: Sequence[Step], sequence: FuzzSequence, same: Mapping[int, int] | None = None) -> list[Step]:
+    """Return steps for the end of a sequence: on its connections as `same` has them, all others on new ones."""
+    labels, existing = dict(same or {}), frozenset((same or {}).values())
     label = new_label(sequence)
-    labels: dict[int, int] = {}
-    steps: list[Step] = []
-    for step in other.steps:
-        to = labels.setdefault(step.connection, first if is_same and not labels else label + len(labels))
-        if not (isinstance(step, Connect) and to == first):
-            steps.append(on(step, step.connection, to))
-    return steps
+    found: list[Step] = []
+    for step in steps:
+        to = labels.setdefault(step.connection, label + len(labels))
+        if not (isinstance(step, Connect) and to in existing):
+            found.append(on(step, step.connection, to))
+    return found
+
+
+def _part(message: Sending, begin: int, end: int) -> Sending:
+    """Return a message with some of its bytes only, so that its fields are not known."""
+    return replace(message, data=message.data[begin:end], record=None, depends=False)
+
+
+def _end_of(message: Sending, rng: random.Random) -> Step:
+    """Return a step that finishes or resets the connection of a message."""
+    return rng.choice((Finish, Reset))(message.connection)
+
+
+def _of_others(sequence: FuzzSequence, at: int) -> list[Step]:
+    """Return the steps after an index that are on other connections than the step there."""
+    connection = sequence.steps[at].connection
+    return [step for step in sequence.steps[at + 1 :] if step.connection != connection]
 
 
 def _name_at(sequence: FuzzSequence, at: int) -> str:

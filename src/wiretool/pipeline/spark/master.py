@@ -1,4 +1,4 @@
-"""Spark's own masters (`spark://HOST:PORT[,HOST:PORT...]`): whether one answers, before Spark starts.
+"""A check of Spark's own masters (`spark://HOST:PORT[,HOST:PORT...]`) before Spark starts.
 
 Spark retries a master that refuses for more than a minute, and then reports an error of its own.
 """

@@ -6,12 +6,5 @@ from wiretool.protocols.pravega.session import TABLE
 
 FUZZ = FuzzPart(
     mutations=(NestedBlock("AppendBlock"),),
-    table=SessionTable(
-        "idle",
-        {
-            (phase, cls.declaration.name): after
-            for (phase, side, cls), after in TABLE.items()
-            if side == "client" and phase != "lost"
-        },
-    ),
+    table=SessionTable.of_clients("idle", TABLE, without="lost"),
 )

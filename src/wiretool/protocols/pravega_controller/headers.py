@@ -41,7 +41,7 @@ class _Table(HeaderTable):
 
     @property
     def maxsize(self) -> int:
-        """Its size in bytes. Of a table that may be larger than the limit, the oldest fields are not kept."""
+        """The size in bytes, at most the limit: of a larger table, the oldest fields are not kept."""
         return self._maxsize
 
     @maxsize.setter

@@ -6,12 +6,5 @@ from wiretool.protocols.pravega_draft.session import TABLE
 
 FUZZ = FuzzPart(
     mutations=(NestedBlock("BeginAppendBlock"),),
-    table=SessionTable(
-        "outside",
-        {
-            (phase, cls.declaration.name): after
-            for (phase, side, cls), after in TABLE.items()
-            if side == "client" and phase != "lost"
-        },
-    ),
+    table=SessionTable.of_clients("outside", TABLE, without="lost"),
 )

@@ -125,7 +125,7 @@ class HeaderLine(_HeadMutation):
 
 
 class _OneHeader(_HeadMutation):
-    """Gives one header another value."""
+    """A mutation of the value of one header."""
 
     header = b""
     values: tuple[bytes, ...] = ()

@@ -27,6 +27,10 @@ class RawFrame(NamedTuple):
         return head + (self.stream % 2**32).to_bytes(4, "big") + self.payload
 
 
+#: Frames as a client sends them, and bytes that are not a frame.
+Frames = list[RawFrame | bytes]
+
+
 def frame_of(data: bytes) -> RawFrame | None:
     """Return the frame of a message that is one whole frame; None for any other bytes, as the preface."""
     if len(data) < frames.HEADER_BYTES or frames.is_preface("client", data, 0, len(data)):
@@ -56,19 +60,19 @@ class FrameMutation(MessageMutation):
         return context.edited(sending, (splice,), Change(self.name, self.region))
 
     @abstractmethod
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         """Return the frames in the place of one."""
 
 
 class FurtherFrames(FrameMutation):
     """A mutation that adds frames beside a message: mostly before it, so that the server has to go on."""
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         more = self.further(frame, rng)
         return [*more, frame] if rng.random() < 0.6 else [frame, *more]
 
     @abstractmethod
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         """Return the frames to add; `frame` is the one beside them."""
 
 

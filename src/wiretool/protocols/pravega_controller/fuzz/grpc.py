@@ -2,14 +2,15 @@
 
 import gzip
 import random
+from abc import abstractmethod
 from functools import cache
 
 from wiretool.fuzz.mutations.base import Mutation
 from wiretool.fuzz.mutations.texts import NOT_UTF8
 from wiretool.protocols.pravega_controller.calls import PREFIX_BYTES
-from wiretool.protocols.pravega_controller.frames import DATA, END_STREAM, HEADERS, PADDED, PRIORITISED
-from wiretool.protocols.pravega_controller.fuzz.frame_mutation import FrameMutation, RawFrame
-from wiretool.protocols.pravega_controller.fuzz.header_blocks import literal
+from wiretool.protocols.pravega_controller.frames import DATA, END_STREAM, HEADERS, PADDED
+from wiretool.protocols.pravega_controller.fuzz.frame_mutation import FrameMutation, Frames, RawFrame
+from wiretool.protocols.pravega_controller.fuzz.header_blocks import BlockMutation, literal, varint
 
 #: Fields of calls (gRPC over HTTP/2, "Requests"): encodings, deadlines, types and metadata that a server must refuse.
 CALL_FIELDS: tuple[tuple[bytes, bytes], ...] = (
@@ -23,7 +24,7 @@ CALL_FIELDS: tuple[tuple[bytes, bytes], ...] = (
 )  # fmt: skip
 #: Levels of nested messages.
 DEPTHS = (10, 100, 1000, 5000)
-#: Numbers of bytes that protobuf does not allow: 11, and without an end.
+#: Varints that protobuf does not allow: longer than 10 bytes, above 64 bits, and without an end.
 _VARINTS = (b"\xff" * 9 + b"\x01", b"\xff" * 10 + b"\x01", b"\x80" * 20 + b"\x00", b"\xff" * 9 + b"\x7f", b"\x80")
 
 
@@ -33,14 +34,14 @@ class _DataMutation(FrameMutation):
     types = (DATA,)
     region = "message"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         if frame.flags & PADDED or len(frame.payload) < PREFIX_BYTES:
             return [frame]
         return self.messages(frame, frame.payload[PREFIX_BYTES:], rng)
 
-    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> list[RawFrame | bytes]:
+    @abstractmethod
+    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> Frames:
         """Return the frames in the place of one with a message."""
-        raise NotImplementedError
 
 
 def prefixed(body: bytes, *, compressed: int = 0, length: int | None = None) -> bytes:
@@ -52,7 +53,7 @@ class OddPrefix(_DataMutation):
     name = "grpc/prefix"
     description = "a message is marked as compressed, has another length than its bytes, is cut, doubled or in pieces"
 
-    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> list[RawFrame | bytes]:
+    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> Frames:
         count, open_ = len(body), frame._replace(flags=frame.flags & ~END_STREAM)
         whole = prefixed(body)
         if rng.random() < 0.25:
@@ -92,11 +93,7 @@ def nested(depth: int, number: int = 1) -> bytes:
     """Return a message in a message, so many levels deep."""
     data = b""
     for _ in range(depth):
-        size, length = len(data), bytearray()
-        while size >= 0x80:
-            length.append(size & 0x7F | 0x80)
-            size >>= 7
-        data = bytes((number << 3 | 2, *length, size)) + data
+        data = bytes((number << 3 | 2,)) + varint(len(data)) + data
     return data
 
 
@@ -105,7 +102,7 @@ class OddProtobuf(_DataMutation):
     description = "the protobuf of a message: other wire types, endless numbers, deep nesting, lengths, not UTF-8"
     region = "protobuf"
 
-    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> list[RawFrame | bytes]:
+    def messages(self, frame: RawFrame, body: bytes, rng: random.Random) -> Frames:
         number = rng.choice((1, 1, 2, 3, 15))
         made = rng.choice(
             (
@@ -126,17 +123,14 @@ class OddProtobuf(_DataMutation):
         return [frame._replace(payload=prefixed(made))]
 
 
-class CallField(FrameMutation):
+class CallField(BlockMutation):
     name = "grpc/call"
     description = "a call has an encoding, deadline, type or metadata that a server must refuse"
     types = (HEADERS,)
     region = "call"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
-        if frame.flags & (PADDED | PRIORITISED):
-            return [frame]
-        more = b"".join(literal(*rng.choice(CALL_FIELDS)) for _ in range(rng.choice((1, 1, 2))))
-        return [frame._replace(payload=frame.payload + more)]
+    def blocks(self, block: bytes, rng: random.Random) -> list[bytes]:
+        return [block + b"".join(literal(*rng.choice(CALL_FIELDS)) for _ in range(rng.choice((1, 1, 2))))]
 
 
 MUTATIONS: tuple[Mutation, ...] = (OddPrefix(), OddProtobuf(), CallField())

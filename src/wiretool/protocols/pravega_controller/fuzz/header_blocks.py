@@ -1,11 +1,12 @@
 """Mutations of header blocks: HPACK (RFC 7541) that does not decode or grows, and fields that no request has."""
 
 import random
+from abc import abstractmethod
 from functools import cache
 
 from wiretool.fuzz.mutations.base import Mutation
 from wiretool.protocols.pravega_controller.frames import CONTINUATION, END_HEADERS, HEADERS, PADDED, PRIORITISED
-from wiretool.protocols.pravega_controller.fuzz.frame_mutation import FrameMutation, RawFrame
+from wiretool.protocols.pravega_controller.fuzz.frame_mutation import FrameMutation, Frames, RawFrame
 
 #: Instructions for the decoder: indices beyond the tables, integers without an end, texts beyond the block, Huffman
 #: codes that do not exist, sizes of the dynamic table.
@@ -44,12 +45,16 @@ def hpack_integer(value: int, bits: int, first: int) -> bytes:
     most = 2**bits - 1
     if value < most:
         return bytes((first | value,))
-    value -= most
-    found = [first | most]
+    return bytes((first | most,)) + varint(value - most)
+
+
+def varint(value: int) -> bytes:
+    """Return a number in groups of 7 bits, the lowest first, as in HPACK and in protobuf."""
+    groups = bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        groups.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes((*found, value))
+    return bytes((*groups, value))
 
 
 def literal(name: bytes, value: bytes, *, is_kept: bool = False) -> bytes:
@@ -58,22 +63,22 @@ def literal(name: bytes, value: bytes, *, is_kept: bool = False) -> bytes:
     return first + hpack_integer(len(name), 7, 0) + name + hpack_integer(len(value), 7, 0) + value
 
 
-class _BlockMutation(FrameMutation):
+class BlockMutation(FrameMutation):
     """A mutation of the block of HEADERS or CONTINUATION without padding and priority."""
 
-    types = (HEADERS, CONTINUATION)
+    types: tuple[int, ...] = (HEADERS, CONTINUATION)
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         if frame.type == HEADERS and frame.flags & (PADDED | PRIORITISED):
             return [frame]
         return [frame._replace(payload=each) for each in self.blocks(frame.payload, rng)]
 
+    @abstractmethod
     def blocks(self, block: bytes, rng: random.Random) -> list[bytes]:
         """Return the block, or the blocks of several frames, in the place of one."""
-        raise NotImplementedError
 
 
-class BrokenBlock(_BlockMutation):
+class BrokenBlock(BlockMutation):
     name = "hpack/broken"
     description = "a header block has an index, number, text or table size that does not exist"
     region = "header block"
@@ -100,7 +105,7 @@ class LargeTable(FrameMutation):
     types = (HEADERS,)
     region = "dynamic table"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         more = rng.choice(large_fields())
         if rng.random() < 0.5:
             return [frame._replace(payload=frame.payload + more)]
@@ -113,7 +118,7 @@ class LargeTable(FrameMutation):
         ]
 
 
-class OddField(_BlockMutation):
+class OddField(BlockMutation):
     name = "hpack/field"
     description = "a field that no request has: upper case, of HTTP/1, a second pseudo field, with NUL or line ends"
     region = "field"
@@ -123,7 +128,7 @@ class OddField(_BlockMutation):
         return [field + block if rng.random() < 0.4 else block + field]
 
 
-class LostFields(_BlockMutation):
+class LostFields(BlockMutation):
     name = "hpack/lost"
     description = "a header block lacks fields: it is empty, cut, or has its second half alone"
     region = "fields"

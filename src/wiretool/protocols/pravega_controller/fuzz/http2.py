@@ -24,6 +24,7 @@ from wiretool.protocols.pravega_controller.frames import (
 from wiretool.protocols.pravega_controller.fuzz.frame_mutation import (
     STREAM_MAX,
     FrameMutation,
+    Frames,
     FurtherFrames,
     RawFrame,
     other_streams,
@@ -62,21 +63,22 @@ class OddSettings(FurtherFrames):
     )
     region = "Settings"
 
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         number = rng.choice(list(SETTING_VALUES))
         usual = setting(number, rng.choice(SETTING_VALUES[number]))
-        choices: tuple[list[RawFrame | bytes], ...] = (
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual)],
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual)],
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual)],
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual + setting(number, 0))],
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual[: rng.randrange(1, 6)])],
-            [RawFrame(SETTINGS_TYPE, 0, frame.stream or 1, usual)],
-            [RawFrame(SETTINGS_TYPE, ACK, 0, usual)],
-            [RawFrame(SETTINGS_TYPE, ACK, 0, b"")] * rng.choice((1, 2)),
-            [RawFrame(SETTINGS_TYPE, 0xFE, 0, usual)],
-            [RawFrame(SETTINGS_TYPE, 0, 0, b"")] * FRAMES_MANY,
-            [RawFrame(SETTINGS_TYPE, 0, 0, usual * 1000)],
+        settings = RawFrame(SETTINGS_TYPE, 0, 0, usual)
+        choices: tuple[Frames, ...] = (
+            [settings],
+            [settings],
+            [settings],
+            [settings._replace(payload=usual + setting(number, 0))],
+            [settings._replace(payload=usual[: rng.randrange(1, 6)])],
+            [settings._replace(stream=frame.stream or 1)],
+            [settings._replace(flags=ACK)],
+            [settings._replace(flags=ACK, payload=b"")] * rng.choice((1, 2)),
+            [settings._replace(flags=0xFE)],
+            [settings._replace(payload=b"")] * FRAMES_MANY,
+            [settings._replace(payload=usual * 1000)],
         )
         return rng.choice(choices)
 
@@ -86,7 +88,7 @@ class OddWindow(FurtherFrames):
     description = "WINDOW_UPDATE of 0, beyond 2^31-1, with the reserved bit, of a wrong length, or on an idle stream"
     region = "WindowUpdate"
 
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         increment, stream = rng.choice(INCREMENTS), rng.choice(other_streams(frame))
         payload = u32(increment) if rng.random() < 0.8 else rng.choice((b"", b"\0\0\1", bytes(5)))
         return [RawFrame(WINDOW_UPDATE, rng.choice((0, 0, 0xFF)), stream, payload)] * rng.choice((1, 1, 2, FRAMES_MANY))
@@ -97,7 +99,7 @@ class OddReset(FurtherFrames):
     description = "RST_STREAM on an idle, even or ended stream or on stream 0, of a wrong length, or in great numbers"
     region = "RstStream"
 
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         stream = rng.choice(other_streams(frame))
         code = rng.choice((0, 7, 8, 13, 14, 2**31, 2**32 - 1))
         payload = u32(code) if rng.random() < 0.8 else rng.choice((b"", b"\0\0\0", bytes(5)))
@@ -117,7 +119,7 @@ class OddContinuation(FrameMutation):
     description = "CONTINUATION without HEADERS, on another stream, after another frame, empty ones, or without an end"
     region = "Continuation"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         stream = frame.stream or 1
         if frame.type != HEADERS:
             lone = RawFrame(CONTINUATION, rng.choice((0, END_HEADERS)), rng.choice(other_streams(frame)), b"\x82")
@@ -126,7 +128,7 @@ class OddContinuation(FrameMutation):
         start = frame._replace(flags=frame.flags & ~END_HEADERS, payload=frame.payload[:at])
         rest = RawFrame(CONTINUATION, END_HEADERS, stream, frame.payload[at:])
         empty = RawFrame(CONTINUATION, 0, stream, b"")
-        choices: tuple[list[RawFrame | bytes], ...] = (
+        choices: tuple[Frames, ...] = (
             [start, rest],
             [start],
             [start, RawFrame(PING, 0, 0, bytes(8)), rest],
@@ -149,12 +151,12 @@ class OddStream(FrameMutation):
     types = (HEADERS, DATA)
     region = "stream_id"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         if rng.random() < 0.6:
             others = [stream for stream in other_streams(frame) if stream != frame.stream]
             return [frame._replace(stream=rng.choice(others))]
         data = RawFrame(DATA, rng.choice((0, END_STREAM)), frame.stream, bytes(5))
-        choices: tuple[list[RawFrame | bytes], ...] = (
+        choices: tuple[Frames, ...] = (
             [data, frame],
             [frame, frame],
             [frame._replace(flags=frame.flags | END_STREAM), data],
@@ -172,7 +174,7 @@ class OddPadding(FrameMutation):
     types = (HEADERS, DATA)
     region = "padding"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         flags, payload = frame.flags | PADDED, frame.payload
         count = len(payload)
         padded = rng.choice(
@@ -196,7 +198,7 @@ class OddLength(FrameMutation):
     description = "the length of a frame is lower or higher than its payload, or larger than MAX_FRAME_SIZE"
     region = "length"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         count = len(frame.payload)
         length = rng.choice((0, count - 1, count + 1, count + 9, 16_384, 16_385, 2**24 - 1, 2**23))
         if rng.random() < 0.2:
@@ -209,7 +211,7 @@ class OddPriority(FrameMutation):
     description = "a stream depends on itself or on stream 0; PRIORITY of a wrong length or on stream 0"
     region = "priority"
 
-    def remake(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def remake(self, frame: RawFrame, rng: random.Random) -> Frames:
         stream = rng.choice(other_streams(frame))
         if frame.type == HEADERS and not frame.flags & PRIORITISED and rng.random() < 0.6:
             depends_on = rng.choice((frame.stream, 0, stream, 2**31 + frame.stream))
@@ -225,11 +227,11 @@ class OddControl(FurtherFrames):
     description = "PING or GOAWAY of a wrong length, on a stream or unasked; PUSH_PROMISE of a client; a second preface"
     region = "control frame"
 
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         stream = frame.stream or 1
         last = rng.choice((0, 1, stream, STREAM_MAX, 2**32 - 1))
         going = u32(last) + u32(rng.choice((0, 2, 11, 2**32 - 1)))
-        choices: tuple[list[RawFrame | bytes], ...] = (
+        choices: tuple[Frames, ...] = (
             [RawFrame(PING, 0, 0, bytes(rng.choice((0, 7, 9, 100))))],
             [RawFrame(PING, 0, stream, bytes(8))],
             [RawFrame(PING, ACK, 0, bytes(8))],
@@ -251,7 +253,7 @@ class UnknownFrame(FurtherFrames):
     description = "frames of types that do not exist, which are to be ignored; or any flags and reserved bits"
     region = "type"
 
-    def further(self, frame: RawFrame, rng: random.Random) -> list[RawFrame | bytes]:
+    def further(self, frame: RawFrame, rng: random.Random) -> Frames:
         if rng.random() < 0.3:
             return [frame._replace(flags=rng.randrange(256))]
         kind, size = rng.choice((10, 11, 12, 66, 127, 128, 255)), rng.choice((0, 1, 100, 16_384))

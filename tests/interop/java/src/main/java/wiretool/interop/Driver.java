@@ -50,7 +50,8 @@ public final class Driver {
         Report report = new Report();
         try (Session session = new Session(args[1], options)) {
             scenario.run(session, report);
-        } catch (Exception | AssertionError failure) {
+        } catch (Throwable failure) {
+            // Of errors as well: the client's threads would keep the process after one that nobody catches.
             failure.printStackTrace();
             System.exit(1);
         }

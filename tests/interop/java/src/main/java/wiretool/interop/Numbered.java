@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
 
 /** The same numbered events as numbered.py: {@code KEY NUMBER PADDING}, the numbers of a key counting up from 0. */
 final class Numbered {
@@ -20,6 +21,8 @@ final class Numbered {
             this.text = text;
         }
     }
+
+    private static final Pattern EVENT = Pattern.compile("\\S+ -?\\d{1,9}( .*)?", Pattern.DOTALL);
 
     private Numbered() {
     }
@@ -43,6 +46,7 @@ final class Numbered {
     static Map<String, List<Integer>> sequences(List<String> events) {
         Map<String, List<Integer>> sequences = new TreeMap<>();
         for (String event : events) {
+            Report.check(EVENT.matcher(event).matches(), "not a numbered event: " + event);
             String[] parts = event.split(" ", 3);
             sequences.computeIfAbsent(parts[0], key -> new ArrayList<>()).add(Integer.parseInt(parts[1]));
         }

@@ -8,6 +8,15 @@ import java.util.stream.StreamSupport;
 
 /** What a scenario has seen: named values, printed as JSON. */
 final class Report {
+    /** A check of a scenario that failed: no error of the driver itself. */
+    static final class CheckFailed extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        CheckFailed(String what) {
+            super(what);
+        }
+    }
+
     private final Map<String, Object> values = new LinkedHashMap<>();
 
     void put(String name, Object value) {
@@ -16,7 +25,7 @@ final class Report {
 
     static void check(boolean holds, String what) {
         if (!holds) {
-            throw new AssertionError(what);
+            throw new CheckFailed(what);
         }
     }
 

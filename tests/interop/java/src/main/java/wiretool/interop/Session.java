@@ -113,12 +113,13 @@ final class Session implements AutoCloseable {
     /**
      * All events of the stream, read by a group of its own. A reader that finds nothing more before there are enough
      * makes way for a new one: behind a scaling it would wait 30 s before it takes the segments that nobody has, and a
-     * new one waits a second.
+     * new one waits a second. The option `readers` bounds their number: events may be lost for good.
      */
     List<String> readAll(String group, int wanted) {
         group(group);
         List<String> events = new ArrayList<>();
-        for (int index = 0; index == 0 || events.size() < wanted; index++) {
+        int readers = options.containsKey("readers") ? number("readers") : Integer.MAX_VALUE;
+        for (int index = 0; index == 0 || events.size() < wanted && index < readers; index++) {
             AtomicInteger polls = new AtomicInteger();
             try (EventStreamReader<String> reader = reader("reader" + index, group)) {
                 read(reader, events, () -> events.size() >= wanted || polls.incrementAndGet() > READER_POLLS);
