@@ -58,7 +58,7 @@ class Brought(NamedTuple):
 
 
 class PlacedFrames(NamedTuple):
-    """Frames in the order in which they are told; offsets, first and last packets, times, indices of connections.
+    """Frames in the order of their records; offsets, first and last packets, times, indices of connections.
 
     `stretches` are the first frames of each piece that completed any.
     """
@@ -72,7 +72,7 @@ class PlacedFrames(NamedTuple):
     stretches: Integers
 
     def of_owner(self, rows: Integers) -> "PlacedFrames":
-        """Return those of one connection, which are these."""
+        """Return the frames of one connection, at these rows."""
         is_first = np.zeros(len(self.offsets), np.bool_)
         is_first[self.stretches] = True
         columns = (self.offsets, self.first, self.last, self.times)
@@ -92,7 +92,7 @@ def merged(data: bytes, sides: Sequence[SideFrames], taken: Numbers) -> PlacedFr
 
 
 def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, taken: Numbers) -> PlacedFrames:
-    """Return the frames with these starts and ends in the order in which they are told."""
+    """Return the frames with these starts and ends in the order of their records."""
     # What a piece completed is told together, so it is enough to put these in order.
     order = np.argsort(pieces.told, kind="stable")
     pieces = Brought._make(column[order] for column in pieces)
@@ -138,7 +138,7 @@ def _brought_by(each: SideFrames, before: int) -> Brought:
 
 
 class Pieces(NamedTuple):
-    """What came when: where each piece ends in the data, its packet and time, and the packet at which it is told."""
+    """The end of each piece in the data, its packet and time, and the packet at which its frames are emitted."""
 
     ends: Integers
     packets: Integers
@@ -156,10 +156,9 @@ def brought(
     ends: Integers,
     before: int = 0,
 ) -> Brought:
-    """Return the pieces that completed frames, which begin and end there.
+    """Return the pieces that complete frames, by the starts and ends of these.
 
-    The streams lie in the data one behind the other: of each side, connection and base are given, and for each piece
-    its stream. In front of these frames are `before` others.
+    The flows are adjacent in the data; side, connection and base are by flow. `before` is the number of earlier frames.
     """
     done = np.searchsorted(ends, pieces.ends, "right")
     counts = np.diff(done, prepend=0)

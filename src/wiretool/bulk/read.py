@@ -17,18 +17,18 @@ from wiretool import limits
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
-from wiretool.bulk.sweeping import read_sweep
-from wiretool.bulk.told import Told
+from wiretool.bulk.pending_output import PendingOutput
+from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
+from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.sweep import Sweep
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
@@ -72,7 +72,7 @@ class BulkDissector:
         self._numbers = Numbers()
         self._pace = Pace()
         #: What was told since the last batch; and what was noted, and where among its records.
-        self._told = Told([], [])
+        self._output = PendingOutput([], [])
         self._notes: list[tuple[int, str]] = []
         self._tell = notes or _tell_nobody
         kind = partial(BulkWatch, self._numbers, self._pace)
@@ -136,8 +136,8 @@ class BulkDissector:
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
-            if isinstance(part, Sweep):
-                for run in read_sweep(part, self._numbers, self._pace, self._told):
+            if isinstance(part, PlainSegments):
+                for run in read_plain_segments(part, self._numbers, self._pace, self._output):
                     self._put_off_run(run)
             elif isinstance(part, Run):
                 self._put_off_run(part)
@@ -192,12 +192,12 @@ class BulkDissector:
             self._catch_up(table)
         if stop > start:
             self._last_packet = int(table.numbers[stop - 1])
-            self._pace.note(table, start, stop, len(self._told.records))
+            self._pace.note(table, start, stop, len(self._output.records))
         yield self._batch()
 
     def _catch_up(self, table: SegmentTable, before: int | None = None) -> None:
         for watch in self._behind:
-            watch.catch_up(table, self._told, before)
+            watch.catch_up(table, self._output, before)
         self._behind = {watch: None for watch in self._behind if watch.is_behind}
 
     def _may_tell(self, table: SegmentTable, watches: Collection[BulkWatch | EndedBulkWatch]) -> bool:
@@ -206,7 +206,7 @@ class BulkDissector:
         if self._pace.is_much(watch.look_ahead(table) for watch in behind) or (behind and self._pace.is_outgrown):
             return False
         for watch in behind:
-            watch.catch_up(table, self._told)
+            watch.catch_up(table, self._output)
         return not any(watch.is_behind for watch in behind)
 
     def _growth(self, key: bytes) -> int:
@@ -275,9 +275,9 @@ class BulkDissector:
 
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
-            self._told.records.extend(self._watch(item.connection).take(item))
+            self._output.records.extend(self._watch(item.connection).take(item))
             if self._connections.unfinished.is_exceeded:
-                self._told.records.extend(self._connections.discard_unfinished())
+                self._output.records.extend(self._connections.discard_unfinished())
 
     def _may_put_off(self, watch: BulkWatch | EndedBulkWatch, items: Sequence[Item]) -> TypeGuard[BulkWatch]:
         """Return whether items of a connection can be read later, together with what comes then."""
@@ -296,22 +296,22 @@ class BulkDissector:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._told.records) >= limits.BATCH_RECORDS_MAX
+        return len(self._output.records) >= limits.BATCH_RECORDS_MAX
 
     def _batch(self, before: int = NEVER) -> Batch:
         """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
-        told, self._told = (self._told, Told([], [])) if before == NEVER else self._told.cut(before)
+        output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]
         for _, text in notes[: len(notes) - len(self._notes)]:
             self._tell(text)
-        rows = [_rows_of(run) for run in told.runs]
-        single = np.array([record.n for record in told.records], np.int64)
-        parts = [single, *(run.frames.numbers[mine] for run, mine in zip(told.runs, rows, strict=True))]
+        rows = [_rows_of(run) for run in output.runs]
+        single = np.array([record.n for record in output.records], np.int64)
+        parts = [single, *(run.frames.numbers[mine] for run, mine in zip(output.runs, rows, strict=True))]
         first, numbers = self._numbers.settle(np.concatenate(parts))
         of_run = np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
-        runs = [self._final(*each) for each in zip(told.runs, rows, of_run[1:], strict=True)]
-        return Batch(first, len(numbers), runs, self._final_records(told.records, of_run[0]))
+        runs = [self._final(*each) for each in zip(output.runs, rows, of_run[1:], strict=True)]
+        return Batch(first, len(numbers), runs, self._final_records(output.records, of_run[0]))
 
     def _final(self, run: FrameRun, rows: Integers | slice, numbers: Integers) -> FrameRun:
         every = numbers

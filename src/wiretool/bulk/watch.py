@@ -12,14 +12,14 @@ from wiretool.batches.batch import Ends, FrameRun
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES, TINY_BYTES, Pace
+from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames, SideFrames, merged
-from wiretool.bulk.told import Told
 from wiretool.capture.items import Connection, Data, Item
 from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, SideRun, joined
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.message import Side, other_side
-from wiretool.protocols.bulk import BulkConversation, BulkProtocol
+from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.records import Record
@@ -53,18 +53,18 @@ class BulkWatch(Watch):
 
     @property
     def connection(self) -> Connection:
-        """Return what is watched."""
+        """Return the connection."""
         return self._connection
 
     @property
     def protocol(self) -> str:
-        """Return the name of the protocol that is spoken."""
+        """Return the name of the protocol."""
         return self._protocol
 
     @property
     def conversation(self) -> Conversation:
-        """Return what is said; only where a protocol of ours is spoken."""
-        assert self._conversation is not None, "a protocol of ours is spoken"
+        """Return the conversation; only after a protocol was recognised."""
+        assert self._conversation is not None, "a protocol was recognised"
         return self._conversation
 
     @property
@@ -107,7 +107,7 @@ class BulkWatch(Watch):
         """Read it before whatever else comes."""
         self._parts.append(run)
 
-    def catch_up(self, table: SegmentTable, told: Told, before: int | None = None) -> None:
+    def catch_up(self, table: SegmentTable, output: PendingOutput, before: int | None = None) -> None:
         """Add what that gives which was put off, all of it while the table was read; or what came before a packet.
 
         Something stays put off where more records would come of it than a batch is to have.
@@ -117,7 +117,7 @@ class BulkWatch(Watch):
         runs, self._runs = self._runs_of(table), []
         for at, run in enumerate(runs):
             run, rest = (run, None) if before is None else run.cut(before)
-            left = self._take_run(run, told)
+            left = self._take_run(run, output)
             self._runs = [each for each in (left, rest) if each is not None and each.size]
             if self._runs:
                 self._runs += runs[at + 1 :]
@@ -145,10 +145,10 @@ class BulkWatch(Watch):
 
     # -- together with others --------------------------------------------------------------------------------------
 
-    def together(self, sizes: Mapping[Side, int], first_packet: int) -> BulkProtocol | None:
-        """Return what reads the next bytes, so many of each side from that packet on, together with others'.
+    def together(self, sizes: Mapping[Side, int], first_packet: int) -> ProtocolColumns | None:
+        """Return the reader of the next bytes together with those of others, by their sizes and first packet.
 
-        None where they have to be read by themselves.
+        None where they have to be read alone.
         """
         if self._bulk is None or self._bulk.together is None or self._latest_packet > first_packet:
             return None
@@ -160,11 +160,11 @@ class BulkWatch(Watch):
         return self._bulk.together
 
     def holds(self, side: Side) -> tuple[bytes, list[Mark]]:
-        """Return the bytes of a side that wait for the rest of their frame, and what came when."""
+        """Return the bytes of the unfinished frame of a side, and their packets."""
         return self._splitters[side].holds()
 
     def pass_to(self, side: Side, size: int, offset: int, rest: bytes, marks: list[Mark], need: int) -> None:
-        """Note that so many bytes came of a side, and all frames in front of `offset` were told; see `Splitter`."""
+        """Count the new bytes of a side, of which all frames before `offset` were read; see `Splitter.pass_to`."""
         splitter = self._splitters[side]
         is_same = not rest and not splitter.held
         self._account.payload_bytes += size
@@ -172,10 +172,10 @@ class BulkWatch(Watch):
         if not is_same:
             self.note_unfinished()
 
-    def note_told(self, frames: int, size: int, latest: int, numbers: Sequence[int], packets: Sequence[int]) -> None:
-        """Note that frames of so many bytes were told, the latest of which begins in that packet.
+    def count_frames(self, frames: int, size: int, latest: int, numbers: Sequence[int], packets: Sequence[int]) -> None:
+        """Count frames of `size` bytes, the latest of which begins in that packet.
 
-        `numbers` and `packets` are of the stretches that they came in.
+        `numbers` and `packets` are the first record and packet of each group that was emitted together.
         """
         self._account.frames += frames
         self._account.frame_bytes += size
@@ -211,7 +211,7 @@ class BulkWatch(Watch):
         starts = [each.hops.starts for each in sides]
         return sum(map(len, starts)), sum(int(np.count_nonzero(np.diff(each) < TINY_BYTES)) for each in starts)
 
-    def _take_run(self, run: Run, told: Told) -> Run | None:
+    def _take_run(self, run: Run, output: PendingOutput) -> Run | None:
         """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns.
 
         What is left is given back where that would be more records than a batch is to have.
@@ -221,11 +221,11 @@ class BulkWatch(Watch):
         is_small = len(run.client.rows) + len(run.server.rows) < RUN_SEGMENTS_MIN
         left = {side: run.side(side).size for side in SIDES}
         if not is_small and self._may_pass(left):
-            return self._pass(run, told)
-        run = self._take_each(run, told, lambda left: not is_small and self._may_pass(left))
+            return self._pass(run, output)
+        run = self._take_each(run, output, lambda left: not is_small and self._may_pass(left))
         if not run.size or not self._may_pass({side: run.side(side).size for side in SIDES}):
             return run
-        return run if self._is_too_much(run) else self._pass(run, told)
+        return run if self._is_too_much(run) else self._pass(run, output)
 
     def _is_too_much(self, run: Run) -> bool:
         """Whether a run that is in step now is to be read in parts."""
@@ -233,25 +233,25 @@ class BulkWatch(Watch):
             return False
         return self._pace.is_much([self._frames_ahead(run)]) or self._pace.is_outgrown
 
-    def _take_each(self, run: Run, told: Told, is_done: Callable[[Mapping[Side, int]], bool]) -> Run:
+    def _take_each(self, run: Run, output: PendingOutput, is_done: Callable[[Mapping[Side, int]], bool]) -> Run:
         """Read items one by one until that is so of what is left, or they make up a batch; what is left."""
         done: Counter[Side] = Counter()
         left = {side: run.side(side).size for side in SIDES}
-        most = len(told.records) + limits.BATCH_RECORDS_MAX
+        most = len(output.records) + limits.BATCH_RECORDS_MAX
         for row, item in run.told_items():
             number = int(run.told_at(row))
-            self._one(number, item, told)
+            self._one(number, item, output)
             done[item.side] += 1
             left[item.side] -= len(item.data)
-            if is_done(left) or len(told.records) >= most:
+            if is_done(left) or len(output.records) >= most:
                 # Others may be read before the rest of what was told at this packet.
                 self._numbers.leave(number)
                 break
         return run.behind(done["client"], done["server"])
 
-    def _one(self, number: int, item: Data, told: Told) -> None:
+    def _one(self, number: int, item: Data, output: PendingOutput) -> None:
         self._numbers.at_packet(number)
-        told.records.extend(self.take(item))
+        output.records.extend(self.take(item))
 
     def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
         super()._speak(protocol, trial)
@@ -270,11 +270,11 @@ class BulkWatch(Watch):
 
     # -- a protocol of ours ----------------------------------------------------------------------------------------
 
-    def _pass(self, run: Run, told: Told) -> Run | None:
+    def _pass(self, run: Run, output: PendingOutput) -> Run | None:
         if self._conversation is None:
             self._pass_foreign(run)
             return None
-        run = self._held_back(run, told)
+        run = self._held_back(run, output)
         if not run.size:
             return None
         ahead = self._ahead
@@ -283,20 +283,20 @@ class BulkWatch(Watch):
         else:
             data, sides = self._split(run)
         if any(each.hops.is_broken for each in sides):
-            return self._take_each(run, told, lambda left: False)
+            return self._take_each(run, output, lambda left: False)
         for each in sides:
             self._account.payload_bytes += run.side(each.side).size
             self._pass_splitter(each, data)
         placed = merged(data, sides, self._numbers)
         if len(placed.offsets):
-            self.read_frames(placed, told)
+            self.read_frames(placed, output)
         return None
 
-    def _held_back(self, run: Run, told: Told) -> Run:
+    def _held_back(self, run: Run, output: PendingOutput) -> Run:
         """The run without a side that does not complete its frame: to join what is held each time would be slow."""
         for side in self._not_enough(run):
             for _, item in run.only(side).told_items():
-                told.records.extend(self.take(item))
+                output.records.extend(self.take(item))
             run = run.only(other_side(side))
         return run
 
@@ -345,7 +345,7 @@ class BulkWatch(Watch):
         marks = [Mark(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         self._splitters[each.side].pass_to(end + base, data[end : each.end], marks, each.hops.need)
 
-    def read_frames(self, placed: PlacedFrames, told: Told) -> None:
+    def read_frames(self, placed: PlacedFrames, output: PendingOutput) -> None:
         assert self._bulk is not None
         frames, offsets, first, last, times, owner, _ = placed
         late = Late(placed, self._latest_packet, self._stretches)
@@ -356,7 +356,7 @@ class BulkWatch(Watch):
             self._latest_packet = late.catch_up(row)
             self._numbers.at_frame(int(frames.numbers[row]))
             piece = Piece("frame", frames.data, start, end, *place)
-            told.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
+            output.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
 
         groups = [late.without(group) for group in self._bulk.read(frames, read_one) if len(group.rows)]
         sizes = frames.ends - frames.starts
@@ -369,7 +369,7 @@ class BulkWatch(Watch):
         if groups:
             connection = self._connection
             ends = [Ends(connection.id, connection.client, connection.server)]
-            told.runs.append(FrameRun(ends, owner, self._protocol, frames, offsets, first, last, times, groups))
+            output.runs.append(FrameRun(ends, owner, self._protocol, frames, offsets, first, last, times, groups))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 
@@ -392,7 +392,7 @@ class EndedBulkWatch(EndedWatch):
     __slots__ = ()
     growth = 1
 
-    def catch_up(self, table: SegmentTable, told: Told, before: int | None = None) -> None:
+    def catch_up(self, table: SegmentTable, output: PendingOutput, before: int | None = None) -> None:
         """As of a watch: there is nothing."""
 
 

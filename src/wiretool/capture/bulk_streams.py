@@ -18,27 +18,27 @@ from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
+from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
-from wiretool.capture.sweep import Sweep, Sweeper
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
 _FLAGS = 0x17
 _NONE = np.zeros(0, np.int64)
 #: Segments of a connection in one table below which each of them is fed: its runs would be too short.
-LANE_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
+GROUP_SEGMENTS_MIN = 2 * RUN_SEGMENTS_MIN
 #: A row that no table has.
 NEVER = 1 << 63
-#: In place of the lane of a row: each segment is fed; all are swept.
-_ALONE, _SWEPT = -1, -2
+#: In place of the group of a row: its segment is fed by itself; all segments of its connection are plain.
+_ALONE, _PLAIN = -1, -2
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One direction of a lane: its flow's key, and positions in the lane, each in order."""
+    """One direction of a group: its flow's key, and positions in the group, each in order."""
 
     key: bytes
     every: Integers
@@ -50,7 +50,7 @@ class _Way:
 
 
 @dataclass(slots=True)
-class _Lane:
+class _ConnectionRows:
     """The segments of two flows that are each other's way back, in one table; positions are indices into `rows`."""
 
     rows: Integers
@@ -77,15 +77,17 @@ class Pause(NamedTuple):
 class _Turns:
     """The rows of a table that are to be fed, in order, as far as that is known."""
 
-    def __init__(self, table: SegmentTable, lanes: Sequence[_Lane], lane_of: Integers) -> None:
+    def __init__(self, table: SegmentTable, groups: Sequence[_ConnectionRows], group_of: Integers) -> None:
         self._table = table
-        self._lanes = lanes
-        self._lane_of = lane_of
-        rows = np.flatnonzero(lane_of == _ALONE)
-        #: Rows of no lane, each of which is fed.
+        self._groups = groups
+        self._group_of = group_of
+        rows = np.flatnonzero(group_of == _ALONE)
+        #: Rows of no group, each of which is fed.
         self._alone = zip(rows.tolist(), table.segments(rows), strict=True)
         self._next_alone = next(self._alone, None)
-        self._queue = [(int(lane.rows[lane.stop]), at) for at, lane in enumerate(lanes) if lane.stop < len(lane.rows)]
+        self._queue = [
+            (int(group.rows[group.stop]), at) for at, group in enumerate(groups) if group.stop < len(group.rows)
+        ]
         heapify(self._queue)
         self._seen_ns = np.maximum.accumulate(table.times)
         self._last_ns = int(self._seen_ns[-1])
@@ -104,24 +106,24 @@ class _Turns:
             row = min(row, self._next_alone[0])
         return row if look_ns > self._last_ns else min(row, self._look_row(look_ns))
 
-    def take(self, row: int) -> tuple[_Lane | None, Segment]:
-        """The segment of the next row, and its lane if it has one."""
+    def take(self, row: int) -> tuple[_ConnectionRows | None, Segment]:
+        """The segment of the next row, and its group if it has one."""
         self._fed = row
         if self._next_alone is not None and self._next_alone[0] == row:
             segment, self._next_alone = self._next_alone[1], next(self._alone, None)
             return None, segment
-        return self._lanes[self._lane_of[row]], self._table.segment(row)
+        return self._groups[self._group_of[row]], self._table.segment(row)
 
-    def put(self, lane: _Lane) -> None:
-        """Have the segment fed at which a lane stops."""
-        if lane.stop < len(lane.rows):
-            row = int(lane.rows[lane.stop])
-            heappush(self._queue, (row, int(self._lane_of[row])))
+    def put(self, group: _ConnectionRows) -> None:
+        """Have the segment fed at which a group stops."""
+        if group.stop < len(group.rows):
+            row = int(group.rows[group.stop])
+            heappush(self._queue, (row, int(self._group_of[row])))
 
     def _is_stale(self, row: int, at: int) -> bool:
         """Whether a row was fed before its turn, as one to look at."""
-        lane = self._lanes[at]
-        return lane.stop == len(lane.rows) or bool(lane.rows[lane.stop] != row)
+        group = self._groups[at]
+        return group.stop == len(group.rows) or bool(group.rows[group.stop] != row)
 
     def _look_row(self, look_ns: int) -> int:
         """The next row at whose time waiting holes are to be looked at."""
@@ -148,60 +150,60 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[Sweep | Run | Fed | Pause]:
-        """What the segments of a table add: sweeps, runs, and what each segment gave that was fed.
+    def read(self, table: SegmentTable) -> Iterator[PlainSegments | Run | Fed | Pause]:
+        """What the segments of a table add: plain segments, runs, and what each segment gave that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
         """
         if not len(table):
             return
         self._recent.begin(table)
-        lanes, lane_of, sweeper = self._lanes(table)
-        turns = _Turns(table, lanes, lane_of)
+        groups, group_of, scan = self._groups(table)
+        turns = _Turns(table, groups, group_of)
         while True:
             row = turns.next_row(self._streams.look_ns)
             if self.pause <= row and self.pause < len(table):
                 pause, self.pause = self.pause, NEVER
-                yield from self._paused(table, lanes, sweeper, pause)
+                yield from self._paused(table, groups, scan, pause)
                 continue
             if row == len(table):
                 break
-            if sweeper is not None and lane_of[row] == _SWEPT:
-                mine = sweeper.leave(row)
-                lane_of[mine] = len(lanes)
-                lanes.append(_lane_of(table, mine, int(np.searchsorted(mine, row))))
-            lane, segment = turns.take(row)
-            self.is_alone = lane is None
-            if lane is not None:
-                yield from self._passed(table, lane, row)
-                lane.at += 1
+            if scan is not None and group_of[row] == _PLAIN:
+                mine = scan.leave(row)
+                group_of[mine] = len(groups)
+                groups.append(_group_rows(table, mine, int(np.searchsorted(mine, row))))
+            group, segment = turns.take(row)
+            self.is_alone = group is None
+            if group is not None:
+                yield from self._passed(table, group, row)
+                group.at += 1
             items = self._feed(row, segment)
             if are_many(items):
-                yield from self._paused(table, lanes, sweeper, row)
+                yield from self._paused(table, groups, scan, row)
             yield Fed(row, items)
-            if lane is not None:
-                lane.stop = self._stop_of(table, lane)
-                turns.put(lane)
-        yield from self._passed_to(table, lanes, sweeper, len(table))
+            if group is not None:
+                group.stop = self._stop_of(table, group)
+                turns.put(group)
+        yield from self._passed_to(table, groups, scan, len(table))
         self._streams.pass_to(table.segment(len(table) - 1))
 
     def _paused(
-        self, table: SegmentTable, lanes: Sequence[_Lane], sweeper: Sweeper | None, row: int
-    ) -> Iterator[Sweep | Run | Pause]:
-        yield from self._passed_to(table, lanes, sweeper, row)
+        self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
+    ) -> Iterator[PlainSegments | Run | Pause]:
+        yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
-        self, table: SegmentTable, lanes: Sequence[_Lane], sweeper: Sweeper | None, row: int
-    ) -> Iterator[Sweep | Run]:
-        """The sweep, and the runs of all lanes, up to a row."""
+        self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
+    ) -> Iterator[PlainSegments | Run]:
+        """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
-        sweep = None if sweeper is None else sweeper.take(row)
-        if sweep is not None:
-            self._recent.append_sweep(sweep)
-            yield sweep
-        for lane in lanes:
-            yield from self._passed(table, lane, row)
+        plain = None if scan is None else scan.take(row)
+        if plain is not None:
+            self._recent.append_plain(plain)
+            yield plain
+        for group in groups:
+            yield from self._passed(table, group, row)
 
     def _feed(self, row: int, segment: Segment) -> Sequence[Item]:
         self._recent.at(row)
@@ -213,88 +215,89 @@ class BulkStreams:
         """As `Streams.end`."""
         return self._streams.end()
 
-    # -- lanes -----------------------------------------------------------------------------------------------------
+    # -- groups -----------------------------------------------------------------------------------------------------
 
-    def _lanes(self, table: SegmentTable) -> tuple[list[_Lane], Integers, Sweeper | None]:
-        """Return the lanes of a table, for each row its lane or what is done with it, and what sweeps the others."""
+    def _groups(self, table: SegmentTable) -> tuple[list[_ConnectionRows], Integers, PlainSegmentScan | None]:
+        """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
         known: dict[bytes, int] = {}
-        lane_of_key = np.array([known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys])
-        lane_of = lane_of_key[table.flows]
+        codes = [known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys]
+        group_of_key = np.array(codes, np.int64)
+        group_of = group_of_key[table.flows]
         may_run = len(table.keys) < self._streams.room and not self.feeds_each
-        counts = np.bincount(lane_of)
+        counts = np.bincount(group_of)
         places = np.full(len(counts), _ALONE)
-        sweeper, long = None, _NONE
+        scan, long = None, _NONE
         if may_run:
-            sweeper = Sweeper(table, self._streams, lane_of_key)
-            places[sweeper.is_swept] = _SWEPT
-            long = np.flatnonzero((counts >= LANE_SEGMENTS_MIN) & ~sweeper.is_swept)
+            scan = PlainSegmentScan(table, self._streams, group_of_key)
+            places[scan.is_plain] = _PLAIN
+            long = np.flatnonzero((counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain)
         places[long] = np.arange(len(long))
-        lane_of = places[lane_of]
-        order = np.argsort(lane_of, kind="stable")
-        bounds = np.searchsorted(lane_of[order], np.arange(len(long) + 1)).tolist()
-        lanes = []
+        group_of = places[group_of]
+        order = np.argsort(group_of, kind="stable")
+        bounds = np.searchsorted(group_of[order], np.arange(len(long) + 1)).tolist()
+        groups = []
         for start, end in pairwise(bounds):
-            lane = _lane_of(table, order[start:end])
-            lane.stop = self._stop_of(table, lane)
-            lanes.append(lane)
-        return lanes, lane_of, sweeper
+            group = _group_rows(table, order[start:end])
+            group.stop = self._stop_of(table, group)
+            groups.append(group)
+        return groups, group_of, scan
 
-    def _stop_of(self, table: SegmentTable, lane: _Lane) -> int:
+    def _stop_of(self, table: SegmentTable, group: _ConnectionRows) -> int:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
-        if lane.at == len(lane.rows) or lane.at < lane.fed_to:
-            return lane.at
-        flows = [self._streams.open_flow(way.key) for way in lane.ways]
+        if group.at == len(group.rows) or group.at < group.fed_to:
+            return group.at
+        flows = [self._streams.open_flow(way.key) for way in group.ways]
         if not any(flow is not None and flow.is_plain for flow in flows):
-            return lane.at
-        stop = min(len(lane.rows), *map(partial(self._stop_on, table, lane), lane.ways, flows))
-        if stop in (lane.at, len(lane.rows)) or stop - lane.at >= RUN_SEGMENTS_MIN:
+            return group.at
+        stop = min(len(group.rows), *map(partial(self._stop_on, table, group), group.ways, flows))
+        if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:
             return stop
         # Short runs would be read item by item; what is fed is put together to be read as one.
-        lane.fed_to = lane.at + RUN_SEGMENTS_MIN
-        return lane.at
+        group.fed_to = group.at + RUN_SEGMENTS_MIN
+        return group.at
 
-    def _stop_on(self, table: SegmentTable, lane: _Lane, way: _Way, flow: Flow | None) -> int:
-        never = len(lane.rows)
+    def _stop_on(self, table: SegmentTable, group: _ConnectionRows, way: _Way, flow: Flow | None) -> int:
+        never = len(group.rows)
         if flow is None or not flow.is_plain or not flow.connection.is_understood:
-            return _next(way.every, lane.at, never)
-        payload = _next(way.payloads, lane.at, never)
-        if payload < never and table.seqs[lane.rows[payload]] != flow.seq:
+            return _next(way.every, group.at, never)
+        payload = _next(way.payloads, group.at, never)
+        if payload < never and table.seqs[group.rows[payload]] != flow.seq:
             stop = payload
         else:
             stop = _next(way.breaks, payload + 1, never)
-        return min(stop, _next(way.odd, lane.at, never))
+        return min(stop, _next(way.odd, group.at, never))
 
-    def _passed(self, table: SegmentTable, lane: _Lane, row: int) -> Iterator[Run]:
-        """The run of a lane up to a row, which nothing stands in the way of."""
-        if lane.at == len(lane.rows) or lane.rows[lane.at] >= row:
+    def _passed(self, table: SegmentTable, group: _ConnectionRows, row: int) -> Iterator[Run]:
+        """The run of a group up to a row, which nothing stands in the way of."""
+        if group.at == len(group.rows) or group.rows[group.at] >= row:
             return
-        end = int(np.searchsorted(lane.rows, row))
-        start, lane.at = lane.at, end
+        end = int(np.searchsorted(group.rows, row))
+        start, group.at = group.at, end
         sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
         connection = None
-        for way in lane.ways:
+        for way in group.ways:
             first, last = np.searchsorted(way.every, (start, end)).tolist()
             if first == last:
                 continue
             flow = self._streams.open_flow(way.key)
             assert flow is not None, "a plain segment has a flow"
             connection = flow.connection
-            sides[flow.side] = self._side_run(table, lane, way, flow, start, end, way.every[last - 1])
+            sides[flow.side] = self._side_run(table, group, way, flow, start, end, way.every[last - 1])
         assert connection is not None, "every position is of one of the ways"
         connection.packets += end - start
-        connection.last_ns = int(table.times[lane.rows[end - 1]])
+        connection.last_ns = int(table.times[group.rows[end - 1]])
         run = Run(connection, table, sides["client"], sides["server"])
         if run.client.size or run.server.size:
             self._recent.append_run(run)
             yield run
 
     def _side_run(
-        self, table: SegmentTable, lane: _Lane, way: _Way, flow: Flow, start: int, end: int, last: int
+        self, table: SegmentTable, group: _ConnectionRows, way: _Way, flow: Flow, start: int, end: int, last: int
     ) -> SideRun:
         first_payload, last_payload = np.searchsorted(way.payloads, (start, end)).tolist()
-        rows = lane.rows[way.payloads[first_payload:last_payload]]
+        rows = group.rows[way.payloads[first_payload:last_payload]]
         run = SideRun(rows, flow.offset, int(table.lengths[rows].sum()))
-        self._streams.pass_by(flow, run.size, int(table.acks[lane.rows[last]]))
+        self._streams.pass_by(flow, run.size, int(table.acks[group.rows[last]]))
         return run
 
 
@@ -306,14 +309,16 @@ def are_many(items: Sequence[Item]) -> bool:
     return len(items) > limits.BATCH_ITEMS_MAX or size > limits.BATCH_ITEMS_BYTES_MAX
 
 
-def _lane_of(table: SegmentTable, rows: Integers, stop: int = 0) -> _Lane:
-    """Return the lane of the connection that has these rows, the first of which to be fed is at a position."""
+def _group_rows(table: SegmentTable, rows: Integers, stop: int = 0) -> _ConnectionRows:
+    """Return the group of the connection that has these rows, the first of which to be fed is at a position."""
     is_odd = (table.flags[rows] & _FLAGS != ACK) | (table.cuts[rows] > 0)
-    return _Lane(rows, tuple(_way(table, rows, is_odd, flow) for flow in _flows_of(table.flows[rows])), stop=stop)
+    return _ConnectionRows(
+        rows, tuple(_way(table, rows, is_odd, flow) for flow in _flows_of(table.flows[rows])), stop=stop
+    )
 
 
 def _flows_of(flows: Integers) -> list[int]:
-    """The flows of a lane, ascending: one, or two."""
+    """The flows of a group, ascending: one, or two."""
     return sorted({int(flows.min()), int(flows.max())})
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from wiretool.capture.flows import NEVER_BYTES, RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
+from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
-from wiretool.capture.sweep import Sweep
 from wiretool.codec.columns import Integers
 
 _SIDES: tuple[Side, Side] = ("client", "server")
@@ -109,24 +109,24 @@ class _PlacedRun(NamedTuple):
             yield self.run.item(int(rows[at]), side, int(starts[at]))
 
 
-class _PlacedSweep:
-    """A sweep, of which runs are made only where somebody looks, and the places of the rows of its table."""
+class _PlacedSegments:
+    """Plain segments, made into runs on demand, and the places of the rows of their table."""
 
-    def __init__(self, sweep: Sweep, places: _Places) -> None:
+    def __init__(self, segments: PlainSegments, places: _Places) -> None:
         self.places = places
-        self._sweep = sweep
+        self._segments = segments
         self._indices: dict[Connection, int] = {}
 
     def runs(self) -> Iterator[_PlacedRun]:
-        """Yield all of it as runs."""
-        return (_PlacedRun(run, self.places) for run in self._sweep.runs())
+        """Yield a run for each connection."""
+        return (_PlacedRun(run, self.places) for run in self._segments.runs())
 
     def run_of(self, connection: Connection) -> _PlacedRun | None:
-        """Return what it has of a connection."""
+        """Return the run of a connection."""
         if not self._indices:
-            self._indices = {each: index for index, each in enumerate(self._sweep.connections)}
+            self._indices = {each: index for index, each in enumerate(self._segments.connections)}
         index = self._indices.get(connection)
-        return None if index is None else _PlacedRun(self._sweep.run(index), self.places)
+        return None if index is None else _PlacedRun(self._segments.run(index), self.places)
 
 
 class RecentRuns:
@@ -140,7 +140,7 @@ class RecentRuns:
         """`bytes_max`: so far back in its stream is looked, however many items that is."""
         self.bytes_max = bytes_max
         #: Each with the place of its last item.
-        self._entries: list[tuple[int, Data | _PlacedRun | _PlacedSweep]] = []
+        self._entries: list[tuple[int, Data | _PlacedRun | _PlacedSegments]] = []
         self._entries_most = 4 * RECENT_ITEMS
         self._places: _Places | None = None
         #: The place of the next item.
@@ -162,10 +162,10 @@ class RecentRuns:
                 self._entries.append((place, entry))
 
     def _take_apart(self, last: _Places | None) -> None:
-        """Make runs of the sweeps of tables before the last one."""
+        """Make runs of the plain segments of tables before the last one."""
         kept, self._entries = self._entries, []
         for place, entry in kept:
-            if isinstance(entry, _PlacedSweep) and entry.places is not last:
+            if isinstance(entry, _PlacedSegments) and entry.places is not last:
                 runs = [(run.places.of(run.last_row), run) for run in entry.runs()]
                 self._entries += [each for each in runs if each[0] >= self._oldest]
             else:
@@ -212,18 +212,18 @@ class RecentRuns:
         if place >= self._oldest:
             self._entries.append((place, placed))
 
-    def append_sweep(self, sweep: Sweep) -> None:
-        """Add runs of many connections, whose items have their places before that of the next item."""
+    def append_plain(self, segments: PlainSegments) -> None:
+        """Add plain segments, whose items have their places before that of the next item."""
         assert self._places is not None, "a table was begun"
-        place = self._places.of(int(sweep.rows.max()))
+        place = self._places.of(int(segments.rows.max()))
         if place >= self._oldest:
-            self._entries.append((place, _PlacedSweep(sweep, self._places)))
+            self._entries.append((place, _PlacedSegments(segments, self._places)))
 
     def overlapping(self, connection: Connection, side: Side, start: int, end: int) -> Iterator[Data]:
         """Those of a stream that share bytes with [start, end), the newest first."""
         oldest = self._oldest
         for place, each in reversed(self._entries):
-            entry = each.run_of(connection) if isinstance(each, _PlacedSweep) else each
+            entry = each.run_of(connection) if isinstance(each, _PlacedSegments) else each
             if place < oldest or entry is None or entry.connection is not connection:
                 continue
             if isinstance(entry, _PlacedRun):
@@ -241,7 +241,7 @@ class RecentRuns:
         entries = [
             (place, entry)
             for place, entry in self._entries
-            if not isinstance(entry, _PlacedSweep) and entry.connection in connections
+            if not isinstance(entry, _PlacedSegments) and entry.connection in connections
         ]
         for _, entry in entries:
             bounds.setdefault(entry.connection, {"client": 0, "server": 0}).update(self._bounds(entry))

@@ -9,9 +9,9 @@ import numpy as np
 
 from wiretool.codec.columns import Flags, Integers, overlaid
 
-#: Blocks that are walked through side by side; fewer are faster one after another. The same of whole stretches.
+#: Blocks that are walked through side by side; fewer are faster one after another. The same for ranges.
 ABREAST_MIN = 16
-STRETCHES_ABREAST_MIN = 48
+RANGES_ABREAST_MIN = 48
 #: No length that a header says is greater.
 _ANY_LENGTH = 0xFFFF_FFFF
 
@@ -129,72 +129,67 @@ def _chained(
         is_true[block : last + 1] = True
         at = int(finals[last])
         if index == len(broken):
-            hops = Hops(_NONE, at, 0)
+            walk = Hops(_NONE, at, 0)
             break
         if stops is None:
             stops = set(blocks[:-1].tolist())
-        hops = _walk(data, at, end, prefix, stops)
-        walked.append(hops.starts)
-        if hops.end not in stops or not len(hops.starts):
+        walk = _walk(data, at, end, prefix, stops)
+        walked.append(walk.starts)
+        if walk.end not in stops or not len(walk.starts):
             break
-        block = int(np.searchsorted(blocks, hops.end))
+        block = int(np.searchsorted(blocks, walk.end))
     true = np.concatenate([starts if is_true.all() else starts[is_true[block_of]], *walked])
     true.sort()
-    return hops._replace(starts=true)
+    return walk._replace(starts=true)
 
 
-class ManyHops(NamedTuple):
-    """The whole frames of many stretches: where each begins, ascending, and in which stretch that is.
+class FrameBoundaries(NamedTuple):
+    """The complete frames in many ranges of bytes: the start of each, ascending, and its range.
 
-    By stretch: where the last of its frames ends, and `need` and `is_broken` as in `Hops`.
+    By range: the end of its last complete frame, the length of the next one (0 if unknown), and whether it is invalid.
     """
 
     starts: Integers
-    stretch_of: Integers
+    range_of: Integers
     ends: Integers
     needs: Integers
     is_broken: Flags
 
 
-def hop_each(
+def find_boundaries(
     data: bytes, begins: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers, guesses: Integers
-) -> ManyHops:
-    """Return the frames of each `data[begins[i] : stops[i]]`, the first of which begins at its start.
+) -> FrameBoundaries:
+    """Find the frames of each `data[begins[i] : stops[i]]`; the first one starts at its first byte.
 
-    The stretches follow on one another. Each has one of the prefixes, which differ in nothing but the greatest length.
-    `guesses` as in `hop`.
+    The ranges are adjacent. Each has one of the prefixes, which differ only in the greatest length. `guesses` are
+    likely starts of frames, ascending.
     """
-    count, at = len(begins), begins.copy()
-    steps: list[tuple[Integers, Integers]] = []
-    active = np.arange(count)
-    while len(active) >= STRETCHES_ABREAST_MIN:
-        active, here = _step(data, at, active, stops, prefixes, prefix_of)
-        if not len(active):
-            break
-        steps.append((active, here))
-    return _rest_of_each(data, at, stops, prefixes, prefix_of, guesses, steps)
+    at, active, steps = begins.copy(), np.arange(len(begins)), list[tuple[Integers, Integers]]()
+    while len(active) >= RANGES_ABREAST_MIN:
+        active, starts = _step(data, at, active, stops, prefixes, prefix_of)
+        steps.append((active, starts))
+    return _finish_ranges(data, at, stops, prefixes, prefix_of, guesses, steps)
 
 
 def _step(
     data: bytes, at: Integers, active: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers
 ) -> tuple[Integers, Integers]:
-    """Move each stretch on by a frame; those in which there is one, and where it begins."""
-    prefix = prefixes[0]
-    here = at[active]
-    fits = here + prefix.header_bytes <= stops[active]
+    """Move each range on by one frame; return the ranges with a complete one, and its start in each."""
+    prefix, starts = prefixes[0], at[active]
+    fits = starts + prefix.header_bytes <= stops[active]
     if not fits.all():
-        active, here = active[fits], here[fits]
-    length = overlaid(data, np.dtype(prefix.order + "u4"))[here + prefix.length_at].astype(np.int64)
-    stop = here + (length + prefix.counted_from)
+        active, starts = active[fits], starts[fits]
+    length = overlaid(data, np.dtype(prefix.order + "u4"))[starts + prefix.length_at].astype(np.int64)
+    ends = starts + (length + prefix.counted_from)
     most = np.array([each.length_max for each in prefixes], np.int64)[prefix_of[active]]
-    fits = (stop <= stops[active]) & (length >= prefix.length_min) & (length <= most)
+    fits = (ends <= stops[active]) & (length >= prefix.length_min) & (length <= most)
     if not fits.all():
-        active, here, stop = active[fits], here[fits], stop[fits]
-    at[active] = stop
-    return active, here
+        active, starts, ends = active[fits], starts[fits], ends[fits]
+    at[active] = ends
+    return active, starts
 
 
-def _rest_of_each(
+def _finish_ranges(
     data: bytes,
     at: Integers,
     stops: Integers,
@@ -202,29 +197,29 @@ def _rest_of_each(
     prefix_of: Integers,
     guesses: Integers,
     steps: Sequence[tuple[Integers, Integers]],
-) -> ManyHops:
-    """Walk through each stretch from where it is, one after another; `steps` were done with all."""
+) -> FrameBoundaries:
+    """Walk the rest of each range; `steps` has the frames of all ranges so far."""
     count = len(at)
     found = np.bincount(np.concatenate([_NONE, *(active for active, _ in steps)]), minlength=count)
     needs, is_broken, rest = np.zeros(count, np.int64), np.zeros(count, np.bool_), dict[int, Integers]()
     bounds = np.searchsorted(guesses, np.stack((at, stops)))
-    for stretch in np.flatnonzero(at < stops).tolist():
-        mine = guesses[bounds[0, stretch] : bounds[1, stretch]]
-        hops = hop(data, int(at[stretch]), int(stops[stretch]), prefixes[prefix_of[stretch]], mine)
-        at[stretch], needs[stretch], is_broken[stretch] = hops.end, hops.need, hops.is_broken
-        if len(hops.starts):
-            rest[stretch] = hops.starts
+    for index in np.flatnonzero(at < stops).tolist():
+        mine = guesses[bounds[0, index] : bounds[1, index]]
+        found_in = hop(data, int(at[index]), int(stops[index]), prefixes[prefix_of[index]], mine)
+        at[index], needs[index], is_broken[index] = found_in.end, found_in.need, found_in.is_broken
+        if len(found_in.starts):
+            rest[index] = found_in.starts
     total = found.copy()
-    for stretch, starts in rest.items():
-        total[stretch] += len(starts)
+    for index, starts in rest.items():
+        total[index] += len(starts)
     first = np.cumsum(total) - total
     out = np.empty(int(total.sum()), np.int64)
-    for step, (active, here) in enumerate(steps):
-        out[first[active] + step] = here
-    for stretch, starts in rest.items():
-        begin = int(first[stretch] + found[stretch])
+    for step, (active, starts) in enumerate(steps):
+        out[first[active] + step] = starts
+    for index, starts in rest.items():
+        begin = int(first[index] + found[index])
         out[begin : begin + len(starts)] = starts
-    return ManyHops(out, np.repeat(np.arange(count), total), at, needs, is_broken)
+    return FrameBoundaries(out, np.repeat(np.arange(count), total), at, needs, is_broken)
 
 
 _NONE = np.zeros(0, np.int64)

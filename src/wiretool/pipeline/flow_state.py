@@ -18,8 +18,8 @@ import wiretool
 from wiretool import limits
 from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
+from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
-from wiretool.bulk.told import Told
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.ended import PACKED_BYTES, EndedFlows
@@ -308,7 +308,7 @@ _DISSECTOR = (
         BulkDissector,
         _numbers=ref(Numbers),
         _pace=ref(Pace),
-        _told=fresh(lambda: Told([], [])),
+        _output=fresh(lambda: PendingOutput([], [])),
         _notes=many(row(INT, TEXT)),
         _tell=host(lambda loader: loader.hosts["notes"]),
         _connections=ref(Connections),

@@ -110,19 +110,19 @@ class Group:
         )
 
 
-class BulkProtocol:
-    """The column path of many conversations of a protocol at once, whose headers say how long each frame is."""
+class ProtocolColumns:
+    """Reads frames of many conversations of a protocol at once. Its headers have the length of each frame."""
 
     def __init__(self, prefixes: Mapping[Side, Prefix]) -> None:
-        """`prefixes` say how long the frames of each side are; they differ in nothing but the greatest length."""
+        """`prefixes` describe the headers of each side; they differ only in the greatest length."""
         self.prefixes = prefixes
 
     def read(
         self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
     ) -> tuple[Sequence[Group], Flags]:
-        """Return what the frames say, and of which conversations they are said: others are read one by one.
+        """Return the groups of the frames that it can read, and the conversations whose frames these are.
 
-        Frame i is of `conversations[owner[i]]`.
+        Frame i is of `conversations[owner[i]]`. Frames of other conversations are read by their own `BulkConversation`.
         """
         return [], np.zeros(len(conversations), np.bool_)
 
@@ -130,8 +130,8 @@ class BulkProtocol:
 class BulkConversation(ABC):
     """The column path of one conversation; it shares the state of the `Conversation` that it is of."""
 
-    #: What reads it with others at once, if anything does.
-    together: BulkProtocol | None = None
+    #: Reads its frames together with those of other connections, if there is such a reader.
+    together: ProtocolColumns | None = None
 
     @property
     def growth(self) -> int:

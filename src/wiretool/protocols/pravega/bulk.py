@@ -13,13 +13,13 @@ from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Hops, Prefix, hop
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import BulkConversation, Frames, Group
+from wiretool.protocols.pravega.append_columns import PravegaColumns
 from wiretool.protocols.pravega.bulk_appends import settle_appends
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, IS_APART, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import SLOW, Part, Walk
-from wiretool.protocols.pravega.bulk_said import Said
 from wiretool.protocols.pravega.bulk_steps import Stage, step_of
-from wiretool.protocols.pravega.bulk_together import PravegaTogether
 from wiretool.protocols.pravega.framing import HEADER_BYTES, PAYLOAD_BYTES_MAX
+from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.session import PravegaConversation
 
 _PREFIXES = {side: Prefix(HEADER_BYTES, 4, HEADER_BYTES, 0, PAYLOAD_BYTES_MAX[side]) for side in PAYLOAD_BYTES_MAX}
@@ -38,7 +38,7 @@ _IS_QUIET = _IS_APPEND | IS_APART
 class PravegaBulk(BulkConversation):
     """The column path of one connection."""
 
-    together = PravegaTogether(_PREFIXES)
+    together = PravegaColumns(_PREFIXES)
 
     def __init__(self, conversation: PravegaConversation) -> None:
         self._conversation = conversation
@@ -81,8 +81,8 @@ class _Reading:
             self._pass(start, stop, is_append)
             at = stop
         self._walk.go(np.arange(at, len(self._codes)), self._step)
-        said = Said(self._joins, list(self._stage.segments))
-        groups = [said.group(kind, self._codes[kind.rows] != SLOW) for kind in self._kinds.values()]
+        builder = GroupBuilder(self._joins, list(self._stage.segments))
+        groups = [builder.group(kind, self._codes[kind.rows] != SLOW) for kind in self._kinds.values()]
         return [group for group in groups if len(group.rows)]
 
     # -- as arrays -----------------------------------------------------------------------------------------------------

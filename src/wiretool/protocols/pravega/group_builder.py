@@ -1,4 +1,4 @@
-"""What many frames said, as groups: fields, replies, appends and their events."""
+"""Groups of Pravega frames: fields, replies, appends and their events."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,16 +12,16 @@ from wiretool.protocols.pravega.bulk_kinds import Kind
 from wiretool.protocols.pravega.messages import AppendBlockEnd, ConditionalBlockEnd
 
 
-class Said:
-    """Makes groups of kinds, to each frame of which the session has added what it answers or appends to."""
+class GroupBuilder:
+    """Builds groups; `added` of a kind has the record that each frame answers, or the segment that it appends to."""
 
     def __init__(self, joins: Joins | None, segments: Sequence[str | None]) -> None:
-        """`joins` say what is appended by each AppendBlockEnd; `segments` are those that are appended to, by code."""
+        """`joins` are the appends of the AppendBlockEnd frames; `segments` has the segment of each code."""
         self._joins = joins
         self._segments = segments
 
     def group(self, kind: Kind, kept: Flags) -> Group:
-        """Return those frames of a kind that are kept."""
+        """Return the group of the kept frames of a kind."""
         append: Mapping[str, Column] | None = None
         events: Events | None = None
         if kind.cls is AppendBlockEnd:
@@ -51,7 +51,7 @@ class Said:
     def _append(
         self, kind: Kind, number: str, count: Column, expected: Column, lengths: Integers
     ) -> Mapping[str, Column]:
-        """What each completes, in the form of `appends.block_form`."""
+        """Return the appends that they complete, in the form of `appends.block_form`."""
         return {
             "segment": Choice(kind.added, self._segments),
             "writer_id": kind.columns["writer_id"],

@@ -1,4 +1,4 @@
-"""Plain segments of many connections in one table, to be taken together."""
+"""Plain segments of many connections in one table."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from wiretool.codec.columns import Flags, Integers
 _FLAGS, _ACK = 0x17, 0x10
 
 
-class Sweep(NamedTuple):
-    """Plain segments of many connections, each from its next one on.
+class PlainSegments(NamedTuple):
+    """Plain segments of many connections, starting with the next one of each.
 
-    `rows` are those with payload, ordered by stream: stream i has `rows[bounds[i] : bounds[i + 1]]`, of which the first
-    byte is `offsets[i]` of it. It is what `connections[connection_of[i]]` has of one side; the server's comes second.
+    `rows` are those with payload, ordered by flow: flow i has `rows[bounds[i] : bounds[i + 1]]`; their first byte
+    has the offset `offsets[i]`. It is one side of `connections[connection_of[i]]`; the client's side comes first.
     """
 
     table: SegmentTable
@@ -34,13 +34,13 @@ class Sweep(NamedTuple):
 
     @property
     def sizes(self) -> Integers:
-        """Return the bytes of each stream."""
+        """Return the number of bytes of each flow."""
         ends = np.append(0, np.cumsum(self.table.lengths[self.rows]))
         sizes: Integers = ends[self.bounds[1:]] - ends[self.bounds[:-1]]
         return sizes
 
     def run(self, index: int) -> Run:
-        """Return what there is of one connection."""
+        """Return the segments of one connection."""
         first, last = np.searchsorted(self.connection_of, (index, index + 1)).tolist()
         sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
         for stream in range(first, last):
@@ -50,33 +50,33 @@ class Sweep(NamedTuple):
         return Run(self.connections[index], self.table, sides["client"], sides["server"])
 
     def runs(self) -> Iterator[Run]:
-        """Yield what there is of each connection."""
+        """Yield the segments of each connection."""
         return map(self.run, range(len(self.connections)))
 
 
-class Sweeper:
-    """Finds the connections of a table whose segments are all plain, and gives them as far as asked for."""
+class PlainSegmentScan:
+    """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
-    def __init__(self, table: SegmentTable, streams: Streams, lane_of_key: Integers) -> None:
-        """`lane_of_key` has a number for each flow, the same for both directions of a connection."""
+    def __init__(self, table: SegmentTable, streams: Streams, pair_of_key: Integers) -> None:
+        """`pair_of_key` has a number for each flow, the same for both directions of a connection."""
         self._table = table
         self._streams = streams
         self._flows = [streams.open_flow(key) for key in table.keys]
-        self._lane_of = lane_of_key[table.flows]
-        #: By number: whether its segments are given together.
-        self.is_swept = self._plain_lanes(lane_of_key)
+        self._pair_of = pair_of_key[table.flows]
+        #: By number: whether the connection has plain segments only.
+        self.is_plain = self._find_plain(pair_of_key)
         is_server = np.array([flow is not None and flow.side == "server" for flow in self._flows], np.bool_)
-        self._stream_of_key = 2 * lane_of_key + is_server
-        carriers = np.flatnonzero((table.lengths > 0) & self.is_swept[self._lane_of])
+        self._stream_of_key = 2 * pair_of_key + is_server
+        carriers = np.flatnonzero((table.lengths > 0) & self.is_plain[self._pair_of])
         streams_of = self._stream_of_key[table.flows[carriers]]
         order = np.argsort(_small(streams_of), kind="stable")
-        #: Rows with payload, ordered by stream, and the stream of each.
+        #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
-        #: Up to which row all was given.
+        #: The first row that was not returned yet.
         self.at = 0
 
-    def _plain_lanes(self, lane_of_key: Integers) -> Flags:
-        """Return which connections have no segment that takes more than to be passed on."""
+    def _find_plain(self, pair_of_key: Integers) -> Flags:
+        """Return the connections of which every segment is the next one of its flow, with payload or an ACK only."""
         table = self._table
         is_odd = np.array([not _is_open(flow) for flow in self._flows], np.bool_)
         next_seqs = np.array([-1 if flow is None else flow.seq for flow in self._flows], np.int64)
@@ -89,43 +89,44 @@ class Sweeper:
         is_first = np.append(True, flows[1:] != flows[:-1])[: len(rows)]
         expected[is_first] = next_seqs[flows[is_first]]
         is_odd[flows[seqs != expected]] = True
-        is_plain = np.ones(int(lane_of_key.max(initial=-1)) + 1, np.bool_)
-        is_plain[lane_of_key[is_odd]] = False
+        is_plain = np.ones(int(pair_of_key.max(initial=-1)) + 1, np.bool_)
+        is_plain[pair_of_key[is_odd]] = False
         return is_plain
 
     def leave(self, row: int) -> Integers:
-        """Return the rows of the connection of a row that were not given: from now on they are not swept."""
-        lane = self._lane_of[row]
-        self.is_swept[lane] = False
-        return np.flatnonzero(self._lane_of[self.at :] == lane) + self.at
+        """Exclude the connection of a row from now on; return its rows that were not returned yet."""
+        pair = self._pair_of[row]
+        self.is_plain[pair] = False
+        return np.flatnonzero(self._pair_of[self.at :] == pair) + self.at
 
-    def take(self, row: int) -> Sweep | None:
-        """Return what is before a row and was not given; None where that is nothing."""
+    def take(self, row: int) -> PlainSegments | None:
+        """Return the segments before a row that were not returned yet; None if there are none."""
         start, self.at = self.at, row
         every = np.arange(start, row)
-        every = every[self.is_swept[self._lane_of[every]]]
+        every = every[self.is_plain[self._pair_of[every]]]
         if not len(every):
             return None
-        is_mine = self.is_swept[self._stream_of >> 1]
+        is_mine = self.is_plain[self._stream_of >> 1]
         if start or row < len(self._table):
             is_mine &= (self._rows >= start) & (self._rows < row)
         rows, stream_of = self._rows, self._stream_of
         if not is_mine.all():
             rows, stream_of = rows[is_mine], stream_of[is_mine]
-        sweep = self._sweep(rows, stream_of) if len(rows) else None
+        plain = self._group(rows, stream_of) if len(rows) else None
         self._pass_by(every)
-        return sweep
+        return plain
 
-    def _sweep(self, rows: Integers, stream_of: Integers) -> Sweep:
+    def _group(self, rows: Integers, stream_of: Integers) -> PlainSegments:
         begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1])[: len(rows)])
         streams = stream_of[begins]
         flows = list(map(self._flow, self._table.flows[rows[begins]].tolist()))
-        lanes, connection_of = np.unique(streams >> 1, return_inverse=True)
-        firsts = np.searchsorted(streams >> 1, lanes)
+        pairs = streams >> 1
+        connection_of = np.cumsum(np.diff(pairs, prepend=pairs[:1]) > 0, dtype=np.int64)
+        firsts = np.flatnonzero(np.diff(connection_of, prepend=-1))
         connections = [flows[index].connection for index in firsts.tolist()]
         offsets = np.array([flow.offset for flow in flows], np.int64)
         bounds = np.append(begins, len(rows))
-        return Sweep(self._table, connections, rows, bounds, offsets, connection_of, streams & 1 == 1)
+        return PlainSegments(self._table, connections, rows, bounds, offsets, connection_of, streams & 1 == 1)
 
     def _pass_by(self, rows: Integers) -> None:
         """Have the flows note what `Streams.feed` would."""
@@ -141,11 +142,11 @@ class Sweeper:
         self._note_packets(rows)
 
     def _note_packets(self, rows: Integers) -> None:
-        lanes = self._lane_of[rows]
-        counts = np.bincount(lanes)
+        pairs = self._pair_of[rows]
+        counts = np.bincount(pairs)
         there = np.flatnonzero(counts)
         last = np.empty(len(counts), np.int64)
-        last[lanes] = rows
+        last[pairs] = rows
         columns = self._table.flows[last[there]], counts[there], self._table.times[last[there]]
         for index, count, time_ns in zip(*(column.tolist() for column in columns), strict=True):
             connection = self._flow(index).connection

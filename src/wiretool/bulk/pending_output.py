@@ -1,4 +1,4 @@
-"""What was told since the last batch, and how much of it belongs to the next one."""
+"""The records since the last batch, divided between it and the next one."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,17 +9,21 @@ from wiretool.batches.batch import FrameRun
 from wiretool.records import Record
 
 
-class Told(NamedTuple):
-    """What was told: columns, and what was read one by one."""
+class PendingOutput(NamedTuple):
+    """Columns, and records that were read one by one."""
 
     runs: list[FrameRun]
     records: list[Record]
 
-    def cut(self, number: int) -> tuple["Told", "Told"]:
-        """What has a smaller number, and the rest."""
+    def cut(self, number: int) -> tuple["PendingOutput", "PendingOutput"]:
+        """Return the records with smaller numbers, and the others."""
         runs = [_cut(run, int(np.searchsorted(run.frames.numbers, number))) for run in self.runs]
-        before = Told([run for run, _ in runs if run.groups], [each for each in self.records if each.n < number])
-        return before, Told([run for _, run in runs if run.groups], [each for each in self.records if each.n >= number])
+        before = PendingOutput(
+            [run for run, _ in runs if run.groups], [each for each in self.records if each.n < number]
+        )
+        return before, PendingOutput(
+            [run for _, run in runs if run.groups], [each for each in self.records if each.n >= number]
+        )
 
 
 def _cut(run: FrameRun, row: int) -> tuple[FrameRun, FrameRun]:

@@ -1,7 +1,6 @@
-"""Appends and acks of many connections at once: which ack answers which append, and what waits on.
+"""Appends of many connections with their acknowledgements, as columns.
 
-A connection that says anything else, or anything about its appends that is out of the ordinary, is left to be read by
-itself. On each of the others there is one writer.
+Only connections with one writer, in order, and no other commands are read here.
 """
 
 from collections import OrderedDict
@@ -12,12 +11,12 @@ import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, BulkProtocol, Frames, Group
+from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kind
-from wiretool.protocols.pravega.bulk_said import Said
+from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.pairing import Sent
 from wiretool.protocols.pravega.session import PravegaConversation
 
@@ -28,8 +27,8 @@ _NONE = np.zeros(0, np.int64)
 _CODES_MAX = 1 << 62
 
 
-class PravegaTogether(BulkProtocol):
-    """Reads the connections on which one writer appends in good order."""
+class PravegaColumns(ProtocolColumns):
+    """Reads the connections on which one writer appends in order."""
 
     def read(
         self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
@@ -41,7 +40,7 @@ class PravegaTogether(BulkProtocol):
 
 
 class _Reading:
-    """One time through the frames of many connections, those of each in a row."""
+    """Reads the frames of many connections, ordered by connection."""
 
     def __init__(self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]) -> None:
         self._owner = owner
@@ -49,13 +48,13 @@ class _Reading:
         self._found = CATALOGUE.kinds_of(frames)
         self._joins = join_blocks(self._found, owner)
         self._kinds = {code: kind for code, kind in self._found.kinds.items() if code in (BLOCK, END, ACK)}
-        #: Which of the conversations are read here.
+        #: By conversation: whether it is read here.
         self.is_plain = np.ones(len(self._talks), np.bool_)
         self.is_plain[owner[~_IS_READ[self._found.codes]]] = False
         self._segments: dict[str | None, int] = {}
 
     def groups(self) -> list[Group]:
-        """Read what is plain."""
+        """Return the groups of all connections that are read here."""
         self._leave_several_writers()
         writers = self._writers()
         appends, acks = self._half(END, "last_event_number"), self._half(ACK, "event_number")
@@ -64,12 +63,12 @@ class _Reading:
         if not self.is_plain.any():
             return []
         self._settle(writers, sent, appends, acks)
-        said = Said(self._joins, list(self._segments))
-        groups = [said.group(kind, self.is_plain[self._owner[kind.rows]]) for kind in self._kinds.values()]
+        builder = GroupBuilder(self._joins, list(self._segments))
+        groups = [builder.group(kind, self.is_plain[self._owner[kind.rows]]) for kind in self._kinds.values()]
         return [group for group in groups if len(group.rows)]
 
     def _leave_several_writers(self) -> None:
-        """Leave the connections whose appends and acks are not all of one writer."""
+        """Exclude connections with several writers."""
         firsts = np.zeros((len(self._talks), 2), np.int64)
         halves = [(self._owner[kind.rows], kind.ids()) for kind in self._kinds.values()]
         for owner, ids in halves:
@@ -79,19 +78,19 @@ class _Reading:
             self.is_plain[owner[(mine[:, 0] != ids[:, 0]) | (mine[:, 1] != ids[:, 1])]] = False
         self._ids = firsts
 
-    def _writers(self) -> "list[_Waiter | None]":
-        """Return the writer of each connection that is read here; leave it where it is not known."""
-        raw, out = self._ids.tobytes(), list[_Waiter | None]()
+    def _writers(self) -> "list[_OpenWriter | None]":
+        """Return the writer of each connection; exclude connections whose writer is not known."""
+        raw, out = self._ids.tobytes(), list[_OpenWriter | None]()
         counts = np.bincount(self._owner, minlength=len(self._talks)).tolist()
         for index, (talk, is_plain) in enumerate(zip(self._talks, self.is_plain.tolist(), strict=True)):
-            waiter = None
+            open_writer = None
             if is_plain and talk.appends.is_idle and counts[index] <= talk.acks.room:
                 name = uuid_text(raw[16 * index : 16 * index + 16])
                 writer = talk.appends.current(name)
                 if writer is not None:
-                    waiter = _Waiter(name, writer, talk.acks.waiting_of(name))
-            self.is_plain[index] = waiter is not None
-            out.append(waiter)
+                    open_writer = _OpenWriter(name, writer, talk.acks.waiting_of(name))
+            self.is_plain[index] = open_writer is not None
+            out.append(open_writer)
         return out
 
     def _half(self, code: int, name: str) -> "_Half":
@@ -100,15 +99,17 @@ class _Reading:
             return _Half(None, _NONE, _NONE, _NONE)
         return _Half(kind, self._owner[kind.rows], kind.numbers(name), kind.rows)
 
-    def _leave_disorder(self, writers: "Sequence[_Waiter | None]", sent: "_Appends", acks: "_Half") -> None:
-        """Leave the connections whose numbers do not only grow."""
+    def _leave_disorder(self, writers: "Sequence[_OpenWriter | None]", sent: "_Appends", acks: "_Half") -> None:
+        """Exclude connections whose numbers do not only grow."""
         self.is_plain[sent.owner[1:][_falls(sent.owner, sent.numbers)]] = False
         self.is_plain[acks.owner[1:][_falls(acks.owner, acks.numbers)]] = False
         last = np.array([0 if each is None else each.writer.last for each in writers], np.int64)
         self.is_plain[sent.owner[sent.is_new & (sent.numbers < last[sent.owner])]] = False
 
-    def _settle(self, writers: "Sequence[_Waiter | None]", sent: "_Appends", appends: "_Half", acks: "_Half") -> None:
-        """Note what each append goes to and each ack answers, what each writer said last, and what waits on."""
+    def _settle(
+        self, writers: "Sequence[_OpenWriter | None]", sent: "_Appends", appends: "_Half", acks: "_Half"
+    ) -> None:
+        """Note what each append goes to and each ack answers, what each writer builder last, and what waits on."""
         codes = [0 if each is None else self._code(each.writer.segment) for each in writers]
         if appends.kind is not None:
             appends.kind.added[:] = np.array(codes, np.int64)[appends.owner]
@@ -116,20 +117,20 @@ class _Reading:
             acks.kind.added[:] = sent.answered_by(acks)
         firsts = sent.firsts_waiting(acks)
         for index, (begin, first, end) in enumerate(zip(sent.bounds[:-1], firsts, sent.bounds[1:], strict=True)):
-            waiter = writers[index]
-            if waiter is None or not self.is_plain[index]:
+            open_writer = writers[index]
+            if open_writer is None or not self.is_plain[index]:
                 continue
             if end > begin and sent.is_new[end - 1]:
-                waiter.writer.last = int(sent.numbers[end - 1])
-            if end > first or waiter.waiting:
-                self._talks[index].acks.leave_waiting(waiter.name, sent.between(first, end))
+                open_writer.writer.last = int(sent.numbers[end - 1])
+            if end > first or open_writer.waiting:
+                self._talks[index].acks.leave_waiting(open_writer.name, sent.between(first, end))
 
     def _code(self, segment: str | None) -> int:
         return self._segments.setdefault(segment, len(self._segments))
 
 
-class _Waiter(NamedTuple):
-    """A writer, and its appends that wait for their acks."""
+class _OpenWriter(NamedTuple):
+    """A writer, and its appends that wait for their acknowledgement."""
 
     name: str
     writer: Writer
@@ -137,7 +138,7 @@ class _Waiter(NamedTuple):
 
 
 class _Half(NamedTuple):
-    """The appends or the acks: of each its connection, number and row."""
+    """Appends or acknowledgements: the connection, number and row of each."""
 
     kind: Kind | None
     owner: Integers
@@ -146,7 +147,7 @@ class _Half(NamedTuple):
 
 
 class _Appends:
-    """The appends of each connection in order: those that wait from before, and the new ones."""
+    """The appends of each connection in order: waiting ones of earlier tables, then new ones."""
 
     def __init__(self, appends: _Half, waiting: Sequence[Mapping[int, Sent]], count: int) -> None:
         early = [(index, number, *sent) for index, each in enumerate(waiting) for number, sent in each.items()]
@@ -160,11 +161,11 @@ class _Appends:
         self.owner, self.numbers, self.rows = owner[order], numbers[order], rows[order]
         self._records, self._ids = records[order], ids[order]
         self.is_new = self.rows >= 0
-        #: Where the appends of each connection begin.
+        #: By connection: the index of its first append, and the end of the last.
         self.bounds: list[int] = np.searchsorted(self.owner, np.arange(count + 1)).tolist()
 
     def answered_by(self, acks: _Half) -> Integers:
-        """Return for each ack the record of the append with its number, if that was sent before it."""
+        """Return the record of the append with the number of each acknowledgement, if it was sent before it."""
         if not len(self.numbers):
             return np.full(len(acks.numbers), NO_REPLY, np.int64)
         at = self._places(acks.owner, acks.numbers)
@@ -173,7 +174,7 @@ class _Appends:
         return np.where(is_sent, self._records[at], NO_REPLY)
 
     def firsts_waiting(self, acks: _Half) -> list[int]:
-        """Return for each connection the place of its first append that waits on."""
+        """Return the index of the first append of each connection that still waits."""
         firsts = np.array(self.bounds[:-1], np.int64)
         if len(acks.owner) and len(self.owner):
             is_last = np.append(acks.owner[1:] != acks.owner[:-1], True)
@@ -184,12 +185,12 @@ class _Appends:
         return found
 
     def between(self, first: int, end: int) -> "OrderedDict[int, Sent]":
-        """Return the appends at these places, by number."""
+        """Return the appends with these indices, by number."""
         sent = zip(self._records[first:end].tolist(), self._ids[first:end].tolist(), strict=True)
         return OrderedDict(zip(self.numbers[first:end].tolist(), sent, strict=True))
 
     def _places(self, owner: Integers, numbers: Integers, side: Literal["left", "right"] = "left") -> Integers:
-        """Return where among the appends those numbers of those connections belong."""
+        """Return the index among the appends at which each number of a connection sorts."""
         least, most = int(self.numbers.min()), int(self.numbers.max())
         lows = np.zeros(len(self.bounds) - 1, np.int64)
         lows[self.owner[::-1]] = self.numbers[::-1]
@@ -202,7 +203,7 @@ class _Appends:
         return places
 
     def _places_one_by_one(self, owner: Integers, numbers: Integers, side: Literal["left", "right"]) -> Integers:
-        """Do the same where numbers are too far apart to be put together with their connections."""
+        """Do the same for numbers that are too far apart for one sort key with their connection."""
         places = np.empty(len(owner), np.int64)
         for index in np.unique(owner).tolist():
             begin, end = self.bounds[index : index + 2]
@@ -211,13 +212,13 @@ class _Appends:
         return places
 
     def _rows_before(self, owner: Integers, rows: Integers) -> Integers:
-        """Return the place behind the last append of those connections in front of those rows."""
+        """Return the index after the last append of each connection before a row."""
         span = max(int(self.rows.max(initial=0)), int(rows.max(initial=0))) + 2
         places: Integers = np.searchsorted(self.owner * span + self.rows + 1, owner * span + rows + 1, "right")
         return places
 
 
 def _falls(owner: Integers, numbers: Integers) -> Flags:
-    """Return which of them, from the second on, are of the same connection as the one before, and not larger."""
+    """Return whether each number, from the second on, is not larger than the one before of the same connection."""
     falls: Flags = (owner[1:] == owner[:-1]) & (numbers[1:] <= numbers[:-1])
     return falls

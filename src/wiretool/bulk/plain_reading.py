@@ -1,0 +1,225 @@
+"""Reads the plain segments of many connections together: frames, numbers and fields as columns."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.batches.batch import Ends, FrameRun
+from wiretool.bulk.numbering import Numbers
+from wiretool.bulk.pace import TINY_BYTES, Pace
+from wiretool.bulk.pending_output import PendingOutput
+from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
+from wiretool.bulk.watch import BulkWatch
+from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.runs import Run
+from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.framing import Mark
+from wiretool.codec.hops import FrameBoundaries, find_boundaries
+from wiretool.codec.message import Side
+from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.watch import SIDES
+
+
+class _Flows(NamedTuple):
+    """The flows of some connections, adjacent in one buffer: the bytes of an unfinished frame, then the new bytes."""
+
+    plain: PlainSegments
+    watches: Sequence[BulkWatch]
+    #: By flow: its index in the segments, the index of its watch, and the bytes of its unfinished frame.
+    places: Integers
+    owner: Integers
+    is_server: Flags
+    held: Sequence[bytes]
+    #: Its start and end in the buffer, and the offset of its first byte in the flow.
+    begins: Integers
+    stops: Integers
+    offsets: Integers
+    #: Pieces, and the flow of each.
+    pieces: Pieces
+    flow_of: Integers
+
+
+def read_plain_segments(plain: PlainSegments, numbers: Numbers, pace: Pace, output: PendingOutput) -> list[Run]:
+    """Read the connections that are in step; return the runs of the others.
+
+    Return the runs of all where they have so many frames that they must be read in parts.
+    """
+    left: list[Run] = []
+    by_protocol: dict[ProtocolColumns, list[int]] = {}
+    sizes = _sizes_by_side(plain)
+    first_packet = int(plain.table.numbers[plain.rows.min()])
+    for index, connection in enumerate(plain.connections):
+        watch = connection.reader
+        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+        protocol = watch.together(sizes[index], first_packet)
+        if protocol is None:
+            left.append(plain.run(index))
+        else:
+            by_protocol.setdefault(protocol, []).append(index)
+    for protocol, indices in by_protocol.items():
+        left += _read(protocol, plain, np.array(indices), numbers, pace, output)
+    return left
+
+
+def _sizes_by_side(plain: PlainSegments) -> list[Mapping[Side, int]]:
+    sizes = np.zeros((len(plain.connections), 2), np.int64)
+    sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
+    return [{"client": client, "server": server} for client, server in sizes.tolist()]
+
+
+def _read(
+    protocol: ProtocolColumns,
+    plain: PlainSegments,
+    indices: Integers,
+    numbers: Numbers,
+    pace: Pace,
+    output: PendingOutput,
+) -> list[Run]:
+    data, flows = _join_flows(plain, indices)
+    prefixes = [protocol.prefixes["client"], protocol.prefixes["server"]]
+    begins = flows.pieces.ends[:-1]
+    found = find_boundaries(data, flows.begins, flows.stops, prefixes, flows.is_server.astype(np.int64), begins)
+    tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
+    if pace.is_much([(len(found.starts), tiny)]):
+        return [plain.run(index) for index in indices.tolist()]
+    is_whole = np.ones(len(flows.watches), np.bool_)
+    is_whole[flows.owner[found.is_broken]] = False
+    placed = _placed(data, flows, found, is_whole, numbers)
+    _pass(data, flows, found, is_whole)
+    if len(placed.offsets):
+        _read_frames(protocol, flows, placed, output)
+    return [plain.run(index) for index in indices[~is_whole].tolist()]
+
+
+def _join_flows(plain: PlainSegments, indices: Integers) -> tuple[bytes, _Flows]:
+    """Return the flows of some connections, and the buffer."""
+    owner_of = np.full(len(plain.connections), -1)
+    owner_of[indices] = np.arange(len(indices))
+    places = np.flatnonzero(owner_of[plain.connection_of] >= 0)
+    owner, is_server = owner_of[plain.connection_of[places]], plain.is_server[places]
+    watches = [plain.connections[index].reader for index in indices.tolist()]
+    sides = [SIDES[side] for side in is_server.tolist()]
+    holds = [watches[at].holds(side) for at, side in zip(owner.tolist(), sides, strict=True)]
+    held = [data for data, _ in holds]
+    counts = np.diff(plain.bounds)[places]
+    rows = plain.rows if len(places) == len(plain.bounds) - 1 else plain.rows[_spans(plain.bounds[places], counts)]
+    held_bytes = np.array([len(each) for each in held], np.int64)
+    sizes = held_bytes + plain.sizes[places]
+    stops = np.cumsum(sizes)
+    begins = stops - sizes
+    flow_of = np.repeat(np.arange(len(places)), counts)
+    table = plain.table
+    ends = np.cumsum(table.lengths[rows]) + np.cumsum(held_bytes)[flow_of]
+    packets = table.numbers[rows]
+    pieces = Pieces(ends, packets, table.times[rows], packets)
+    offsets = plain.offsets[places] - held_bytes
+    if held_bytes.any():
+        pieces, flow_of = _with_marks(pieces, flow_of, [marks for _, marks in holds], begins - offsets)
+    data = b"".join(_parts(plain, rows, held, np.append(0, np.cumsum(counts))))
+    return data, _Flows(plain, watches, places, owner, is_server, held, begins, stops, offsets, pieces, flow_of)
+
+
+def _spans(starts: Integers, counts: Integers) -> Integers:
+    behind = np.cumsum(counts)
+    every: Integers = np.arange(int(counts.sum())) + np.repeat(starts - (behind - counts), counts)
+    return every
+
+
+def _parts(plain: PlainSegments, rows: Integers, held: Sequence[bytes], bounds: Integers) -> list[bytes | memoryview]:
+    if not any(held):
+        return plain.table.payloads(rows)
+    data = memoryview(plain.table.data)
+    starts, lengths = plain.table.starts[rows], plain.table.lengths[rows]
+    each = [data[start:stop] for start, stop in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
+    parts: list[bytes | memoryview] = []
+    for before, first, last in zip(held, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if before:
+            parts.append(before)
+        parts += each[first:last]
+    return parts
+
+
+def _with_marks(
+    pieces: Pieces, flow_of: Integers, marks: Sequence[Sequence[Mark]], base: Integers
+) -> tuple[Pieces, Integers]:
+    """Insert the pieces of the unfinished frame of each flow before its new ones."""
+    early = [(flow, *mark) for flow, each in enumerate(marks) for mark in each]
+    flows, ends, packets, times = np.array(early, np.int64).reshape(-1, 4).T
+    order = np.argsort(np.concatenate((2 * flows, 2 * flow_of + 1)), kind="stable")
+    columns = (ends + base[flows], packets, times, packets)
+    both = (np.concatenate(pair)[order] for pair in zip(columns, pieces, strict=True))
+    return Pieces(*both), np.concatenate((flows, flow_of))[order]
+
+
+def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, numbers: Numbers) -> PlacedFrames:
+    pieces, flow_of = flows.pieces, flows.flow_of
+    starts = found.starts
+    ends = _ends_of(found)
+    if not is_whole.all():
+        kept = is_whole[flows.owner[found.range_of]]
+        starts, ends = starts[kept], ends[kept]
+        is_mine = is_whole[flows.owner[flow_of]]
+        pieces, flow_of = Pieces(*(column[is_mine] for column in pieces)), flow_of[is_mine]
+    of_flow = flows.is_server, flows.owner, flows.offsets - flows.begins
+    return in_order(data, brought(pieces, flow_of, *of_flow, starts, ends), starts, ends, numbers)
+
+
+def _ends_of(found: FrameBoundaries) -> Integers:
+    """Return the end of each frame: the start of the next one in its flow, or the end of the last one."""
+    ends = np.append(found.starts[1:], 0)[: len(found.starts)]
+    is_last = np.append(found.range_of[1:] != found.range_of[:-1], True)[: len(found.starts)]
+    ends[is_last] = found.ends[found.range_of[is_last]]
+    return ends
+
+
+def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags) -> None:
+    """Update the splitters as if they had found the frames."""
+    pieces, bounds = flows.pieces, np.searchsorted(flows.flow_of, np.arange(len(flows.places) + 1)).tolist()
+    sizes = flows.plain.sizes[flows.places]
+    base = flows.offsets - flows.begins
+    columns = flows.owner, flows.is_server, flows.stops, found.ends, found.needs, base, sizes
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for index, (owner, side, stop, end, need, to_offset, size) in enumerate(rows):
+        if not is_whole[owner]:
+            continue
+        watch = flows.watches[owner]
+        marks: list[Mark] = []
+        if end < stop:
+            first, last = bounds[index : index + 2]
+            first += int(np.searchsorted(pieces.ends[first:last], end, "right"))
+            waiting = pieces.ends[first:last] + to_offset, pieces.packets[first:last], pieces.times[first:last]
+            marks = [Mark(*each) for each in zip(*(column.tolist() for column in waiting), strict=True)]
+        watch.pass_to(SIDES[side], size, end + to_offset, data[end:stop], marks, need)
+
+
+def _read_frames(protocol: ProtocolColumns, flows: _Flows, placed: PlacedFrames, output: PendingOutput) -> None:
+    watches = flows.watches
+    groups, is_read = protocol.read(placed.frames, placed.owner, [watch.conversation for watch in watches])
+    if groups:
+        ends = [Ends(each.connection.id, each.connection.client, each.connection.server) for each in watches]
+        frames, offsets, first, last, times, owner, _ = placed
+        output.runs.append(FrameRun(ends, owner, watches[0].protocol, frames, offsets, first, last, times, groups))
+    order = np.argsort(placed.owner, kind="stable")
+    bounds = np.searchsorted(placed.owner[order], np.arange(len(watches) + 1)).tolist()
+    sizes = placed.frames.ends - placed.frames.starts
+    frame_bytes = np.bincount(placed.owner, sizes, len(watches)).astype(np.int64).tolist()
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[placed.stretches] = True
+    for index, watch in enumerate(watches):
+        rows = order[bounds[index] : bounds[index + 1]]
+        if not len(rows):
+            continue
+        if not is_read[index]:
+            watch.read_frames(placed.of_owner(rows), output)
+            watch.note_unfinished()
+            continue
+        begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
+        watch.count_frames(
+            len(rows),
+            frame_bytes[index],
+            int(placed.first[rows].max()),
+            placed.frames.numbers[begins].tolist(),
+            placed.first[begins].tolist(),
+        )
