@@ -131,6 +131,13 @@ def test_a_folder_without_sequences(tmp_path: Path) -> None:
         protocol_of(tmp_path / "none")
 
 
+def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("")
+    for reads in (protocol_of, minimise):
+        with pytest.raises(UsageError, match="notes: a file; expected a folder that `fuzz --corpus` wrote"):
+            reads(tmp_path / "notes")
+
+
 # -- damage ------------------------------------------------------------------------------------------------------------
 
 

@@ -122,8 +122,10 @@ def _digest(form: Mapping[str, Any]) -> str:
 def protocol_of(folder: Path) -> str:
     """Return the protocol of a corpus; empty for a folder without sequences.
 
-    InputError as in `read_corpus`, UsageError for a folder that does not exist.
+    InputError as in `read_corpus`, UsageError for a folder that does not exist, and for a file.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: a file; expected a folder that `fuzz --corpus` wrote")
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; expected one that `fuzz --corpus` wrote")
     for path in sorted(folder.glob(f"*{SUFFIX}")):
