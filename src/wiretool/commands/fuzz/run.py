@@ -245,7 +245,8 @@ def write_reports(result: "FuzzResult", options: FuzzOptions) -> None:
     """Write the summary, and the files that were asked for."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.fuzz.baseline import baseline_form
-    from wiretool.fuzz.reports import json_report, junit_report, report_lines, sarif_report
+    from wiretool.fuzz.reports import json_report, junit_report, report_lines
+    from wiretool.fuzz.sarif import sarif_report
     from wiretool.sinks.choose import width_of
     from wiretool.sinks.output import open_output
     from wiretool.sinks.text.wrapping import wrap_lines
