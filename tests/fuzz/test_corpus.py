@@ -195,6 +195,14 @@ def test_steps_that_are_none_are_refused(tmp_path: Path, steps: object) -> None:
         read_corpus(tmp_path, session_of(PROTOCOL))
 
 
+def test_an_unknown_endpoint_is_refused(tmp_path: Path) -> None:
+    form = {"origin": "", "setup": "", "changes": [], "steps": [{"connect": 1, "endpoint": "moon"}]}
+    path = tmp_path / f"{corpus._digest(form)}.json"
+    path.write_text(json.dumps({"version": 1, "protocol": PROTOCOL, "sequence": form}))
+    with pytest.raises(InputError, match=r"json: no endpoint 'moon' of pravega-draft; expected store"):
+        read_corpus(tmp_path, session_of(PROTOCOL))
+
+
 def test_an_unknown_setup_is_refused(tmp_path: Path) -> None:
     form = {"origin": "", "setup": "on the moon", "changes": [], "steps": []}
     path = tmp_path / f"{corpus._digest(form)}.json"

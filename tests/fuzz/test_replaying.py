@@ -17,6 +17,7 @@ from wiretool.conformance.results import CaseResult
 from wiretool.errors import InputError, Stopped, UsageError
 from wiretool.fuzz.findings import write_finding
 from wiretool.fuzz.replaying import replay_finding
+from wiretool.fuzz.sequence import Connect, FuzzSequence
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.standing import Standing
 from wiretool.fuzz.target import InMemoryTarget
@@ -63,6 +64,31 @@ def test_an_unknown_setup_is_refused(finding: Path) -> None:
     change(finding, lambda form: form["sequence"].update(setup="elsewhere"))
     with pytest.raises(InputError, match="no setup 'elsewhere' of pravega"):
         replay_finding(finding)
+
+
+def connect_to(form: dict[str, Any], endpoint: str) -> None:
+    """Let the sequence of a finding connect to an endpoint."""
+    form["sequence"]["steps"].insert(0, {"connect": 90, "endpoint": endpoint})
+
+
+def test_an_unknown_endpoint_is_refused(finding: Path) -> None:
+    change(finding, lambda form: connect_to(form, "elsewhere"))
+    with pytest.raises(InputError, match=r"001-died.*: no endpoint 'elsewhere' of pravega; expected .*store"):
+        replay_finding(finding)
+
+
+def test_a_target_has_the_endpoints_of_a_setup() -> None:
+    target = FuzzSession("sbp").mock_target()
+    sequence = FuzzSequence((Connect(0, "placement-driver"),), "")
+    assert not target.fits(sequence)
+    assert target.fits(replace(sequence, setup="apart"))
+
+
+def test_the_mock_is_not_blamed_for_an_unknown_endpoint() -> None:
+    """It was reported as `died`, with a StopIteration of the fuzzer itself."""
+    target = FuzzSession("pravega").mock_target()
+    with pytest.raises(UsageError, match="the mock has no endpoint elsewhere"):
+        target.run_fresh([FuzzSequence((Connect(0, "elsewhere"),), "")])
 
 
 def test_a_seed_of_another_type_is_refused(finding: Path) -> None:

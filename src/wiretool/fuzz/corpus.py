@@ -88,6 +88,7 @@ def _sequence(path: Path, form: Mapping[str, Any], session: FuzzSession) -> Fuzz
     elif not session.has_setup(setup):
         raise InputError(f"{path}: no setup {setup!r} of {session.protocol}; {_EXPECTED}")
     sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(path))
+    session.check_endpoints(sequence, str(path))
     return replace(sequence, setup=setup)
 
 

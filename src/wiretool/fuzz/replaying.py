@@ -65,11 +65,12 @@ def _seed(folder: Path, form: Mapping[str, Any]) -> int:
 
 
 def _sequence(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> FuzzSequence:
-    """Return the sequence of a finding. InputError for one that sends nothing, and for an unknown setup."""
+    """Return the sequence of a finding. InputError for one that sends nothing, an unknown setup or endpoint."""
     setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""
     if not session.has_setup(setup) and not setup.startswith(CAPTURE_SETUP):
         raise InputError(f"{folder}: no setup {setup!r} of {session.protocol}; run the fuzzer again")
     sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(folder))
+    session.check_endpoints(sequence, str(folder))
     if not sequence.sendings and not form["case"]:
         raise InputError(f"{folder}: steps: none sends a message; run the fuzzer again")
     return sequence

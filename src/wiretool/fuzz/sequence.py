@@ -121,6 +121,11 @@ class FuzzSequence:
         return tuple(step for step in self.steps if isinstance(step, Sending))
 
     @property
+    def endpoints(self) -> frozenset[str]:
+        """The names of the endpoints to which it connects; empty for the main one."""
+        return frozenset(step.endpoint for step in self.steps if isinstance(step, Connect))
+
+    @property
     def size_bytes(self) -> int:
         """All bytes that are sent."""
         return sum(len(step.data) for step in self.sendings)

@@ -10,7 +10,7 @@ from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, InputError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
@@ -118,6 +118,14 @@ class FuzzSession:
     def has_setup(self, setup: str) -> bool:
         """Return whether a mock can be made in a setup."""
         return setup in ("", *self._options, *self.part.variants)
+
+    def check_endpoints(self, sequence: FuzzSequence, name: str) -> None:
+        """InputError for a sequence in a file of this name with an endpoint that its setup does not have."""
+        known = {self.part.endpoint, *(door.name for door in self.make_mock(sequence.setup).doors), ""}
+        for endpoint in sorted(sequence.endpoints - known):
+            where = f" in the setup {sequence.setup}" if sequence.setup else ""
+            names = ", ".join(sorted(known - {""}))
+            raise InputError(f"{name}: no endpoint {endpoint!r} of {self.protocol}{where}; expected {names}")
 
     def make_mock(self, setup: str) -> Mock:
         """Return a fresh mock in a setup."""

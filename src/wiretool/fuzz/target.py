@@ -59,9 +59,9 @@ class Target(ABC):
     #: The stop signal that ended a run.
     stopped_by: int | None = None
 
+    @abstractmethod
     def fits(self, sequence: FuzzSequence) -> bool:
-        """Return whether the server has the endpoints and the setup of a sequence."""
-        return True
+        """Return whether the server has the endpoints of a sequence."""
 
     @abstractmethod
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
@@ -120,6 +120,9 @@ class InMemoryTarget(Target):
         self._runs = count()
         self._probes = count()
         self._peak_bytes = peak_address_space()
+
+    def fits(self, sequence: FuzzSequence) -> bool:
+        return sequence.endpoints <= {"", *(door.name for door in self._make_mock(sequence.setup).doors)}
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         number = next(self._runs)
