@@ -58,6 +58,8 @@ class Target(ABC):
     cases_at_once = 16
     #: The stop signal that ended a run.
     stopped_by: int | None = None
+    #: The name of the last message that was sent, by a sequence or a conformance case; empty where it is not noted.
+    last_message = ""
 
     @abstractmethod
     def fits(self, sequence: FuzzSequence) -> bool:

@@ -69,7 +69,7 @@ def fuzz(
             parser=text_parser("--allow-remote", "a host"),
             metavar="HOST",
             show_default=False,
-            help="allow this other machine as a target; the limits are 100 sequences a second and 10 minutes",
+            help="allow this other machine as a target; at most 100 sessions a second, for 10 minutes",
         ),
     ] = None,
     case: Annotated[

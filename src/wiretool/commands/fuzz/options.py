@@ -18,8 +18,6 @@ TIME_S = 60.0
 TIMEOUT_S = 2.0
 #: Time for one run of a client, and runs of it at the same time; sequences at the same time on a server.
 CLIENT_TIMEOUT_S, CLIENT_JOBS, JOBS = 30.0, 1, 32
-#: Limits on targets that are other machines.
-REMOTE_TIME_S, REMOTE_RUNS_PER_S = 600.0, 100
 
 
 @dataclass(frozen=True, slots=True)

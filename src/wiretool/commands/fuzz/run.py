@@ -8,8 +8,6 @@ import typer
 
 from wiretool.commands.fuzz.options import (
     CORPUS,
-    REMOTE_RUNS_PER_S,
-    REMOTE_TIME_S,
     TIME_S,
     FuzzOptions,
     addresses_from,
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.findings import Finding
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
+    from wiretool.fuzz.pacing import Pacer
     from wiretool.fuzz.reports import FuzzResult
     from wiretool.fuzz.sequence import FuzzSequence
     from wiretool.fuzz.session import FuzzSession
@@ -116,11 +115,16 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         try:
             campaign.run()
         except PeerError as err:
-            result.why_cut = f"{err}; the last message sent was {campaign.last_message}"
+            result.why_cut = f"{err}; {last_sent(target)}"
         result.counts, result.phases = campaign.counted(), sorted(campaign.novelty.phases)
         result.known = sorted(campaign.shown & known)
         result.gone = sorted(known - campaign.shown)
     finish(result, options, stopped[0] if stopped else target.stopped_by)
+
+
+def last_sent(target: "Target") -> str:
+    """Return which message was sent last, in words."""
+    return f"the last message sent was {target.last_message}" if target.last_message else "no message was sent before"
 
 
 def note_stop(stopped: list[int], number: int) -> None:
@@ -183,10 +187,11 @@ def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequen
 def limits_of(options: FuzzOptions) -> "Limits":
     """Return when the run ends; runs against other machines have a limit of their own."""
     from wiretool.fuzz.campaign import Limits
+    from wiretool.fuzz.pacing import REMOTE_SEARCH_S
 
     seconds = options.time_s if options.time_s is not None or options.runs is not None else TIME_S
     if is_remote(options):
-        return Limits(min(seconds or REMOTE_TIME_S, REMOTE_TIME_S), options.runs, per_second=REMOTE_RUNS_PER_S)
+        seconds = min(seconds or REMOTE_SEARCH_S, REMOTE_SEARCH_S)
     return Limits(seconds, options.runs)
 
 
@@ -196,7 +201,7 @@ def shrink_tries(options: FuzzOptions) -> int:
 
 
 @contextmanager
-def target_for(session: "FuzzSession", options: FuzzOptions) -> "Iterator[Target]":
+def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | None" = None) -> "Iterator[Target]":
     """Yield the target that the options name. PeerError where it cannot be reached."""
     from wiretool.conformance.mutants import mutant_named
 
@@ -204,18 +209,15 @@ def target_for(session: "FuzzSession", options: FuzzOptions) -> "Iterator[Target
         yield session.mock_target(mutant_named(session.part, options.mutant) if options.mutant else None)
         return
     from wiretool.fuzz.socket_target import open_target
-    from wiretool.net.reach import check_reachable
 
-    addresses = addresses_from(options) if options.targets else None
-    if addresses and not options.command:
-        check_reachable(addresses.values())
     with open_target(
         session,
-        addresses,
+        addresses_from(options) if options.targets else None,
         command=options.command,
         mutant=options.mutant,
         patience_s=options.timeout_s,
         jobs=options.jobs,
+        pacer=pacer,
         on_left=tell,
     ) as target:
         session.seeds = [each for each in session.seeds if target.fits(each)]
