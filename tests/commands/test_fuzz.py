@@ -18,6 +18,9 @@ import pytest
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
+from wiretool.net.addresses import Address
+from wiretool.net.reach import why_unreachable
+
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: A mutant that a conformance case finds at once.
 MUTANT = ("pravega", "--mutant", "attribute-absent-zero")
@@ -195,6 +198,48 @@ def test_a_server_that_ends_is_found_and_started_again(folder: Path) -> None:
     assert "the server ended with exit code 3" in died["why"]
     assert died["messages"] < 24, "shrinking is bounded by time: each try starts the server again"
     assert report["runs"] >= 100
+
+
+@contextmanager
+def fragile_server(script: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server that wiretool has not started, and that a message ends; its address and its process."""
+    script.write_text(FRAGILE.replace("CRASH", "\\x7f\\xff\\xff\\xff"))
+    address = f"127.0.0.1:{free_port()}"
+    process = subprocess.Popen([sys.executable, str(script), address, str(Path(__file__).parents[2] / "src")])
+    give_up_s = time.monotonic() + 30
+    while why_unreachable(Address("127.0.0.1", int(address.partition(":")[2]))):
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+    try:
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_server_that_wiretool_cannot_start_again_is_one_finding(folder: Path) -> None:
+    """Nothing after its end says anything of it: the run ends, and its last sessions are the finding."""
+    words = ("--timeout", "300ms", "--case", "number/*")
+    with fragile_server(folder / "fragile.py") as (address, process):
+        ended = wiretool(
+            "fuzz", "pravega-draft", "--target", address, "--time", "30s", *words, "--json", "a.json", timeout_s=60
+        )
+        assert process.wait(5) == 3
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert "the server accepts no more connections: " in ended.stderr
+    assert "; the last message sent was " in ended.stderr
+    report = json.loads((folder / "a.json").read_text())
+    (found,) = report["findings"]
+    assert (found["oracle"], found["flaky"]) == ("died", True)
+    assert report["seconds"] < 25
+    page = (Path(found["folder"]) / "README.md").read_text()
+    assert "not confirmed: the server accepts no more connections" in page
+    with fragile_server(folder / "fragile.py") as (other, _):
+        again = wiretool("fuzz", "pravega-draft", "--replay", found["folder"], "--target", other, *words[:2])
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert ": still fails: died: " in again.stdout
+    gone = wiretool("fuzz", "pravega-draft", "--replay", found["folder"])
+    assert gone.returncode == 4
 
 
 def test_an_absent_server_is_reported() -> None:

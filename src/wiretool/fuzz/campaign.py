@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
+from wiretool.errors import PeerError
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
@@ -104,7 +105,7 @@ class Campaign:
         self._places = SeedPlaces(self.novelty.exchanges)
 
     def run(self) -> Counts:
-        """Run to a limit; findings are reported as they come."""
+        """Run to a limit; findings are reported as they come. PeerError where the server is gone for good."""
         self._started = time.monotonic()
         self._run_cases()
         self._run_seeds()
@@ -217,6 +218,8 @@ class Campaign:
         for outcome in outcomes:
             self._note(outcome)
         self.on_progress(self.counted())
+        if self.target.why_gone:
+            raise PeerError(self.target.why_gone)
         return outcomes
 
     def _note(self, outcome: Outcome) -> None:

@@ -25,7 +25,7 @@ from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.target import Target, setting_of
 from wiretool.net.addresses import Address, is_loopback
 from wiretool.net.calling import Stage, call
-from wiretool.net.reach import check_reachable
+from wiretool.net.reach import check_reachable, is_reachable_within
 from wiretool.net.server_process import ServerProcess, free_address
 from wiretool.protocols.conversation import Protocol
 from wiretool.sinks.pcapng import Recording
@@ -83,6 +83,8 @@ class SocketTarget(Target):
         self._numbers = count(1)
         self._settings: dict[str, RunSetting] = {}
         self._history: list[FuzzSequence] = []
+        #: Sequences that ran together, and of which the server got messages.
+        self._last_sent: list[FuzzSequence] = []
         self._rng = random.Random()
         self.batch = 4 * jobs
         self.cases_at_once = CASES
@@ -135,9 +137,10 @@ class SocketTarget(Target):
             self.stopped_by = called.stopped_by
             caller.stop()
         outcomes = [caller.outcomes[index] for index in sorted(caller.outcomes)]
-        for outcome in outcomes:
-            if outcome.sent_messages:
-                self.last_message = message_at(outcome.sequence, outcome.last_step)
+        sent = [outcome for outcome in outcomes if outcome.sent_messages]
+        self._last_sent = [outcome.sequence for outcome in sent] or self._last_sent
+        if sent:
+            self.last_message = message_at(sent[-1].sequence, sent[-1].last_step)
         self._note_death(outcomes)
         return outcomes
 
@@ -185,8 +188,17 @@ class SocketTarget(Target):
             outcome.unanswered = [each for each in outcome.unanswered if each.request.message not in may_wait]
             if death:
                 outcome.error = ServerDied(death)
-            elif outcome.refused and self._process is None:
-                outcome.error = ServerDied(f"the server accepts no more connections: {outcome.refused[0]}")
+        if self._process is None and (refused := [outcome for outcome in outcomes if outcome.refused]):
+            self._note_refused(refused, outcomes)
+
+    def _note_refused(self, refused: Sequence[Outcome], outcomes: Sequence[Outcome]) -> None:
+        """Blame the sequences that were refused; where the server is gone for good, the last one before them."""
+        why = f"the server accepts no more connections: {refused[0].refused[0]}"
+        if not is_reachable_within(self.address, DEATH_S):
+            self.why_gone = why
+        sent = [outcome for outcome in outcomes if outcome.sent_messages]
+        for outcome in sent[-1:] or refused[:1] if self.why_gone else refused:
+            outcome.error = ServerDied(why)
 
     def _death(self, *, wait_s: float) -> str:
         """Return how the server that wiretool started has ended; empty if it runs after this time."""
@@ -245,7 +257,11 @@ class SocketTarget(Target):
         self._run([sequence], 1, recording)
 
     def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
-        return tuple(self._history)
+        """Return the last sequences; once the server is gone, those of which it got messages together with the last."""
+        if not self.why_gone:
+            return tuple(self._history)
+        protocol = self._protocol_in(sequence.setup)
+        return tuple(each for each in self._last_sent if self._protocol_in(each.setup) is protocol)
 
 
 def is_quick(case: Case) -> bool:

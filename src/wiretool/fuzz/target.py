@@ -60,6 +60,8 @@ class Target(ABC):
     stopped_by: int | None = None
     #: The name of the last message that was sent, by a sequence or a conformance case; empty where it is not noted.
     last_message = ""
+    #: Why the server is gone for good; empty while it accepts connections, or can be started again.
+    why_gone = ""
 
     @abstractmethod
     def fits(self, sequence: FuzzSequence) -> bool:
