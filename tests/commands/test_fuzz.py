@@ -18,6 +18,11 @@ import pytest
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
+from wiretool.commands.fuzz.options import FuzzOptions, Reports
+from wiretool.commands.fuzz.run import finish
+from wiretool.errors import PeerError, UsageError, WiretoolError
+from wiretool.fuzz.campaign import Counts
+from wiretool.fuzz.reports import FuzzResult
 from wiretool.net.addresses import Address
 from wiretool.net.reach import why_unreachable
 
@@ -129,6 +134,21 @@ def test_a_finding_is_replayed(folder: Path) -> None:
     fixed = wiretool("fuzz", "pravega", "--replay", str(place))
     assert fixed.returncode == 0
     assert f"{place}: fixed: " in fixed.stdout
+
+
+def test_findings_without_their_target_do_not_hide_the_others(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    shutil.copytree(place, folder / "gone")
+    form = json.loads((place / "finding.json").read_text())
+    target = f"127.0.0.1:{free_port()}"
+    (folder / "gone" / "finding.json").write_text(json.dumps(form | {"options": ["--target", target]}))
+    ended = wiretool("fuzz", "pravega", "--replay", "gone", "--replay", str(place))
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    first, second = ended.stdout.splitlines()
+    assert first.startswith(f"gone: not run: cannot reach {target}: ")
+    assert second.startswith(f"{place}: still fails: wrong-answer: ")
+    assert ended.stderr == "wiretool: 1 of 2 findings not run; see above\n"
 
 
 def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
@@ -272,6 +292,26 @@ def test_a_server_that_goes_away_ends_the_run() -> None:
         )
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert "the last message sent was" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "text"),
+    [
+        (Counts(runs=5, cases=3), PeerError, "the target took no message of 5 sequences, so nothing was judged"),
+        (Counts(cases=3), UsageError, "no sequence was run within the limits"),
+    ],
+)
+def test_a_run_that_judged_nothing_is_no_success(
+    folder: Path, counts: Counts, error: type[WiretoolError], text: str
+) -> None:
+    options = FuzzOptions("sbp", reports=Reports(junit=folder / "report.xml"))
+    with pytest.raises(error, match=text):
+        finish(FuzzResult("sbp", "127.0.0.1:1", 0, counts), options, None)
+    assert ElementTree.parse(folder / "report.xml").getroot().get("errors") == "1"
+
+
+def test_a_run_that_judged_a_message_is_one(folder: Path) -> None:
+    finish(FuzzResult("sbp", "127.0.0.1:1", 0, Counts(runs=5, messages=1)), FuzzOptions("sbp"), None)
 
 
 def test_a_mute_server_is_reported() -> None:

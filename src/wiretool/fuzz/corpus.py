@@ -18,9 +18,9 @@ from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.novelty import Feature, Novelty
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
-from wiretool.fuzz.session import CAPTURE_SETUP, FuzzSession
+from wiretool.fuzz.session import FuzzSession
 from wiretool.protocols.registry import PROTOCOLS
 
 VERSION = 1

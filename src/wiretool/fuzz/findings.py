@@ -15,7 +15,18 @@ from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.fuzz.rewriting import form_of
-from wiretool.fuzz.sequence import Change, Connect, Edit, Finish, Pause, Sending, SetField, Step
+from wiretool.fuzz.sequence import (
+    CAPTURE_SETUP,
+    Change,
+    Connect,
+    Edit,
+    Finish,
+    FuzzSequence,
+    Pause,
+    Sending,
+    SetField,
+    Step,
+)
 from wiretool.fuzz.serial import sequence_form
 from wiretool.fuzz.target import Target
 from wiretool.protocols.conversation import Protocol
@@ -169,12 +180,19 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         "## Run it again",
         "",
         "```sh",
-        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place)]),
+        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place), *_seeds(confirmed.sequence)]),
         f"pytest {shlex.quote(str(place / TEST_FILE))}",
         "```",
         "",
     ]
     return "\n".join(lines)
+
+
+def _seeds(sequence: FuzzSequence) -> list[str]:
+    """Return the option that names the capture whose data the mock needs; none for other sequences."""
+    if not sequence.setup.startswith(CAPTURE_SETUP):
+        return []
+    return ["--seeds", sequence.setup.removeprefix(CAPTURE_SETUP)]
 
 
 def _confirmation(confirmed: Confirmed) -> str:

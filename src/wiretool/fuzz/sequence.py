@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from wiretool.codec.message import Issued, Position
 from wiretool.records import Record
 
+#: The setup of a server for the sessions of a capture begins so; the name of the capture follows.
+CAPTURE_SETUP = "capture "
+
 
 class SetField(NamedTuple):
     """A field of the message takes another value; the encoder repairs lengths and checksums."""

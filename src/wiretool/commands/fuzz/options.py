@@ -95,10 +95,8 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
     if options.compares_answers and not (options.targets or options.mutant or options.uses_sockets):
         raise UsageError("--differs: the target is the built-in mock itself; expected --target, --mutant or --sockets")
-    if options.replay and (options.seeds or options.corpus or options.baseline or options.only_lists):
-        raise UsageError(
-            "--replay: the finding has its own sequence; leave --seeds, --corpus, --baseline and --list away"
-        )
+    if options.replay and (options.corpus or options.baseline or options.only_lists):
+        raise UsageError("--replay: the finding has its own sequence; expected no --corpus, --baseline or --list")
     if options.corpus is not None and options.corpus.exists() and not options.corpus.is_dir():
         raise UsageError(f"--corpus {options.corpus}: a file; expected a folder")
     if options.output.exists() and not options.output.is_dir():

@@ -22,7 +22,6 @@ from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
 
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
@@ -54,6 +53,8 @@ def run_fuzz(options: FuzzOptions) -> None:
     if options.only_lists:
         write_list(mutations)
     elif options.replay:
+        from wiretool.commands.fuzz.replaying import replay_findings
+
         replay_findings(options)
     elif options.is_self:
         from wiretool.commands.fuzz.decoder import fuzz_decoder
@@ -136,23 +137,40 @@ def note_stop(stopped: list[int], number: int) -> None:
 
 def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -> None:
     """Write the reports and end with the exit code of the result."""
+    is_empty = not (result.findings or result.why_cut or result.counts.messages) and stopped_by is None
+    if is_empty:
+        result.why_cut = why_empty(result.counts.runs)
     write_reports(result, options)
     if stopped_by is not None:
         raise Stopped(stopped_by)
     if result.why_cut:
-        raise PeerError(result.why_cut)
+        raise PeerError(result.why_cut) if result.counts.runs or not is_empty else UsageError(result.why_cut)
     if result.findings:
         raise typer.Exit(1)
-    if not result.counts.runs:
-        raise UsageError("no sequence was run within the limits; expected a longer --time")
+
+
+def why_empty(runs: int) -> str:
+    """Return why a run without a message has no result, in words."""
+    if not runs:
+        return "no sequence was run within the limits; expected a longer --time"
+    return f"the target took no message of {runs:,} sequences, so nothing was judged"
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of captures, and those of the conformance cases. CaptureError where no capture has one."""
-    from wiretool.capture.files import read_packets
-
+    """Take the sessions of the conformance cases, of captures and of the corpus. CaptureError as in `add_captures`."""
     session.add_cases()
     session.add_table()
+    add_captures(session, options)
+    if options.corpus is not None:
+        from wiretool.fuzz.corpus import read_corpus
+
+        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+
+
+def add_captures(session: "FuzzSession", options: FuzzOptions) -> None:
+    """Take the sessions of captures, if there are any. CaptureError where none of them has one."""
+    from wiretool.capture.files import read_packets
+
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:
@@ -161,10 +179,6 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
             if damage is not None:
                 tell(f"{damage}; the sessions before the damage are seeds")
         session.check_captures([str(path) for path in options.seeds])
-    if options.corpus is not None:
-        from wiretool.fuzz.corpus import read_corpus
-
-        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
 
 
 def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
@@ -272,28 +286,3 @@ def shortened(text: str, most: int = 200) -> str:
 
     text = printable(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-# -- findings that run again -------------------------------------------------------------------------------------------
-
-
-def replay_findings(options: FuzzOptions) -> None:
-    """Run findings again and report each one. `typer.Exit` of 1 where one still fails, or fails otherwise."""
-    from wiretool.commands.conform.reports import write_text
-    from wiretool.fuzz.replaying import replay_finding
-    from wiretool.sinks.printable import printable
-
-    is_fine = True
-    for folder in options.replay:
-        replayed = replay_finding(folder, target_maker(options), options.arguments)
-        write_text(f"{folder}: {replayed.standing}: {printable(replayed.text)}\n")
-        is_fine = is_fine and replayed.is_fixed
-    if not is_fine:
-        raise typer.Exit(1)
-
-
-def target_maker(options: FuzzOptions) -> "Callable[[FuzzSession], AbstractContextManager[Target]] | None":
-    """Return a function that opens the target of the options; None for the one that the finding names."""
-    if not options.target_words:
-        return None
-    return lambda session: target_for(session, options)
