@@ -1,10 +1,13 @@
 """Limits on what is sent to another machine: they hold for sequences, cases, probes, confirmations and replays."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from tests.fuzz.helpers import session_of
+from wiretool.commands.fuzz.options import FuzzOptions
+from wiretool.commands.fuzz.run import limits_of
 from wiretool.fuzz import socket_target
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.pacing import Pacer, TimeIsOver, parts_of
@@ -105,6 +108,14 @@ def test_a_campaign_is_limited_as_a_whole(target: SocketTarget, counting: Counti
     assert counts.runs == 40
     assert sum(counting.sessions) >= counts.runs + counts.cases
     assert max(counting.sessions) <= 16
+
+
+@pytest.mark.parametrize(("runs", "time_s"), [(10, None), (None, 3600.0), (10, 3600.0)])
+def test_the_last_minute_on_another_machine_is_left_for_confirmations(runs: int | None, time_s: float | None) -> None:
+    options = FuzzOptions("sbp", targets=["192.0.2.1:10911"], allowed_hosts=["192.0.2.1"], runs=runs, time_s=time_s)
+    assert (limits_of(options).seconds, limits_of(options).runs) == (540, runs)
+    assert limits_of(replace(options, runs=None, time_s=None)).seconds == 60
+    assert limits_of(replace(options, targets=["127.0.0.1:10911"])).seconds == time_s
 
 
 def test_a_server_on_this_machine_is_not_limited(counting: Counting) -> None:

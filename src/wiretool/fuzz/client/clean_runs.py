@@ -34,7 +34,7 @@ class CleanRuns:
     seconds: float
     #: Kinds of problems with bytes of the client.
     problems: frozenset[tuple[str, str]]
-    #: The errors of its crashes: those that it has without any fault say nothing of faults.
+    #: The errors of its crashes: those that it has without any fault prove no bug by a fault.
     crashes: frozenset[str] = frozenset()
 
     def is_usual(self, code: int, crash: Crash | None) -> bool:
