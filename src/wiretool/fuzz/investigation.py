@@ -70,10 +70,19 @@ class Investigation:
 
         Where the server is gone for good, nothing can happen again: that is a finding with all sequences before it.
         """
+        if not self._target.why_gone:
+            confirmed = self._confirm(suspicion, sequence, before)
+            if not self._target.why_gone:
+                return confirmed
+        if suspicion.bucket.oracle != DIED:
+            return None
+        return Confirmed(suspicion, joined((*before, sequence)), 0, why_unconfirmed=self._target.why_gone)
+
+    def _confirm(
+        self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]
+    ) -> Confirmed | None:
+        """Confirm and shrink; the result means nothing where the server goes away meanwhile."""
         bucket = suspicion.bucket
-        if why_gone := self._target.why_gone:
-            whole = joined((*before, sequence))
-            return Confirmed(suspicion, whole, 0, why_unconfirmed=why_gone) if bucket.oracle == DIED else None
         case = self._cases.get(bucket.reply)
         if case is not None and bucket.oracle == WRONG_ANSWER:
             shown = sum(self._fails_case(self._target, case, ()) for _ in range(CONFIRMATIONS))

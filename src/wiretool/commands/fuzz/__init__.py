@@ -24,7 +24,7 @@ def fuzz(
             parser=file_parser("--seeds"),
             metavar="CAPTURE",
             show_default=False,
-            help="start from the sessions of this capture too; repeatable",
+            help="start from the sessions of this capture too; with --replay, give the mock its data; repeatable",
         ),
     ] = None,
     corpus: Annotated[
