@@ -11,7 +11,7 @@ table into docs/fuzzing.md. Exit code 1 where less than 95 % is found, the media
 there are false alarms.
 
 `--marks` keeps the rows of that table, and only checks again which defects show without any mutation: in a conformance
-case, or in one of the valid sessions that a run begins with. Exit code 1 where the marks of the table are others.
+case, or in one of the seeds that a run begins with. Exit code 1 where the marks of the table are others.
 """
 
 import argparse
@@ -41,7 +41,7 @@ SHARE_MIN, MESSAGES_MAX = 0.95, 5
 QUICK, QUICK_S = 1, 20.0
 HALVES = ("built", "held-out")
 #: Marks of defects that show without any mutation.
-CASE, SESSION = "case", "valid session"
+CASE, SEED = "case", "seed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Row:
     oracle: str
     seconds: float
     messages: int
-    #: What shows the defect without any mutation: CASE or SESSION; empty for nothing.
+    #: What shows the defect without any mutation: CASE or SEED; empty for nothing.
     unmutated: str = ""
     #: Buckets of findings that the clean mock shows as well, or that do not show in each run.
     false_alarms: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ def search(
     unmutated = ""
     if proven and counts.runs <= len(session.seeds):  # all of those, and the cases before them, are unchanged
         is_case = proven[0].confirmed.case is not None and proven[0].bucket.oracle == WRONG_ANSWER
-        unmutated = CASE if is_case else SESSION
+        unmutated = CASE if is_case else SEED
     oracle = proven[0].bucket.oracle if proven else ""
     messages = proven[0].messages if proven else 0
     return Row(job, defect.defect, defect.is_conform, oracle, seconds(), messages, unmutated, tuple(false_alarms))
@@ -167,7 +167,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
                 f"- {name.capitalize()}: {len(found)} of {len(chosen)} found ({len(found) / len(chosen):.1%}), "
                 f"median of {middle:g} messages."
             )
-    for mark, text in ((CASE, "a conformance case"), (SESSION, "a valid session")):
+    for mark, text in ((CASE, "a conformance case"), (SEED, "an unchanged seed")):
         marked = [row for row in rows if row.unmutated == mark]
         yield f"- Shown by {text} alone: {len(marked)}, of which {sum(row.is_conform for row in marked)} (conform)."
     mutated = [row for row in rows if row.oracle and not row.unmutated]
