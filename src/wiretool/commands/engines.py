@@ -54,7 +54,7 @@ def suits_columns(captures: Sequence[Path]) -> bool:
     """Whether the first table of packets has few connections, or many segments of each.
 
     Columns are made for each connection of a table, which takes longer than to read its few messages one by one
-    (tests/bench/engines.py measures it). What cannot be read has its reader to say so.
+    (tests/bench/columns measures it). What cannot be read has its reader to say so.
     """
     from wiretool.capture.merging import read_packet_tables
     from wiretool.capture.segments import read_segment_tables
