@@ -1,4 +1,4 @@
-"""How fast captures become numbers and tables, by the number of connections, against dpkt, tshark and the row path.
+"""Measure how fast captures become numbers and tables, by number of connections, against dpkt, tshark and rows.
 
     python -m tests.bench.columns [--quick] [--only PARTS] [--connections 64,1000] [--captures FOLDER]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from tests.bench.columns.captures import Recipe, command_of
 from tests.bench.columns.parts import PACKETS, PACKETS_QUICK, chosen, named
-from tests.bench.columns.runs import Command, parquet, run, stats
+from tests.bench.columns.runs import Command, parquet, run, run_fed, stats
 from tests.bench.columns.timing import Bench
 
 Jobs = Mapping[str, Callable[..., Command]]
@@ -30,9 +30,9 @@ WORKERS_CONNECTIONS, WORKERS_MARK = (64, 1_000), 1.6
 
 
 def measure_memory(bench: Bench) -> None:
-    """The largest resident size: with a large stream, with many open connections, and with short ones."""
+    """Measure the largest resident size: with a large stream, with many open connections, and with short ones."""
     for name, job in JOBS.items():
-        measure_streams(bench, name, job("columns", is_piped=True))
+        measure_streams(bench, name, job("columns"))
         opened = OPEN_QUICK if bench.is_quick else OPEN
         peak = peak_of(bench, job(bench.engine), Recipe("appends", opened, OPEN_PACKETS * opened))
         hold_memory(bench, f"{name}, {opened:,} open connections", peak, MEMORY_MARK)
@@ -42,14 +42,16 @@ def measure_memory(bench: Bench) -> None:
 
 
 def measure_streams(bench: Bench, name: str, command: Command) -> None:
-    """The largest resident size with a small and a large stream, and how much it grows."""
+    """Measure the largest resident size with a small and a large stream, and how much it grows."""
     sizes, peaks = STREAMED_QUICK if bench.is_quick else STREAMED, []
     for size in sizes:
-        peaks.append(
-            peak_of(bench, command, Recipe("appends", STREAMED_CONNECTIONS, size // PACKET_BYTES), is_fed=True)
-        )
-        hold_memory(bench, f"{name}, {size / 1e6:,.0f} MB, {named(STREAMED_CONNECTIONS)}", peaks[-1], MEMORY_MARK)
-    growth = growth_of(peaks[0] * 1e6, peaks[-1] * 1e6, sizes[-1] - sizes[0])
+        recipe = Recipe("appends", STREAMED_CONNECTIONS, size // PACKET_BYTES)
+        done = run_fed(command, command_of(recipe, "-"), bench.folder)
+        title = f"{name}, {size / 1e6:,.0f} MB, {named(STREAMED_CONNECTIONS)}"
+        bench.report.exactly(f"{title}: frames found", done.found or 0, done.fed or 0)
+        peaks.append(done.peak_bytes)
+        hold_memory(bench, title, done.peak_bytes / 1e6, MEMORY_MARK)
+    growth = growth_of(peaks[0], peaks[-1], sizes[-1] - sizes[0])
     title = f"memory of {name}, growth by that of the capture"
     bench.report.at_most(title, growth, GROWTH_MAX, quick_share=1.0)
 
@@ -60,14 +62,9 @@ def hold_memory(bench: Bench, title: str, megabytes: float, mark: float) -> None
     bench.report.at_most(f"memory of {title}", megabytes, mark, aim=MEMORY_AIM, unit=" MB", quick_share=share)
 
 
-def peak_of(bench: Bench, command: Command, recipe: Recipe, *, is_fed: bool = False) -> float:
-    """Return the largest resident size of a command in MB; with `is_fed` the capture comes through a pipe."""
-    if is_fed:
-        capture = bench.captures.folder / recipe.file_name
-        done = run(command, capture, bench.folder, feed=command_of(recipe, "-"))
-    else:
-        done = run(command, bench.captures.get(recipe).path, bench.folder)
-    return done.peak_bytes / 1e6
+def peak_of(bench: Bench, command: Command, recipe: Recipe) -> float:
+    """Return the largest resident size of a command in MB."""
+    return run(command, bench.captures.get(recipe).path, bench.folder).peak_bytes / 1e6
 
 
 def growth_of(smaller: float, larger: float, more_bytes: int) -> float:
@@ -76,7 +73,7 @@ def growth_of(smaller: float, larger: float, more_bytes: int) -> float:
 
 
 def measure_start_up(bench: Bench) -> None:
-    """Processor seconds on a capture without packets."""
+    """Measure the processor seconds on a capture without packets."""
     capture = bench.captures.get(Recipe("empty"))
     for name, job in JOBS.items():
         command = job(bench.engine)._replace(in_output=None, codes=(0, NOTHING_READ))
@@ -86,7 +83,7 @@ def measure_start_up(bench: Bench) -> None:
 
 
 def measure_workers(bench: Bench) -> None:
-    """One process against two, by the clock on the wall: requires two idle cores."""
+    """Measure one process against two, by the clock on the wall: requires two idle cores."""
     on_wall = Bench(**{**vars(bench), "clock": "wall"})
     for count in chosen(bench, WORKERS_CONNECTIONS):
         recipe = Recipe("appends", count, PACKETS_QUICK if bench.is_quick else PACKETS)

@@ -26,7 +26,7 @@ Seconds = Mapping[str, float]
 
 CONNECTIONS = (1, 64, 1_000, 10_000)
 #: Packets of appends in mid-stream, in full and quickly; at least so many for each connection.
-PACKETS, PACKETS_QUICK, CONNECTION_PACKETS_MIN = 150_000, 40_000, 8
+PACKETS, PACKETS_QUICK, CONNECTION_PACKETS_MIN = 150_000, 60_000, 8
 #: The same for NDJSON, of which every tool makes tens of thousands a second.
 NDJSON_PACKETS, NDJSON_PACKETS_QUICK = 40_000, 10_000
 SHORT, SHORT_QUICK = 100_000, 20_000
@@ -92,7 +92,7 @@ def hold(bench: Bench, title: str, seconds: Seconds, marks: Mapping[str, tuple[f
 
 
 def measure_stats(bench: Bench) -> None:
-    """`stats` at every number of connections, against dpkt, tshark and rows."""
+    """Measure `stats` at every number of connections, against dpkt, tshark and rows."""
     commands = {"stats": stats(bench.engine), DPKT: dpkt_loop(), LUA_FIELDS: pravega_fields(), ROWS: stats("rows")}
     rates: dict[int, float] = {}
     for count in chosen(bench, CONNECTIONS):
@@ -105,7 +105,7 @@ def measure_stats(bench: Bench) -> None:
 
 
 def measure_parquet(bench: Bench) -> None:
-    """Parquet at every number of connections, against dpkt and tshark."""
+    """Measure Parquet at every number of connections, against dpkt and tshark."""
     commands = {"Parquet": parquet(bench.engine), DPKT: dpkt_loop(), LUA_FIELDS: pravega_fields()}
     for count in chosen(bench, CONNECTIONS):
         title = f"Parquet, {named(count)}"
@@ -113,7 +113,7 @@ def measure_parquet(bench: Bench) -> None:
 
 
 def measure_ndjson(bench: Bench) -> None:
-    """NDJSON into a file and into a pipe, against tshark; and which engine `auto` takes."""
+    """Measure NDJSON into a file and into a pipe, against tshark; and which engine `auto` takes."""
     for count in chosen(bench, CONNECTIONS):
         recipe = appends(bench, count, NDJSON_PACKETS, NDJSON_PACKETS_QUICK)
         title = f"ndjson, {named(count)}"
@@ -135,7 +135,7 @@ def measure_ndjson(bench: Bench) -> None:
 
 
 def measure_short(bench: Bench) -> None:
-    """`stats`, Parquet and `pipeline run` of short connections, in MB/s."""
+    """Measure `stats`, Parquet and `pipeline run` of short connections, in MB/s."""
     count = SHORT_QUICK if bench.is_quick else SHORT
     recipe, title = Recipe("short", count, count), f"{count:,} short connections"
     ours = {"stats": stats(bench.engine), "Parquet": parquet(bench.engine), "pipeline run": pipeline()}
@@ -148,7 +148,7 @@ def measure_short(bench: Bench) -> None:
 
 
 def measure_large(bench: Bench) -> None:
-    """`stats` of large appends: there is little to read in so many bytes."""
+    """Measure `stats` of large appends: there is little to read in so many bytes."""
     commands = {
         "stats": stats(bench.engine),
         LUA_FIELDS: pravega_fields(),
@@ -166,7 +166,7 @@ def measure_large(bench: Bench) -> None:
 
 
 def measure_others(bench: Bench, kind: str) -> None:
-    """`stats` of small requests of SBP, or messages of Offramp, against tshark."""
+    """Measure `stats` of small requests of SBP, or messages of Offramp, against tshark."""
     full, quick, mark, aim = OTHERS[kind]
     peer = tshark_with_lua(SBP_LUA, SBP_FIELDS) if kind == "sbp" else tshark_with_json()
     # tshark counts the two heads of an upgrade as HTTP, not as frames: only those of SBP are held against ours.
@@ -179,7 +179,7 @@ def measure_others(bench: Bench, kind: str) -> None:
 
 
 def measure_mixed(bench: Bench) -> None:
-    """`stats` of all messages of a protocol, against the row path."""
+    """Measure `stats` of all messages of a protocol, against the row path."""
     frames = MIXED_FRAMES_QUICK if bench.is_quick else MIXED_FRAMES
     for protocol in MIXED:
         for count in chosen(bench, MIXED_CONNECTIONS):
@@ -190,7 +190,7 @@ def measure_mixed(bench: Bench) -> None:
 
 
 def measure_harmed(bench: Bench) -> None:
-    """`stats` and Parquet of harmed captures, against the clean one."""
+    """Measure `stats` and Parquet of harmed captures, against the clean one."""
     commands = {"stats": stats(bench.engine), "Parquet": parquet(bench.engine)}
     for count in chosen(bench, HARM_CONNECTIONS):
         recipe = appends(bench, count)

@@ -36,31 +36,47 @@ class Command(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Processor and wall seconds of a run, its largest resident size, and the frames it found, where they count."""
+    """Processor and wall seconds of a run, its largest resident size, and the frames it found, where they count.
+
+    `fed` is the number of frames in a capture that came through its stdin.
+    """
 
     cpu_s: float
     wall_s: float
     peak_bytes: int
     found: int | None
+    fed: int | None = None
 
 
-def run(command: Command, capture: Path, folder: Path, *, feed: Sequence[str] = ()) -> Run:
-    """Run a command on a capture; with `feed`, a command that writes to its stdin. ToolFailed where it ends badly."""
+def run(command: Command, capture: Path, folder: Path) -> Run:
+    """Run a command on a capture; ToolFailed where it ends badly."""
     output = folder / "out"
     remove(output)
     capture.with_name(f".{capture.name}.wiretool-index").unlink(missing_ok=True)
-    words = command.words(capture, output)
-    feeder = subprocess.Popen(feed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) if feed else None
-    measured, found = _measured(command, words, folder, None if feeder is None else feeder.stdout)
-    if feeder is not None:
-        feeder.wait()
-    if command.in_output is not None:
-        found = command.in_output(output)
+    return _finish(command, output, _measured(command, command.words(capture, output), folder, None))
+
+
+def run_fed(command: Command, feed: Sequence[str], folder: Path) -> Run:
+    """Run a command on a capture that `feed` writes to its stdin; ToolFailed where one of them ends badly."""
+    output = folder / "out"
     remove(output)
-    return measured._replace(found=found)
+    said = folder / "fed"
+    with said.open("wb") as stderr, subprocess.Popen(feed, stdout=subprocess.PIPE, stderr=stderr) as feeder:
+        measured = _measured(command, command.words(Path("-"), output), folder, feeder.stdout)
+    if feeder.returncode:
+        raise ToolFailed(f"{' '.join(feed)} ended with {feeder.returncode}:\n{said.read_text(errors='replace')}")
+    return _finish(command, output, measured)._replace(fed=int(said.read_text()))
 
 
-def _measured(command: Command, words: Sequence[str], folder: Path, stdin: IO[bytes] | None) -> tuple[Run, int | None]:
+def _finish(command: Command, output: Path, measured: Run) -> Run:
+    """Count the frames in the output of a run, and remove it."""
+    if command.in_output is not None:
+        measured = measured._replace(found=command.in_output(output))
+    remove(output)
+    return measured
+
+
+def _measured(command: Command, words: Sequence[str], folder: Path, stdin: IO[bytes] | None) -> Run:
     """Run the words of a command to their end; `folder` is tshark's empty configuration."""
     if shutil.which(words[0]) is None:
         raise ToolFailed(f"{words[0]} is not installed")
@@ -82,7 +98,7 @@ def _measured(command: Command, words: Sequence[str], folder: Path, stdin: IO[by
     if process.returncode not in command.codes:
         said = errors.read_text(errors="replace")
         raise ToolFailed(f"{' '.join(words)} ended with {process.returncode}:\n{said}")
-    return Run(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024, None), found
+    return Run(usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss * 1024, found)
 
 
 def remove(path: Path) -> None:
@@ -96,15 +112,15 @@ def remove(path: Path) -> None:
 # -- wiretool ----------------------------------------------------------------------------------------------------------
 
 
-def stats(engine: str, *options: str, is_piped: bool = False) -> Command:
+def stats(engine: str, *options: str) -> Command:
     """`wiretool stats`."""
     more = ("--engine", engine, *options)
-    return Command(_wiretool("stats", *more, "--format", "json", "-o", is_piped=is_piped), in_output=stats_frames)
+    return Command(_wiretool("stats", *more, "--format", "json", "-o"), in_output=stats_frames)
 
 
-def parquet(engine: str, *options: str, is_piped: bool = False) -> Command:
+def parquet(engine: str, *options: str) -> Command:
     """`wiretool decode --format parquet`."""
-    words = _wiretool("decode", "--engine", engine, *options, "--format", "parquet", "-o", is_piped=is_piped)
+    words = _wiretool("decode", "--engine", engine, *options, "--format", "parquet", "-o")
     return Command(words, in_output=parquet_frames)
 
 
@@ -131,10 +147,9 @@ def pipeline() -> Command:
     return Command(words, in_output=pipeline_frames)
 
 
-def _wiretool(name: str, *options: str, is_piped: bool = False) -> Words:
+def _wiretool(name: str, *options: str) -> Words:
     def words(capture: Path, output: Path) -> list[str]:
-        source = "-" if is_piped else str(capture)
-        return [sys.executable, "-m", "wiretool", name, source, *options, str(output)]
+        return [sys.executable, "-m", "wiretool", name, str(capture), *options, str(output)]
 
     return words
 
