@@ -5,8 +5,17 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, StringSlot, Table, TableSlot, TablesSlot
-from wiretool.codec.message import Message, fields_of
+from wiretool.codec.flatbuffers import (
+    BytesSlot,
+    Scalar,
+    ScalarsSlot,
+    SlotType,
+    StringSlot,
+    Table,
+    TableSlot,
+    TablesSlot,
+)
+from wiretool.codec.message import Field, Message, fields_of
 from wiretool.codec.nested import Nested
 from wiretool.codec.types import Bool, Data, Int, ListOf, NamedByte, Text16, Uuid
 from wiretool.protocols.pravega.structures import EventFrame, InnerEvent, SizedKey, SizedValue, TableKey, TableValue
@@ -16,6 +25,8 @@ M = TypeVar("M", bound=Message)
 #: The largest number of a field.
 NUMBER_MAX = 1_000_000
 LIST_MAX = 3
+#: Layouts of each FlatBuffers table, as different clients write it, and the share of slots that one leaves out.
+LAYOUTS, ABSENT_SHARE = 4, 0.25
 
 #: Wire type, and a value of it; the first that fits counts.
 _VALUES: Sequence[tuple[Any, Callable[[Any, random.Random], Any]]] = (
@@ -46,8 +57,16 @@ def message_of(cls: type[M], rng: random.Random, **given: Any) -> M:
 
 
 def table_of(cls: type[Table], rng: random.Random, **given: Any) -> Table:
-    """Return a FlatBuffers table with a value in every slot."""
-    return message_of(cls, rng, **given)
+    """Return a FlatBuffers table in one of a few layouts: without some of the slots that may be absent."""
+    layout = random.Random(f"{cls.__name__} {rng.randrange(LAYOUTS)}")
+    absent = {field.name for field in fields_of(cls) if layout.random() < ABSENT_SHARE}
+    kept = {field.name: value_of(field.wire, rng) for field in fields_of(cls) if _is_kept(field, absent)}
+    return cls(**(kept | given))
+
+
+def _is_kept(field: Field, absent: set[str]) -> bool:
+    """Return whether a slot is in a layout: a required one always is."""
+    return field.name not in absent or (isinstance(field.wire, SlotType) and field.wire.is_required)
 
 
 def value_of(wire: Any, rng: random.Random) -> Any:
