@@ -102,6 +102,16 @@ def test_captures_are_made_once(tmp_path: Path) -> None:
     assert first.path.stat().st_mtime_ns == made
 
 
+def test_captures_of_older_code_are_removed(tmp_path: Path) -> None:
+    recipe = Recipe("appends", 2, 30)
+    names = [f"{recipe.stem}-01234567.pcap", f"{recipe.stem}-01234567.frames", f"{recipe.stem}-0.005-01234567.pcap"]
+    for name in names:
+        (tmp_path / name).touch()
+    made = Captures(tmp_path).get(recipe).path
+    assert {path.name for path in tmp_path.glob("*.pcap")} == {made.name, names[-1]}
+    assert not (tmp_path / names[1]).exists()
+
+
 def test_a_capture_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="connections is 200001; expected 200000 at most"):
         Captures(tmp_path).get(Recipe("appends", 200_001, 10))

@@ -37,13 +37,19 @@ class Recipe:
     harm_share: float = 0.0
 
     @property
-    def file_name(self) -> str:
+    def stem(self) -> str:
+        """The name of its file without the edition."""
         harmed = f"-{self.harm_share:g}" if self.harm_share else ""
-        return f"{self.kind}-{self.connections}-{self.size}{harmed}-{edition():08x}.pcap"
+        return f"{self.kind}-{self.connections}-{self.size}{harmed}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file, of which no other code makes one."""
+        return f"{self.stem}-{edition():08x}.pcap"
 
     @property
     def tiny(self) -> "Recipe":
-        """The smallest such capture: reading it takes as long as starting up."""
+        """The recipe of the smallest such capture: reading it takes as long as starting up."""
         return Recipe(self.kind, connections=1, size=1 if self.kind == "short" else 40)
 
 
@@ -77,8 +83,14 @@ class Captures:
         path = self.folder / recipe.file_name
         noted = path.with_suffix(".frames")
         if not noted.exists():
+            self._remove_older(recipe)
             noted.write_text(str(self._make(recipe, path)))
         return Capture(path, int(noted.read_text()))
+
+    def _remove_older(self, recipe: Recipe) -> None:
+        """Remove the captures of the same recipe that other code made."""
+        for path in self.folder.glob(f"{recipe.stem}-????????.*"):
+            path.unlink()
 
     def _make(self, recipe: Recipe, path: Path) -> int:
         if not recipe.harm_share:
