@@ -15,6 +15,7 @@ from tests.bench.columns.captures import Captures, Recipe
 from tests.bench.columns.harmed import harm
 from tests.bench.columns.marks import QUICK_SHARE, Report
 from tests.bench.columns.packets import running_sums
+from tests.bench.columns.timing import NET_S_MIN, Bench
 from tests.bench.decode import ToolFailed
 from wiretool.capture.files import read_packets
 from wiretool.dissect import read
@@ -206,3 +207,12 @@ def test_unknown_parts_and_peers_are_refused(capsys: pytest.CaptureFixture[str])
         with pytest.raises(SystemExit):
             parse([option, "nothing"])
         assert "nothing: no such part or peer; expected of" in capsys.readouterr().err
+
+
+def test_start_up_is_subtracted_where_that_is_asked_for(tmp_path: Path) -> None:
+    def seconds_of(*, is_net: bool) -> float:
+        bench = Bench(Captures(tmp_path / "captures"), tmp_path, is_net=is_net, rounds=1)
+        return bench.seconds("appends", Recipe("appends", 1, 60), {"dpkt": runs.dpkt_loop()})["dpkt"]
+
+    whole, net = seconds_of(is_net=False), seconds_of(is_net=True)
+    assert NET_S_MIN <= net < whole / 2

@@ -34,6 +34,8 @@ def main(arguments: list[str]) -> int:
             captures=Captures(options.captures or folder / "captures"),
             folder=folder,
             is_quick=options.quick,
+            is_net=options.quick or options.net,
+            packets=options.packets,
             clock=options.clock,
             engine=options.engine,
             rounds=options.rounds,
@@ -60,6 +62,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--captures", type=Path, metavar="FOLDER", help="keep the captures there for the next run")
     parser.add_argument("--clock", choices=("cpu", "wall"), default="cpu", help="seconds that count")
     parser.add_argument("--engine", choices=("auto", "columns"), default="columns", help="engine that is measured")
+    parser.add_argument("--net", action="store_true", help="subtract the start-up of each tool, as --quick does")
+    parser.add_argument("--packets", type=int, default=0, metavar="N", help="size of the captures of appends")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="runs of each tool")
     parser.add_argument("--without", type=_words, default=[], metavar="PEERS", help=f"leave out, of {','.join(PEERS)}")
     options = parser.parse_args(arguments)

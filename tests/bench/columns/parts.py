@@ -28,7 +28,7 @@ CONNECTIONS = (1, 64, 1_000, 10_000)
 #: Packets of appends in mid-stream, in full and quickly; at least so many for each connection.
 PACKETS, PACKETS_QUICK, CONNECTION_PACKETS_MIN = 150_000, 60_000, 8
 #: The same for NDJSON, of which every tool makes tens of thousands a second.
-NDJSON_PACKETS, NDJSON_PACKETS_QUICK = 40_000, 10_000
+NDJSON_PACKETS, NDJSON_PACKETS_QUICK = 40_000, 20_000
 SHORT, SHORT_QUICK = 100_000, 20_000
 LARGE, LARGE_QUICK = 60_000, 20_000
 
@@ -55,7 +55,7 @@ MIXED = ("sbp", "pravega", "offramp")
 MIXED_FRAMES, MIXED_FRAMES_QUICK, MIXED_CONNECTIONS, MIXED_MARK = 50_000, 20_000, (1, 500), (2.0, 5.0)
 HARM_CONNECTIONS = (64, 1_000)
 #: The share of segments that are harmed: how much longer the harmed capture may take.
-HARM_MARKS = {0.0005: 1.3, 0.005: 1.6, 0.02: 3.0}
+HARM_MARKS, HARM_QUICK_SHARE = {0.0005: 1.3, 0.005: 1.6, 0.02: 3.0}, 0.8
 LARGE_MARKS = {LUA_FIELDS: 2.0, TSHARK: 1.5, DPKT: 1.2}
 
 
@@ -66,7 +66,7 @@ def pravega_fields() -> Command:
 
 def appends(bench: Bench, connections: int, full: int = PACKETS, quick: int = PACKETS_QUICK) -> Recipe:
     """Return the recipe of appends in mid-stream, large enough for the connections."""
-    size = quick if bench.is_quick else full
+    size = bench.packets or (quick if bench.is_quick else full)
     return Recipe("appends", connections, max(size, CONNECTION_PACKETS_MIN * connections))
 
 
@@ -201,7 +201,8 @@ def measure_harmed(bench: Bench) -> None:
             # A third is lost, each with its frames and a write that it was a part of.
             seconds = bench.seconds(title, harmed, commands, found_min=1 - 2 * share)
             for name in seconds:
-                bench.report.at_most(f"{title}: {name} / clean", seconds[name] / clean[name], mark)
+                ratio = seconds[name] / clean[name]
+                bench.report.at_most(f"{title}: {name} / clean", ratio, mark, quick_share=HARM_QUICK_SHARE)
 
 
 PARTS: Mapping[str, Callable[[Bench], None]] = {

@@ -19,14 +19,17 @@ NET_S_MIN = 0.01
 
 @dataclass
 class Bench:
-    """What a run of the bench was asked for, and where it keeps its captures and its verdicts.
+    """The options of a run of the bench, its captures and its verdicts.
 
-    `connections` are those of appends in mid-stream; `without` are names of peers that are left out.
+    `connections` are the numbers that are measured, all if it is empty. `packets` is the size of captures of appends, 0
+    for the usual one. `without` are names of peers. With `is_net` the start-up of each tool is subtracted.
     """
 
     captures: Captures
     folder: Path
     is_quick: bool = False
+    is_net: bool = False
+    packets: int = 0
     clock: Clock = "cpu"
     engine: str = "columns"
     rounds: int = ROUNDS
@@ -38,7 +41,7 @@ class Bench:
     def seconds(
         self, title: str, recipe: Recipe, commands: Mapping[str, Command], *, found_min: float = 1.0
     ) -> dict[str, float]:
-        """Return the median of each command on a capture, printed; in quick runs less its start-up.
+        """Return the median of each command on a capture, printed; less its start-up if that is asked for.
 
         A command that does not find the frames that were written, or at least `found_min` of them, is a missed mark.
         """
@@ -49,7 +52,7 @@ class Bench:
         for name, runs in self._by_turns(chosen, capture).items():
             self._check_found(f"{title}: frames found by {name}", runs, capture.frames, found_min)
             whole = statistics.median(self.time_of(each) for each in runs)
-            start = self._start_up(name, recipe, chosen[name]) if self.is_quick else 0.0
+            start = self._start_up(name, recipe, chosen[name]) if self.is_net else 0.0
             medians[name] = max(whole - start, NET_S_MIN)
             print(f"  {name:32} {_line(runs, capture)}", flush=True)
         return medians
