@@ -92,4 +92,6 @@ def _line(runs: list[Run], capture: Capture) -> str:
     wall_s = statistics.median(each.wall_s for each in runs)
     peak = max(each.peak_bytes for each in runs) / 1e6
     rate = capture.megabytes / cpu_s
-    return f"{cpu_s:7.2f} s cpu {wall_s:7.2f} s wall {rate:8.1f} MB/cpu-s {peak:6.0f} MB"
+    found = runs[-1].found
+    missing = "" if found in (None, capture.frames) else f"  {found:,} frames found"
+    return f"{cpu_s:7.2f} s cpu {wall_s:7.2f} s wall {rate:8.1f} MB/cpu-s {peak:6.0f} MB{missing}"
