@@ -56,7 +56,7 @@ def suits_columns(captures: Sequence[Path]) -> bool:
     """Return whether the captures are not small, and have few connections in the first table, or many segments of each.
 
     Columns are made for each connection of a table, which takes longer than to read its few messages one by one
-    (tests/bench/engines.py measures it). What cannot be read has its reader to say so.
+    (tests/bench/columns measures it). What cannot be read has its reader to say so.
     """
     if all(map(is_file, captures)) and sum(map(os.path.getsize, captures)) <= SMALL_BYTES:
         return False
