@@ -24,7 +24,7 @@ from wiretool.watch import EndedWatch, Watch, connection_number
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO
-_EVERY = tuple(PROTOCOLS.values())
+_EVERY = PROTOCOLS.values()
 #: For bytes of which nobody knows who sent them to whom.
 NO_ADDRESS = bytes(6)
 

@@ -1,10 +1,11 @@
 """Every bound on what is allocated or looped over, with its unit and its reason."""
 
 #: Consistency: bytes of appends and reads that a model keeps to compare them; messages of Offramp whose digests it
-#: keeps, and writers whose level it keeps (200 bytes each).
+#: keeps, and writers whose level it keeps (200 bytes each); times of acknowledgements of SBP 0.1 that it keeps.
 CONSISTENCY_BYTES_MAX = 256 * 1024 * 1024
 CONSISTENCY_EVENTS_MAX = 1_000_000
 CONSISTENCY_WRITERS_MAX = 1_000_000
+CONSISTENCY_ACKNOWLEDGEMENTS_MAX = 4_096
 
 #: Capture: one packet record. tcpdump's largest snap length is 262,144; USB and loop captures reach 1 MiB.
 PACKET_BYTES_MAX = 16 * 1024 * 1024

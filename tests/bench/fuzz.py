@@ -1,10 +1,11 @@
 """Speed of `wiretool fuzz`: messages in memory, sequences over sockets beside boofuzz, and the cost of broken frames.
 
-    python -m tests.bench.fuzz [--quick] [--no-peer]
+    python -m tests.bench.fuzz [--quick] [--no-peer] [--protocol NAME]
 
 - In memory: default options on the built-in mocks, messages for each second of processor time. Those that only read
   back acknowledged events do not count. Mark: 10,000 messages a second.
-- Over sockets: sequences of five messages to `wiretool serve` in a process of its own, of which the last is mutated;
+- Over sockets, where a protocol answers one message with one reply, without a session before it: sequences of five
+  messages to `wiretool serve` in a process of its own, of which the last is mutated;
   boofuzz sends the same messages to the same server. It neither logs to the terminal nor sleeps; it writes its
   database, and with its default options receives the replies to all messages but the mutated one. A second figure is
   for boofuzz that receives nothing. Marks: 2,000 sequences a second, five times boofuzz with its default options.
@@ -33,7 +34,7 @@ from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import SocketTarget, open_target
 
-PROTOCOLS = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp")
+PROTOCOLS = ("pravega", "pravega-draft", "sbp", "sbp-0.1", "offramp", "pravega-controller")
 MEMORY_MARK, SOCKET_MARK, PEER_MARK, BROKEN_MARK = 10_000.0, 2_000.0, 5.0, 5.0
 QUICK_SHARE = 0.6
 ROUNDS = 3
@@ -49,10 +50,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="shorter rounds, 60 %% of the marks")
     parser.add_argument("--no-peer", action="store_true", help="leave boofuzz out")
+    parser.add_argument("--protocol", action="append", choices=PROTOCOLS, help="only this protocol; repeatable")
     options = parser.parse_args()
     share = QUICK_SHARE if options.quick else 1.0
     is_fine = True
-    for protocol in PROTOCOLS:
+    for protocol in options.protocol or PROTOCOLS:
         session = FuzzSession(protocol)
         session.add_cases()
         rate = median(partial(in_memory, session, 2.0 if options.quick else 8.0))

@@ -1,6 +1,7 @@
 """Planted defects that the fuzzer finds, with the time and the messages of the shortest sequence.
 
     python -m tests.bench.fuzz_planted [--quick] [--protocol NAME] [--seconds 60] [--half built|held-out] [--write]
+    python -m tests.bench.fuzz_planted --marks [--protocol NAME] [--write]
 
 Each defect gets a run with default options: in memory, seed 0, until the first finding that the defect causes: it shows
 in each of three runs, and the clean mock does not show it. Findings that the clean mock shows as well are false alarms;
@@ -8,13 +9,16 @@ they are printed and counted apart. Seconds are those of one core, so that other
 Defects at even places are the half that the fuzzer is built with, those at odd places are held out. `--write` puts the
 table into docs/fuzzing.md. Exit code 1 where less than 95 % is found, the median sequence has more than 5 messages, or
 there are false alarms.
+
+`--marks` keeps the rows of that table, and only checks again which defects show without any mutation: in a conformance
+case, or in one of the seeds that a run begins with. Exit code 1 where the marks of the table are others.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -36,6 +40,8 @@ SHARE_MIN, MESSAGES_MAX = 0.95, 5
 #: Defects of each protocol and half with `--quick`, and their time.
 QUICK, QUICK_S = 1, 20.0
 HALVES = ("built", "held-out")
+#: Marks of defects that show without any mutation.
+CASE, SEED = "case", "seed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Row:
     oracle: str
     seconds: float
     messages: int
+    #: What shows the defect without any mutation: CASE or SEED; empty for nothing.
+    unmutated: str = ""
     #: Buckets of findings that the clean mock shows as well, or that do not show in each run.
     false_alarms: tuple[str, ...] = ()
 
@@ -80,8 +88,18 @@ def run_job(job: Job) -> Row:
     return search(session, job, defect, lambda: time.process_time() - began_s)
 
 
-def search(session: FuzzSession, job: Job, defect: Defect, seconds: Callable[[], float]) -> Row:
-    """Fuzz a defect; `seconds` returns those that have passed."""
+def run_unmutated(job: Job) -> tuple[Job, str]:
+    """Return what shows a defect without any mutation, as in Row."""
+    defect = next(each for each in PLANTED[job.protocol] if each.name == job.name)
+    session = FuzzSession(job.protocol)
+    session.add_cases()
+    return job, search(session, job, defect, lambda: 0.0, most=len(session.seeds)).unmutated
+
+
+def search(
+    session: FuzzSession, job: Job, defect: Defect, seconds: Callable[[], float], *, most: int | None = None
+) -> Row:
+    """Fuzz a defect, with at most so many sequences; `seconds` returns those that have passed."""
     target = session.mock_target(defect)
     proven: list[Finding] = []
     false_alarms: list[str] = []
@@ -95,14 +113,18 @@ def search(session: FuzzSession, job: Job, defect: Defect, seconds: Callable[[],
     campaign = session.campaign(
         target,
         session.investigation(target, is_reference=False),
-        Limits(),
+        Limits(runs=most),
         on_finding=note,
         is_stopped=lambda: bool(proven) or seconds() >= job.seconds,
     )
-    campaign.run()
+    counts = campaign.run()
+    unmutated = ""
+    if proven and counts.runs <= len(session.seeds):  # all of those, and the cases before them, are unchanged
+        is_case = proven[0].confirmed.case is not None and proven[0].bucket.oracle == WRONG_ANSWER
+        unmutated = CASE if is_case else SEED
     oracle = proven[0].bucket.oracle if proven else ""
     messages = proven[0].messages if proven else 0
-    return Row(job, defect.defect, defect.is_conform, oracle, seconds(), messages, tuple(false_alarms))
+    return Row(job, defect.defect, defect.is_conform, oracle, seconds(), messages, unmutated, tuple(false_alarms))
 
 
 def is_caused_by_defect(session: FuzzSession, finding: Finding) -> bool:
@@ -129,13 +151,14 @@ def table(rows: Sequence[Row]) -> str:
     lines = ["| protocol | planted bug | found by | seconds | messages |", "|---|---|---|---|---|"]
     for row in rows:
         name = label(row.job.name, is_conform=row.is_conform)
-        found = (row.oracle, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
+        by = f"{row.oracle} ({row.unmutated})" if row.unmutated else row.oracle
+        found = (by, f"{row.seconds:.1f}", str(row.messages)) if row.oracle else ("not found", "-", "-")
         lines.append(f"| {row.job.protocol} | {name}: {row.defect} | {' | '.join(found)} |")
     return "\n".join([*lines, "", *summary(rows), ""])
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence for all rows and for each half."""
+    """Yield a sentence for all rows and for each half, and one for those that need no mutation."""
     for name, chosen in (("All", rows), *((half, [row for row in rows if row.job.half == half]) for half in HALVES)):
         found = [row for row in chosen if row.oracle]
         if chosen:
@@ -144,6 +167,11 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
                 f"- {name.capitalize()}: {len(found)} of {len(chosen)} found ({len(found) / len(chosen):.1%}), "
                 f"median of {middle:g} messages."
             )
+    for mark, text in ((CASE, "a conformance case"), (SEED, "an unchanged seed")):
+        marked = [row for row in rows if row.unmutated == mark]
+        yield f"- Shown by {text} alone: {len(marked)}, of which {sum(row.is_conform for row in marked)} (conform)."
+    mutated = [row for row in rows if row.oracle and not row.unmutated]
+    yield f"- Found by mutated sequences only: {len(mutated)}."
 
 
 def write_table(rows: Sequence[Row]) -> None:
@@ -157,6 +185,20 @@ def write_table(rows: Sequence[Row]) -> None:
     PAGE.write_text(f"{before}{BEGIN}\n\n{table(every)}\n{END}{after}", "utf-8")
 
 
+def check_marks(wanted: Sequence[Job], *, writes: bool) -> int:
+    """Check again which defects of the table show without any mutation; 1 where a row lacks its mark, or has none."""
+    marks: dict[tuple[str, str], str] = {}
+    with get_context("spawn").Pool(WORKERS, maxtasksperchild=1) as pool:
+        for job, mark in pool.imap_unordered(run_unmutated, wanted):
+            marks[job.protocol, job.name] = mark
+            print(f"{job.protocol:20} {job.half:9} {job.name:28} {mark or 'mutated sequences only'}", flush=True)
+    rows = [row for row in rows_in(PAGE.read_text("utf-8")) if (row.job.protocol, row.job.name) in marks]
+    marked = [replace(row, unmutated=marks[row.job.protocol, row.job.name]) for row in rows]
+    if writes:
+        write_table(marked)
+    return 0 if writes or marked == rows else 1
+
+
 def rows_in(text: str) -> Iterator[Row]:
     """Yield the rows of a table that `table` made."""
     for job in jobs(list(PLANTED), HALVES, 0, None):
@@ -168,7 +210,8 @@ def rows_in(text: str) -> Iterator[Row]:
                 if oracle == "not found":
                     yield Row(job, defect.defect, defect.is_conform, "", 0.0, 0)
                 else:
-                    yield Row(job, defect.defect, defect.is_conform, oracle, float(seconds), int(messages))
+                    name, _, mark = oracle.rstrip(")").partition(" (")
+                    yield Row(job, defect.defect, defect.is_conform, name, float(seconds), int(messages), mark)
 
 
 def label(name: str, *, is_conform: bool) -> str:
@@ -184,12 +227,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--defect", action="append", help="only defects of this name")
     parser.add_argument("--half", choices=HALVES)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--marks", action="store_true", help="only check which defects show without any mutation")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
     halves = HALVES if options.half is None else (options.half,)
     seconds, most = (QUICK_S, QUICK) if options.quick else (options.seconds, None)
     every = list(jobs(options.protocol or list(PLANTED), halves, seconds, most))
     wanted = [job for job in every if not options.defect or job.name in options.defect]
+    if options.marks:
+        return check_marks(wanted, writes=options.write)
     rows: list[Row] = []
     with get_context("spawn").Pool(WORKERS, maxtasksperchild=1) as pool:
         for row in pool.imap_unordered(run_job, wanted):

@@ -1,7 +1,7 @@
 """Captures of Offramp conversations, made without the code that reads them.
 
 A client upgrades to WebSocket, asks for messages and gets them, several a packet; now and then it asks for more (in
-masked frames). Equal arguments give equal bytes.
+masked frames), and may commit what it has got. Connections take turns. Equal arguments give equal bytes.
 """
 
 import json
@@ -9,10 +9,11 @@ import random
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tests.bench.segments import ACK, FIN, PSH, ends_of, handshake, segment, write_pcap
+from tests.bench.segments import ACK, FIN, PSH, check_connections, ends_of, handshake, segment, write_pcap
 
 SERVER_PORT = 8080
 TARGET = "/offramp/v2/roads/bookings/streams/bench/messages?defaultOffset=EARLIEST"
@@ -38,25 +39,37 @@ WORDS = (
 )
 
 
-def make_capture(path: Path, messages: int = 50_000, messages_per_packet: int = 4, *, deflate: str = "") -> int:
+def make_capture(
+    path: Path,
+    messages: int = 50_000,
+    messages_per_packet: int = 4,
+    *,
+    deflate: str = "",
+    connections: int = 1,
+    is_committed: bool = False,
+) -> int:
     """Frames and heads written to the pcap file at `path`: `messages` events MESSAGE and what is said around them.
 
-    `deflate`: "" for none, "takeover" with one context for all messages, "resets" with a new one for each.
+    `deflate`: "" for none, "takeover" with one context for all messages, "resets" with a new one for each. With
+    `is_committed` a COMMIT follows every packet of messages, and its response.
     """
-    stream = Stream(deflate)
-    write_pcap(path, stream.packets(messages, messages_per_packet))
-    return stream.frames
+    check_connections(connections)
+    streams = [Stream(deflate, index, is_committed=is_committed) for index in range(connections)]
+    packets = [stream.packets(messages // connections, messages_per_packet) for stream in streams]
+    write_pcap(path, (packet for turn in zip_longest(*packets) for packet in turn if packet is not None))
+    return sum(stream.frames for stream in streams)
 
 
 class Stream:
     """One connection: both its ends, and what the events in it are made with."""
 
-    def __init__(self, deflate: str) -> None:
+    def __init__(self, deflate: str, index: int = 0, *, is_committed: bool = False) -> None:
         self.frames = 0
-        self._client, self._server = ends_of(0, SERVER_PORT)
-        self._random = random.Random(8080)
+        self._client, self._server = ends_of(index, SERVER_PORT)
+        self._random = random.Random(8080 + index)
+        self._is_committed = is_committed
         self._deflate = deflate
-        self._deflaters = {"client": _deflater(), "server": _deflater()}
+        self._deflaters = {"client": _deflater(), "server": _deflater()} if deflate else {}
 
     def packets(self, messages: int, messages_per_packet: int) -> Iterator[bytes]:
         """All packets, from the first SYN to the last ACK."""
@@ -65,14 +78,18 @@ class Stream:
             if offset % REQUESTED < messages_per_packet:
                 yield self._sent("client", {"type": "REQUEST", "count": REQUESTED})
             last = min(offset + messages_per_packet, messages)
-            yield self._sent("server", *(self._message(each) for each in range(offset, last)))
+            yield self._sent("server", *(self.message(each) for each in range(offset, last)))
+            if self._is_committed:
+                name = f"commit-{offset}"
+                yield self._sent("client", {"type": "COMMIT", "correlationId": name, "offsets": {"0": last // 3}})
+                yield self._sent("server", {"type": "COMMIT_RESPONSE", "correlationId": name, "success": True})
         yield from self._closed()
 
     def _opened(self) -> Iterator[bytes]:
         client, server = self._client, self._server
         yield from handshake(client, server)
-        yield segment(client, server, PSH | ACK, self._request())
-        yield segment(server, client, PSH | ACK, self._response())
+        yield segment(client, server, PSH | ACK, self.request())
+        yield segment(server, client, PSH | ACK, self.response())
         yield self._sent("server", {"type": "CONNECTION", "agentName": "offramp-0"})
         yield self._sent("client", {"type": "REQUEST", "count": REQUESTED})
         yield self._sent("server", {"type": "REBALANCE", "assignment": [0, 1, 2]})
@@ -86,14 +103,14 @@ class Stream:
         yield segment(client, server, FIN | ACK)
         yield segment(server, client, ACK)
 
-    def _request(self) -> bytes:
+    def request(self) -> bytes:
         self.frames += 1
         head = f"GET {TARGET} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         head += "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
         offer = "Sec-WebSocket-Extensions: permessage-deflate\r\n" if self._deflate else ""
         return f"{head}{offer}\r\n".encode()
 
-    def _response(self) -> bytes:
+    def response(self) -> bytes:
         self.frames += 1
         head = "HTTP/1.1 101 \r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
         head += "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
@@ -127,7 +144,7 @@ class Stream:
         mask = self._random.randbytes(4)
         return head + mask + bytes(byte ^ mask[at % 4] for at, byte in enumerate(payload))
 
-    def _message(self, offset: int) -> dict[str, Any]:
+    def message(self, offset: int) -> dict[str, Any]:
         """A booking of 200 to 400 bytes, as a road carries it."""
         draw = self._random
         payload = {

@@ -1,4 +1,4 @@
--- The frames of the Streaming Batch Protocol for tshark: the peer that tests/bench/bulk.py measures against. It only
+-- The frames of the Streaming Batch Protocol for tshark: the peer that tests/bench/columns measures against. It only
 -- finds where each frame begins and ends, and shows its fixed header; what is in header and payload it leaves alone.
 -- A frame is length:uint32 (of what follows), magic:uint8, opcode:uint16, flags:uint8, stream_id:uint32,
 -- header_format:uint8, header_length:uint24, header, payload, checksum:uint32; all big-endian.

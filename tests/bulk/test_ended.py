@@ -1,5 +1,6 @@
 """What stays of connections that have ended: the account of each, what late segments are held against, and no more."""
 
+import itertools
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -8,7 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from tests.bench.bulk_memory import make_short_connections
+from tests.bench.pravega_appends import Connection, close_connection, hello
+from tests.bench.segments import ACK, PORTS, PSH, handshake, segment, write_pcap
 from tests.bulk.engines import table_packets
 from wiretool.bulk.read import BulkDissector
 from wiretool.capture.files import read_packets
@@ -23,6 +25,22 @@ T = TypeVar("T")
 CONNECTIONS, SEGMENTS, TABLE_CONNECTIONS = 400, 8, 100
 #: What one may leave: it is some 600 bytes, half of them its account and the names of its ends.
 LEFT_BYTES_MAX = 1_000
+
+
+def make_short_connections(path: Path, connections: int) -> None:
+    """Write a capture of connections that say HELLO both ways and end, each before the next one begins."""
+    write_pcap(path, itertools.chain.from_iterable(map(short_connection, range(connections))))
+
+
+def short_connection(index: int) -> Iterator[bytes]:
+    """Yield the packets of one of them."""
+    client, number = divmod(index, PORTS)
+    peer = Connection(number)
+    peer.client.ip = bytes((10, 0, 1, client))
+    yield from handshake(peer.client, peer.server)
+    yield segment(peer.client, peer.server, PSH | ACK, hello(15))
+    yield segment(peer.server, peer.client, PSH | ACK, hello(17))
+    yield from close_connection(peer)
 
 
 @pytest.fixture

@@ -30,15 +30,15 @@ BOMB_BYTES = 100_000
 class Bombs(Stream):
     """Messages that are a thousand times as long as they are on the wire."""
 
-    def _message(self, offset: int) -> dict[str, Any]:
-        return {**super()._message(offset), "payload": "x" * BOMB_BYTES}
+    def message(self, offset: int) -> dict[str, Any]:
+        return {**super().message(offset), "payload": "x" * BOMB_BYTES}
 
 
 class Unagreed(Bombs):
     """The same, though the server agreed on nothing."""
 
-    def _response(self) -> bytes:
-        return super()._response().replace(b"Sec-WebSocket-Extensions: permessage-deflate\r\n", b"")
+    def response(self) -> bytes:
+        return super().response().replace(b"Sec-WebSocket-Extensions: permessage-deflate\r\n", b"")
 
 
 def payload_bytes(records: list[Record]) -> int:

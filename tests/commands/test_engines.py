@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.bench.pravega_appends import make_capture
 
-from wiretool.commands.engines import suits_columns, takes_columns
+from wiretool.commands.engines import SMALL_BYTES, suits_columns, takes_columns
 from wiretool.commands.options import DecodeFormat, Engine
 
 NDJSON = DecodeFormat.NDJSON
@@ -29,5 +29,13 @@ def test_some_connections_with_many_segments_are_read_as_columns(tmp_path: Path)
 
 
 def test_what_is_no_capture_has_its_reader_to_say_so(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("no capture")
+    (tmp_path / "text").write_text("no capture" * SMALL_BYTES)
     assert suits_columns([tmp_path / "text"])
+
+
+def test_small_captures_are_read_by_rows(tmp_path: Path) -> None:
+    capture = tmp_path / "c.pcap"
+    make_capture(capture, packets=200, event_bytes=500)
+    assert SMALL_BYTES / 2 < capture.stat().st_size <= SMALL_BYTES
+    assert not suits_columns([capture])
+    assert suits_columns([capture, capture])

@@ -18,6 +18,14 @@ import pytest
 from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
+from wiretool.commands.fuzz.options import FuzzOptions, Reports
+from wiretool.commands.fuzz.run import finish
+from wiretool.errors import PeerError, UsageError, WiretoolError
+from wiretool.fuzz.campaign import Counts
+from wiretool.fuzz.reports import FuzzResult
+from wiretool.net.addresses import Address
+from wiretool.net.reach import why_unreachable
+
 CAPTURES = Path(__file__).parents[2] / "captures"
 #: A mutant that a conformance case finds at once.
 MUTANT = ("pravega", "--mutant", "attribute-absent-zero")
@@ -128,6 +136,21 @@ def test_a_finding_is_replayed(folder: Path) -> None:
     assert f"{place}: fixed: " in fixed.stdout
 
 
+def test_findings_without_their_target_do_not_hide_the_others(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    shutil.copytree(place, folder / "gone")
+    form = json.loads((place / "finding.json").read_text())
+    target = f"127.0.0.1:{free_port()}"
+    (folder / "gone" / "finding.json").write_text(json.dumps(form | {"options": ["--target", target]}))
+    ended = wiretool("fuzz", "pravega", "--replay", "gone", "--replay", str(place))
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    first, second = ended.stdout.splitlines()
+    assert first.startswith(f"gone: not run: cannot reach {target}: ")
+    assert second.startswith(f"{place}: still fails: wrong-answer: ")
+    assert ended.stderr == "wiretool: 1 of 2 findings not run; see above\n"
+
+
 def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
     assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
     place = next((folder / "wiretool-findings").iterdir())
@@ -197,6 +220,48 @@ def test_a_server_that_ends_is_found_and_started_again(folder: Path) -> None:
     assert report["runs"] >= 100
 
 
+@contextmanager
+def fragile_server(script: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server that wiretool has not started, and that a message ends; its address and its process."""
+    script.write_text(FRAGILE.replace("CRASH", "\\x7f\\xff\\xff\\xff"))
+    address = f"127.0.0.1:{free_port()}"
+    process = subprocess.Popen([sys.executable, str(script), address, str(Path(__file__).parents[2] / "src")])
+    give_up_s = time.monotonic() + 30
+    while why_unreachable(Address("127.0.0.1", int(address.partition(":")[2]))):
+        assert time.monotonic() < give_up_s
+        time.sleep(0.05)
+    try:
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_server_that_wiretool_cannot_start_again_is_one_finding(folder: Path) -> None:
+    """Nothing after its end says anything of it: the run ends, and its last sessions are the finding."""
+    words = ("--timeout", "300ms", "--case", "number/*")
+    with fragile_server(folder / "fragile.py") as (address, process):
+        ended = wiretool(
+            "fuzz", "pravega-draft", "--target", address, "--time", "30s", *words, "--json", "a.json", timeout_s=60
+        )
+        assert process.wait(5) == 3
+    assert ended.returncode == 4, ended.stdout + ended.stderr
+    assert "the server accepts no more connections: " in ended.stderr
+    assert "; the last message sent was " in ended.stderr
+    report = json.loads((folder / "a.json").read_text())
+    (found,) = report["findings"]
+    assert (found["oracle"], found["flaky"]) == ("died", True)
+    assert report["seconds"] < 25
+    page = (Path(found["folder"]) / "README.md").read_text()
+    assert "not confirmed: the server accepts no more connections" in page
+    with fragile_server(folder / "fragile.py") as (other, _):
+        again = wiretool("fuzz", "pravega-draft", "--replay", found["folder"], "--target", other, *words[:2])
+    assert again.returncode == 1, again.stdout + again.stderr
+    assert ": still fails: died: " in again.stdout
+    gone = wiretool("fuzz", "pravega-draft", "--replay", found["folder"])
+    assert gone.returncode == 4
+
+
 def test_an_absent_server_is_reported() -> None:
     ended = wiretool("fuzz", "sbp", "--target", f"127.0.0.1:{free_port()}", *FEW)
     assert ended.returncode == 4
@@ -229,6 +294,26 @@ def test_a_server_that_goes_away_ends_the_run() -> None:
     assert "the last message sent was" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("counts", "error", "text"),
+    [
+        (Counts(runs=5, cases=3), PeerError, "the target took no message of 5 sequences, so nothing was judged"),
+        (Counts(cases=3), UsageError, "no sequence was run within the limits"),
+    ],
+)
+def test_a_run_that_judged_nothing_is_no_success(
+    folder: Path, counts: Counts, error: type[WiretoolError], text: str
+) -> None:
+    options = FuzzOptions("sbp", reports=Reports(junit=folder / "report.xml"))
+    with pytest.raises(error, match=text):
+        finish(FuzzResult("sbp", "127.0.0.1:1", 0, counts), options, None)
+    assert ElementTree.parse(folder / "report.xml").getroot().get("errors") == "1"
+
+
+def test_a_run_that_judged_a_message_is_one(folder: Path) -> None:
+    finish(FuzzResult("sbp", "127.0.0.1:1", 0, Counts(runs=5, messages=1)), FuzzOptions("sbp"), None)
+
+
 def test_a_mute_server_is_reported() -> None:
     """A server that accepts and never answers ends the run after the first cases, not after all of them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -236,6 +321,8 @@ def test_a_mute_server_is_reported() -> None:
         ended = wiretool("fuzz", "pravega-draft", "--target", address, "--time", "20s", "--timeout", "100ms")
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert f"{address} accepts connections, and answers no message in " in ended.stderr
+    assert "; the last message sent was " in ended.stderr
+    assert "the last message sent was none" not in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from wiretool.fuzz import memory_target
 from wiretool.fuzz.campaign import REJECTED_MAX, Limits
 from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.socket_target import ServerDied
 from wiretool.servers.pravega.reading import Reads
 
 
@@ -95,6 +96,31 @@ def test_a_seed_repeats_a_run() -> None:
     first = traced(7)
     assert first == traced(7)
     assert first != traced(8)
+
+
+@pytest.mark.parametrize(("oracle", "is_finding"), [(DIED, True), (WRONG_ANSWER, False)])
+def test_a_server_that_goes_away_while_a_finding_is_confirmed(
+    monkeypatch: pytest.MonkeyPatch, oracle: str, is_finding: bool
+) -> None:
+    """That it is not there says nothing of the sequence that was tried last: the finding keeps all of them."""
+    session = session_of("pravega-draft")
+    target = session.mock_target()
+    run_fresh = target.run_fresh
+
+    def leave(*arguments: Any, **options: Any) -> Any:
+        outcomes = run_fresh(*arguments, **options)
+        outcomes[0].error = ServerDied("the server accepts no more connections")
+        target.why_gone = str(outcomes[0].error)
+        return outcomes
+
+    monkeypatch.setattr(target, "run_fresh", leave)
+    first, second = [seed for seed in session.seeds if not seed.setup][:2]
+    suspicion = Suspicion(Bucket(oracle, "", second.sendings[-1].message), "why", 0)
+    confirmed = session.investigation(target, is_reference=False).confirm(suspicion, second, (first,))
+    assert (confirmed is not None) == is_finding
+    if confirmed is not None:
+        assert len(confirmed.sequence.sendings) == len(first.sendings) + len(second.sendings)
+        assert (confirmed.shown, confirmed.why_unconfirmed) == (0, "the server accepts no more connections")
 
 
 def test_a_suspicion_after_other_messages_is_investigated_however_many_were_none() -> None:

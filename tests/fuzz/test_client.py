@@ -22,6 +22,7 @@ from wiretool.fuzz.client.investigation import ClientInvestigation, ConfirmedFau
 from wiretool.fuzz.client.mutations import reply_mutations
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.pool import RunPool
+from wiretool.fuzz.client.replaying import is_usual_crash
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
 from wiretool.fuzz.mutations import select_mutations
 from wiretool.fuzz.oracles import CRASH, MEMORY, SILENT, UNDECODABLE
@@ -92,6 +93,32 @@ def test_a_crash_is_found_and_shrunk(tmp_path: Path) -> None:
     ran = subprocess.run(test, cwd=place, capture_output=True, text=True, check=False, env=os.environ, timeout=60)
     assert ran.returncode == 1
     assert "IndexError" in ran.stdout
+
+
+def test_the_crash_of_a_client_that_always_fails_is_found() -> None:
+    """Its exit code is the same without any fault; the crash is not."""
+    notes: list[str] = []
+    program = f"{clients.FRAGILE}\nsys.exit('no work to do')"
+    clean = learn(setup_for("pravega", clients.command(program), timeout_s=5.0, seed=0), notes.append)
+    (note,) = notes
+    assert note.startswith("the client fails without any fault, with exit code 1: no work to do; ")
+    found = fuzzed(program, "reply/close", runs=8, findings=1, clean=clean)[1]
+    assert [each.suspicion.bucket.oracle for each in found] == [CRASH]
+    assert found[0].suspicion.bucket.reply.startswith("IndexError at ")
+
+
+def test_a_crash_without_any_fault_is_no_finding(tmp_path: Path) -> None:
+    """The same crash says nothing of a fault, and no replay can show it fixed."""
+    program = clients.FRAGILE.replace("data[15]", "data[99]")
+    notes: list[str] = []
+    clean = learn(setup_for("pravega", clients.command(program), timeout_s=5.0, seed=0), notes.append)
+    assert "with exit code 1: IndexError at " in notes[0]
+    assert not fuzzed(program, "reply/close", runs=4, clean=clean)[1]
+    (error,) = clean.crashes
+    assert is_usual_crash(error, clean)
+    assert not is_usual_crash("IndexError at other.py:1", clean)
+    assert not is_usual_crash("SIGSEGV", clean)
+    assert is_usual_crash("SIGSEGV", replace(clean, exit_codes=frozenset({-11})))
 
 
 def test_a_hang_after_a_lost_connection_is_found() -> None:
@@ -230,12 +257,14 @@ def test_a_finding_with_other_values_is_refused(tmp_path: Path, change: dict[str
         replay_finding(client_finding(tmp_path, **change))
 
 
-def test_a_client_that_always_fails_is_not_fixed(tmp_path: Path) -> None:
-    """The exit code of the crash is that of each run: a crash would not be recognized."""
-    failing = clients.command(clients.ROBUST + "\nsys.exit(1)")
-    replayed = replay_finding(client_finding(tmp_path), client=failing)
+def test_a_client_that_always_crashes_is_not_fixed(tmp_path: Path) -> None:
+    """Its crash is that of each run, so one by the fault cannot be recognized; one of another kind can."""
+    failing = clients.command(clients.SEGFAULT.replace("len(data) < 16", "data is not None"))
+    folder = client_finding(tmp_path, bucket=["crash", "", "Hello", "", "SIGSEGV"])
+    replayed = replay_finding(folder, client=failing)
     assert replayed.standing is Standing.OTHER
-    assert "ends with exit code 1 without any fault" in replayed.text
+    assert "the client ends in this way without any fault" in replayed.text
+    assert replay_finding(client_finding(tmp_path), client=failing).standing is Standing.FIXED
 
 
 def test_runs_without_any_effect_are_no_result() -> None:

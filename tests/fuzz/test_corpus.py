@@ -131,6 +131,13 @@ def test_a_folder_without_sequences(tmp_path: Path) -> None:
         protocol_of(tmp_path / "none")
 
 
+def test_a_file_in_the_place_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("")
+    for reads in (protocol_of, minimise):
+        with pytest.raises(UsageError, match="notes: a file; expected a folder that `fuzz --corpus` wrote"):
+            reads(tmp_path / "notes")
+
+
 # -- damage ------------------------------------------------------------------------------------------------------------
 
 
@@ -185,6 +192,14 @@ def test_steps_that_are_none_are_refused(tmp_path: Path, steps: object) -> None:
     path = tmp_path / f"{corpus._digest(form)}.json"
     path.write_text(json.dumps({"version": 1, "protocol": PROTOCOL, "sequence": form}))
     with pytest.raises(InputError, match="not a sequence of steps"):
+        read_corpus(tmp_path, session_of(PROTOCOL))
+
+
+def test_an_unknown_endpoint_is_refused(tmp_path: Path) -> None:
+    form = {"origin": "", "setup": "", "changes": [], "steps": [{"connect": 1, "endpoint": "moon"}]}
+    path = tmp_path / f"{corpus._digest(form)}.json"
+    path.write_text(json.dumps({"version": 1, "protocol": PROTOCOL, "sequence": form}))
+    with pytest.raises(InputError, match=r"json: no endpoint 'moon' of pravega-draft; expected store"):
         read_corpus(tmp_path, session_of(PROTOCOL))
 
 

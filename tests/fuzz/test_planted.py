@@ -4,7 +4,19 @@ from itertools import count
 
 import pytest
 
-from tests.bench.fuzz_planted import Job, Row, is_caused_by_defect, search
+from tests.bench.fuzz_planted import (
+    CASE,
+    HALVES,
+    SEED,
+    Job,
+    Row,
+    is_caused_by_defect,
+    jobs,
+    rows_in,
+    run_unmutated,
+    search,
+    table,
+)
 from tests.fuzz.planted import PLANTED
 from tests.fuzz.planted.defects import Defect
 from wiretool.fuzz.campaign import Limits
@@ -59,6 +71,29 @@ def searched(defect: Defect, *, most: int) -> Row:
     session.cases = []
     ticks = count()
     return search(session, Job("offramp", defect.name, "built", most / 16), defect, lambda: next(ticks))
+
+
+@pytest.mark.parametrize(
+    ("name", "mark"), [("read-after-refusal", CASE), ("setup-in-block-elsewhere", SEED), ("keep-alive-buffer", "")]
+)
+def test_a_defect_that_needs_no_mutation_is_marked(name: str, mark: str) -> None:
+    assert run_unmutated(Job("pravega-draft", name, "built", 60)) == (Job("pravega-draft", name, "built", 60), mark)
+
+
+def test_marks_survive_in_the_table() -> None:
+    """`--write` of some rows reads the others back."""
+    names = {each.name: each for each in PLANTED["pravega-draft"]}
+    jobs_of = {job.name: job for job in jobs(["pravega-draft"], HALVES, 0, None)}
+    rows = [
+        Row(jobs_of["read-after-refusal"], names["read-after-refusal"].defect, False, "wrong-answer", 0.5, 5, CASE),
+        Row(jobs_of["keep-alive-buffer"], names["keep-alive-buffer"].defect, False, "died", 0.1, 1),
+        Row(jobs_of["tail-not-woken"], names["tail-not-woken"].defect, True, "", 0.0, 0),
+    ]
+    text = table(rows)
+    assert "| wrong-answer (case) | 0.5 | 5 |" in text
+    assert "- Shown by a conformance case alone: 1, of which 0 (conform)." in text
+    assert "- Found by mutated sequences only: 1." in text
+    assert sorted(rows_in(text), key=rows.index) == rows
 
 
 def test_the_table_has_enough_defects() -> None:

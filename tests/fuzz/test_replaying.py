@@ -10,19 +10,24 @@ from typing import Any
 import pytest
 
 from tests.fuzz.helpers import crash_on, run_on
+from wiretool.capture.files import read_packets
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.results import CaseResult
 from wiretool.errors import InputError, Stopped, UsageError
-from wiretool.fuzz.findings import write_finding
+from wiretool.fuzz.findings import Finding, page, write_finding
+from wiretool.fuzz.investigation import Confirmed
+from wiretool.fuzz.oracles import Bucket, Suspicion
 from wiretool.fuzz.replaying import replay_finding
+from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.standing import Standing
 from wiretool.fuzz.target import InMemoryTarget
 
 CRASH = crash_on(b"\x00\x00\x00\x14")
 CASE = "pravega/attribute/1"
+CAPTURES = Path(__file__).parents[2] / "captures" / "pravega"
 
 
 @pytest.fixture
@@ -65,6 +70,31 @@ def test_an_unknown_setup_is_refused(finding: Path) -> None:
         replay_finding(finding)
 
 
+def connect_to(form: dict[str, Any], endpoint: str) -> None:
+    """Let the sequence of a finding connect to an endpoint."""
+    form["sequence"]["steps"].insert(0, {"connect": 90, "endpoint": endpoint})
+
+
+def test_an_unknown_endpoint_is_refused(finding: Path) -> None:
+    change(finding, lambda form: connect_to(form, "elsewhere"))
+    with pytest.raises(InputError, match=r"001-died.*: no endpoint 'elsewhere' of pravega; expected .*store"):
+        replay_finding(finding)
+
+
+def test_a_target_has_the_endpoints_of_a_setup() -> None:
+    target = FuzzSession("sbp").mock_target()
+    sequence = FuzzSequence((Connect(0, "placement-driver"),), "")
+    assert not target.fits(sequence)
+    assert target.fits(replace(sequence, setup="apart"))
+
+
+def test_the_mock_is_not_blamed_for_an_unknown_endpoint() -> None:
+    """It was reported as `died`, with a StopIteration of the fuzzer itself."""
+    target = FuzzSession("pravega").mock_target()
+    with pytest.raises(UsageError, match="the mock has no endpoint elsewhere"):
+        target.run_fresh([FuzzSequence((Connect(0, "elsewhere"),), "")])
+
+
 def test_a_seed_of_another_type_is_refused(finding: Path) -> None:
     change(finding, lambda form: form.update(seed="x"))
     with pytest.raises(InputError, match="seed: expected a whole number"):
@@ -76,6 +106,28 @@ def test_the_mock_without_the_data_of_a_capture_proves_nothing(finding: Path) ->
     replayed = replay_finding(finding)
     assert replayed.standing is Standing.OTHER
     assert "the mock without the data of capture a.pcap" in replayed.text
+
+
+@pytest.mark.parametrize("folder", ["", "/elsewhere/"])
+def test_the_mock_with_the_data_of_a_capture_proves_something(finding: Path, folder: str) -> None:
+    """`--seeds` names the capture; it may lie in another folder than before."""
+    capture = CAPTURES / "java_conditional.pcap"
+    change(finding, lambda form: form["sequence"].update(setup=f"capture {folder}java_conditional.pcap"))
+
+    def add(session: FuzzSession) -> None:
+        session.add_capture(str(capture), read_packets([capture]), ports={}, notes=lambda text: None)
+        session.check_captures([str(capture)])
+
+    assert replay_finding(finding, add_captures=add).standing is Standing.FIXED
+    assert replay_finding(finding, on(CRASH), add_captures=add).standing is Standing.FAILS
+
+
+def test_the_page_of_a_finding_names_its_capture(tmp_path: Path) -> None:
+    sequence = FuzzSequence((Sending(1, b"\x00"),), "", setup="capture a b.pcap")
+    confirmed = Confirmed(Suspicion(Bucket("died"), "why", 0), sequence, 3)
+    made = Finding(1, "pravega", "built-in mock", 0, confirmed)
+    text = page(made, tmp_path, FuzzSession("pravega").protocol_in(""))
+    assert f"wiretool fuzz pravega --replay {tmp_path} --seeds 'a b.pcap'\n" in text
 
 
 def test_a_target_without_the_endpoints_is_not_fixed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:

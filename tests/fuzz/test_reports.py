@@ -1,6 +1,7 @@
 """Reports of runs: forms that CI and code scanning take."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,8 +10,11 @@ import pytest
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket, Suspicion
-from wiretool.fuzz.reports import FuzzResult, junit_report, page_uri, sarif_report
+from wiretool.fuzz.reports import FuzzResult, junit_report
+from wiretool.fuzz.sarif import CLIENT_RULES, DECODER_RULES, PAGE, SERVER_RULES, RuleText, page_uri, sarif_report
 from wiretool.fuzz.sequence import FuzzSequence
+
+SERVER_ORACLES = {"died", "silent", "undecodable", "wrong-answer", "unhealthy", "memory", "slow", "differs"}
 
 
 def result(why_cut: str = "") -> FuzzResult:
@@ -42,7 +46,71 @@ def test_sarif_has_the_parts_that_code_scanning_requires() -> None:
         "artifactLocation": {"uri": "out%20dir/001-died-hello/README.md"},
         "region": {"startLine": 1},
     }
-    assert run["invocations"] == [{"executionSuccessful": False}]
+    (invocation,) = run["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert (notification["level"], notification["message"]["text"]) == ("error", "the server is gone")
+    assert found["partialFingerprints"]["primaryLocationLineHash"].endswith(":1")
+    (whole,) = json.loads(sarif_report(result()))["runs"]
+    assert whole["invocations"] == [{"executionSuccessful": True}]
+
+
+def test_rules_of_sarif_are_described() -> None:
+    """SARIF 2.1.0 §3.49: descriptions are sentences, and results name their rule by index and id."""
+    (run,) = json.loads(sarif_report(result()))["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["shortDescription"]["text"] == "The server ends, or accepts no more connections."
+    assert "the built-in mock has raised an exception" in rule["fullDescription"]["text"]
+    assert rule["help"]["text"].startswith("The README.md of the finding")
+    assert rule["helpUri"] == f"{PAGE}#oracles"
+    assert rule["defaultConfiguration"] == {"level": "error"}
+    (found,) = run["results"]
+    assert (found["ruleIndex"], found["ruleId"], found["level"]) == (0, rule["id"], "error")
+
+
+def test_each_result_names_the_rule_of_its_oracle() -> None:
+    whole = result()
+    for number, oracle in enumerate(("differs", "unhealthy", "died"), 2):
+        suspicion = Suspicion(Bucket(oracle, message="Hello"), "why", 0)
+        finding = Finding(number, "sbp", "127.0.0.1:1", 0, Confirmed(suspicion, FuzzSequence((), ""), 3))
+        whole.findings.append((finding, f"found/{finding.id}"))
+    (run,) = json.loads(sarif_report(whole))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["died", "differs", "unhealthy"]
+    assert [rules[each["ruleIndex"]]["id"] for each in run["results"]] == [each["ruleId"] for each in run["results"]]
+    levels = {rule["id"]: rule["defaultConfiguration"]["level"] for rule in rules}
+    assert levels == {"died": "error", "differs": "note", "unhealthy": "error"}
+
+
+@pytest.mark.parametrize(
+    ("rules", "names"),
+    [
+        (SERVER_RULES, {*SERVER_ORACLES, "lost-event", "doubled-event", "changed-event"}),
+        (CLIENT_RULES, {"crash", "silent", "undecodable", "memory"}),
+        (DECODER_RULES, {"died", "differs", "wrong-answer", "slow", "memory"}),
+    ],
+)
+def test_each_oracle_has_a_rule(rules: Mapping[str, RuleText], names: set[str]) -> None:
+    assert set(rules) == names
+    for text in rules.values():
+        assert (text.short[-1], text.short.count("."), text.full[-1]) == (".", 1, ".")
+
+
+@pytest.mark.parametrize(
+    ("is_client", "is_self", "section"),
+    [(False, False, "oracles"), (True, False, "clients"), (False, True, "the-decoder-of-wiretool")],
+)
+def test_the_help_of_a_rule_is_a_section_of_the_page(is_client: bool, is_self: bool, section: str) -> None:
+    whole = result()
+    suspicion = Suspicion(Bucket("memory", message="Hello"), "why", 0)
+    finding = Finding(1, "sbp", "target", 0, Confirmed(suspicion, FuzzSequence((), ""), 3))
+    whole.findings, whole.is_client, whole.is_self = [(finding, "found")], is_client, is_self
+    (run,) = json.loads(sarif_report(whole))["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["helpUri"] == f"{PAGE}#{section}"
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text("utf-8")
+    heads = [line.removeprefix("## ").lower().replace("'", "").replace(" ", "-") for line in page.splitlines()]
+    assert section in heads
 
 
 @pytest.mark.parametrize(

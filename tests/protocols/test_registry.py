@@ -1,14 +1,17 @@
 """Every protocol by name and port."""
 
+import signal
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
+from wiretool.protocols import registry
 from wiretool.protocols.conversation import Protocol
-from wiretool.protocols.registry import PROTOCOLS, expected_on, owner_of, protocol_named, server_ports
+from wiretool.protocols.registry import PROTOCOLS, expected_on, load_part, owner_of, protocol_named, server_ports
 
 
 def names(protocols: tuple[Protocol, ...]) -> list[str]:
@@ -61,3 +64,17 @@ def test_only_what_is_spoken_is_loaded() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "wiretool.protocols.offramp" in loaded
     assert not {"wiretool.protocols.pravega", "wiretool.protocols.sbp", "numpy"} & set(loaded)
+
+
+def test_ctrl_c_waits_for_the_end_of_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported: list[str] = []
+
+    def interrupted(name: str) -> ModuleType:
+        signal.raise_signal(signal.SIGINT)
+        imported.append(name)
+        return sys
+
+    monkeypatch.setattr(registry, "import_module", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        load_part("any.part")
+    assert imported == ["wiretool.protocols.any.part"]

@@ -88,6 +88,8 @@ class Scalar(SlotType):
 class StringSlot(SlotType):
     """u32 count, UTF-8, a zero byte."""
 
+    stored = "text"
+
     def __init__(self, *, required: bool = False) -> None:
         self.name = "string"
         self.is_required = required
@@ -105,6 +107,7 @@ class BytesSlot(SlotType):
     """u32 count, bytes: a vector of ubyte."""
 
     name = "bytes"
+    stored = "bytes"
 
     def check(self, value: Any, path: str) -> None:
         if type(value) is not bytes:

@@ -67,6 +67,8 @@ def shorten(value: Any) -> str:
 class JsonInt(JsonType):
     """A whole number, written without fraction and exponent, that fits `bits` bits two's complement."""
 
+    stored = "whole"
+
     def __init__(self, bits: int, *, nullable: bool = False) -> None:
         self.name = f"int{bits}"
         self.bits = bits
@@ -86,6 +88,7 @@ class JsonText(JsonType):
     """A string."""
 
     name = "string"
+    stored = "text"
     #: The only texts that it may be; None where it may be any.
     choices: frozenset[str] | None = None
 
@@ -103,6 +106,7 @@ class JsonBool(JsonType):
     """true or false."""
 
     name = "boolean"
+    stored = "truth"
 
     def check(self, value: Any, path: str) -> bool:
         if type(value) is not bool:
@@ -112,6 +116,8 @@ class JsonBool(JsonType):
 
 class JsonName(JsonType):
     """One string only: the name of a kind of object."""
+
+    stored = "text"
 
     def __init__(self, text: str) -> None:
         self.name = f'"{text}"'

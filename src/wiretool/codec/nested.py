@@ -1,6 +1,6 @@
-"""The wire type of a declared structure inside a message."""
+"""The wire types of declared structures inside a message."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.jsonform import fields_from_json, json_form
@@ -27,6 +27,24 @@ class Nested(WireType):
             raise EncodeError(f"expected a {self.name}, got {value!r}", path=path)
         for field in self.fields:
             field.wire.write(getattr(value, field.name), out, f"{path}.{field.name}")
+
+    def to_json(self, value: Message) -> dict[str, Any]:
+        return json_form(value)
+
+    def from_json(self, value: Any, path: str) -> Message:
+        return fields_from_json(self.cls, value, path)
+
+
+class Structure(WireType):
+    """A structure whose layout is written by hand; its JSON form comes from the declaration of `cls`."""
+
+    cls: ClassVar[type[Message]]
+
+    def checked(self, value: Any, path: str) -> Any:
+        """The value, if it is such a structure."""
+        if not isinstance(value, self.cls):
+            raise EncodeError(f"expected a {self.cls.__name__}, got {value!r}", path=path)
+        return value
 
     def to_json(self, value: Message) -> dict[str, Any]:
         return json_form(value)

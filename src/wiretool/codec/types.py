@@ -8,12 +8,16 @@ import struct
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from wiretool import limits
 from wiretool.codec.cursor import Cursor
 from wiretool.codec.mutf8 import decode_modified_utf8, encode_modified_utf8
 from wiretool.errors import DecodeError, EncodeError, OverLimit
+
+#: What a column of a table holds: a whole number, true or false, a double, text, text of few values, or bytes; JSON is
+#: the text of any other value.
+Stored = Literal["json", "whole", "truth", "double", "text", "coded", "bytes"]
 
 
 class WireType(ABC):
@@ -25,6 +29,8 @@ class WireType(ABC):
     form: str = ""
     #: The fewest bytes a value takes; bounds the count of a list by the bytes left.
     size_min: int = 0
+    #: What a column of such values holds.
+    stored: Stored = "json"
 
     @abstractmethod
     def read(self, cursor: Cursor, path: str) -> Any:
@@ -49,6 +55,8 @@ class WireType(ABC):
 
 class Int(WireType):
     """A two's complement or unsigned number of fixed width."""
+
+    stored = "whole"
 
     def __init__(self, name: str, form: str) -> None:
         self.name = name
@@ -81,6 +89,7 @@ class Bool(WireType):
     name = "bool"
     form = "?"
     size_min = 1
+    stored = "truth"
 
     def read(self, cursor: Cursor, path: str) -> bool:
         start = cursor.at
@@ -103,6 +112,7 @@ class Uuid(WireType):
     name = "uuid"
     form = "16s"
     size_min = 16
+    stored = "coded"
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at
@@ -140,6 +150,7 @@ class Text16(WireType):
     name = "string"
     size_min = 2
     _count = struct.Struct(">H")
+    stored = "text"
 
     def read(self, cursor: Cursor, path: str) -> str:
         start = cursor.at
@@ -167,6 +178,8 @@ class Text16(WireType):
 
 class Data(WireType):
     """Bytes in some envelope; hex in JSON."""
+
+    stored = "bytes"
 
     def to_json(self, value: bytes) -> str:
         return value.hex()
@@ -271,6 +284,7 @@ class NamedByte(WireType):
     """One byte whose values have names; the value is the name."""
 
     size_min = 1
+    stored = "text"
 
     def __init__(self, names: Mapping[int, str], *, kind: str) -> None:
         self.name = "u8 " + "|".join(f"{number}={name}" for number, name in names.items())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Flows, each a direction of a connection, of which columns are the faster way however large their segments are; and
 #: segments of each in a table of packets from which on they are where there are more.
 FLOWS_FEW, SEGMENTS_PER_FLOW_MIN = 8, 512
+#: Bytes of captures that are read by rows sooner than NumPy, which columns are made of, is loaded.
+SMALL_BYTES = 128 * 1024
 #: Records that make up a batch where they are read one by one.
 BATCH_RECORDS = 8_192
 
@@ -51,11 +53,13 @@ def takes_columns(
 
 
 def suits_columns(captures: Sequence[Path]) -> bool:
-    """Whether the first table of packets has few connections, or many segments of each.
+    """Return whether the captures are not small, and have few connections in the first table, or many segments of each.
 
     Columns are made for each connection of a table, which takes longer than to read its few messages one by one
-    (tests/bench/engines.py measures it). What cannot be read has its reader to say so.
+    (tests/bench/columns measures it). What cannot be read has its reader to say so.
     """
+    if all(map(is_file, captures)) and sum(map(os.path.getsize, captures)) <= SMALL_BYTES:
+        return False
     from wiretool.capture.merging import read_packet_tables
     from wiretool.capture.segments import read_segment_tables
 

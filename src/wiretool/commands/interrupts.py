@@ -3,7 +3,7 @@
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn, TypeVar
@@ -50,9 +50,10 @@ def stoppable(*needed: str) -> Iterator[None]:
     """
     for name in needed:
         import_module(name)
-    if "pyarrow" in sys.modules:  # which loads it, if it is there, with the first list that is made an array
-        with suppress(ImportError):
-            import_module("pandas")
+    if "pyarrow" in sys.modules:
+        from wiretool.sinks.arrow.without_pandas import forgo_pandas
+
+        forgo_pandas()
     with handled_by(_stop):
         yield
 

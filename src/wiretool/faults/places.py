@@ -8,11 +8,10 @@ from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, TableSlot
 from wiretool.codec.json_types import JsonInt, JsonList, JsonValue
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message, Named, Role, fields_of
-from wiretool.codec.nested import Nested
+from wiretool.codec.nested import Nested, Structure
 from wiretool.codec.types import Int, ListOf, Uuid, WireType
 from wiretool.errors import EncodeError
 from wiretool.protocols.offramp.messages import PartitionOffsets
-from wiretool.protocols.pravega.structures import Structure
 from wiretool.protocols.pravega_controller.protobuf_types import MapOf
 from wiretool.protocols.sbp.records import SizedTable
 from wiretool.where.names import DEPTH_MAX, spelt

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
+from wiretool.errors import PeerError
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
-from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, message_at
+from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of
 from wiretool.fuzz.pairs import Pairs
 from wiretool.fuzz.seed_places import SeedPlaces
 from wiretool.fuzz.sequence import FuzzSequence, Sending
@@ -41,8 +42,6 @@ class Limits:
     runs: int | None = None
     #: Findings after which the run ends: more of them show nothing new.
     findings: int = 100
-    #: Sequences a second at most.
-    per_second: float | None = None
 
 
 @dataclass(slots=True)
@@ -91,7 +90,6 @@ class Campaign:
     #: Buckets that are no new findings, and those that the run has shown.
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
-    _last: FuzzSequence | None = None
     _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
     #: The systematic parts of the run that have sequences left.
@@ -107,7 +105,7 @@ class Campaign:
         self._places = SeedPlaces(self.novelty.exchanges)
 
     def run(self) -> Counts:
-        """Run to a limit; findings are reported as they come."""
+        """Run to a limit; findings are reported as they come. PeerError where the server is gone for good."""
         self._started = time.monotonic()
         self._run_cases()
         self._run_seeds()
@@ -123,11 +121,6 @@ class Campaign:
             if batches % self.target.batches_per_probe == 0 and self.cases:
                 self._probe()
         return self.counted()
-
-    @property
-    def last_message(self) -> str:
-        """The name of the last message that was sent."""
-        return message_at(self._last, len(self._last.steps)) if self._last is not None else "none"
 
     def _is_over(self) -> bool:
         limits, counts = self.limits, self.counts
@@ -221,14 +214,12 @@ class Campaign:
         return self.rng.choice(self._swarm)
 
     def _run_batch(self, sequences: list[FuzzSequence]) -> list[Outcome]:
-        self._last = sequences[-1]
-        if self.limits.per_second is not None:
-            due_s = self._started + self.counts.runs / self.limits.per_second
-            time.sleep(max(0.0, due_s - time.monotonic()))
         outcomes = self.target.run(sequences)
         for outcome in outcomes:
             self._note(outcome)
         self.on_progress(self.counted())
+        if self.target.why_gone:
+            raise PeerError(self.target.why_gone)
         return outcomes
 
     def _note(self, outcome: Outcome) -> None:

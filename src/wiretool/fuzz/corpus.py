@@ -18,9 +18,9 @@ from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.novelty import Feature, Novelty
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
-from wiretool.fuzz.session import CAPTURE_SETUP, FuzzSession
+from wiretool.fuzz.session import FuzzSession
 from wiretool.protocols.registry import PROTOCOLS
 
 VERSION = 1
@@ -88,6 +88,7 @@ def _sequence(path: Path, form: Mapping[str, Any], session: FuzzSession) -> Fuzz
     elif not session.has_setup(setup):
         raise InputError(f"{path}: no setup {setup!r} of {session.protocol}; {_EXPECTED}")
     sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(path))
+    session.check_endpoints(sequence, str(path))
     return replace(sequence, setup=setup)
 
 
@@ -122,8 +123,10 @@ def _digest(form: Mapping[str, Any]) -> str:
 def protocol_of(folder: Path) -> str:
     """Return the protocol of a corpus; empty for a folder without sequences.
 
-    InputError as in `read_corpus`, UsageError for a folder that does not exist.
+    InputError as in `read_corpus`, UsageError for a folder that does not exist, and for a file.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: a file; expected a folder that `fuzz --corpus` wrote")
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; expected one that `fuzz --corpus` wrote")
     for path in sorted(folder.glob(f"*{SUFFIX}")):

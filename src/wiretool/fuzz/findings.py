@@ -3,18 +3,30 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wiretool.errors import InputError, why_unreadable
+from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.fuzz.rewriting import form_of
-from wiretool.fuzz.sequence import Change, Connect, Edit, Finish, Pause, Sending, SetField, Step
+from wiretool.fuzz.sequence import (
+    CAPTURE_SETUP,
+    Change,
+    Connect,
+    Edit,
+    Finish,
+    FuzzSequence,
+    Pause,
+    Sending,
+    SetField,
+    Step,
+)
 from wiretool.fuzz.serial import sequence_form
 from wiretool.fuzz.target import Target
 from wiretool.protocols.conversation import Protocol
@@ -93,7 +105,7 @@ def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -
 def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: Sequence[str], target: Target) -> Path:
     """Write the folder of a finding into `folder` and return it; `target` runs it once more for the recording.
 
-    OSError where a file cannot be written.
+    The recording is empty where the server is gone. OSError where a file cannot be written.
     """
     place = folder / finding.id
     place.mkdir(parents=True, exist_ok=True)
@@ -104,7 +116,8 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
     with open_output(place / CAPTURE_FILE) as output:
         recording = Recording(output)
         recording.begin()
-        target.record(finding.confirmed.sequence, recording)
+        with suppress(PeerError):  # the next sequence reports it
+            target.record(finding.confirmed.sequence, recording)
     return place
 
 
@@ -150,8 +163,7 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         f"- protocol: {finding.protocol}",
         f"- target: {finding.target}",
         f"- bucket: {one_line(str(bucket))}",
-        f"- confirmed: {confirmed.shown} of 3 runs on a fresh server"
-        + ("; flaky: its timing or earlier sessions matter" if confirmed.is_flaky else ""),
+        f"- {_confirmation(confirmed)}",
     ]
     if confirmed.case is not None:
         lines += [f"- expected ({confirmed.case.source}): {confirmed.case.requirement}"]
@@ -168,12 +180,27 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         "## Run it again",
         "",
         "```sh",
-        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place)]),
+        shlex.join(["wiretool", "fuzz", finding.protocol, "--replay", str(place), *_seeds(confirmed.sequence)]),
         f"pytest {shlex.quote(str(place / TEST_FILE))}",
         "```",
         "",
     ]
     return "\n".join(lines)
+
+
+def _seeds(sequence: FuzzSequence) -> list[str]:
+    """Return the option that names the capture whose data the mock needs; none for other sequences."""
+    if not sequence.setup.startswith(CAPTURE_SETUP):
+        return []
+    return ["--seeds", sequence.setup.removeprefix(CAPTURE_SETUP)]
+
+
+def _confirmation(confirmed: Confirmed) -> str:
+    """Return how many runs showed the bug, in words."""
+    if confirmed.why_unconfirmed:
+        return f"not confirmed: {one_line(confirmed.why_unconfirmed)}; the sequence has all sessions of the last batch"
+    flaky = "; flaky: its timing or earlier sessions matter" if confirmed.is_flaky else ""
+    return f"confirmed: {confirmed.shown} of 3 runs{flaky}"
 
 
 def _described(step: Step, adapter: Any) -> str:

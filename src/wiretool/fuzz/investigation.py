@@ -7,7 +7,7 @@ from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.mutations.order import relabelled
-from wiretool.fuzz.oracles import MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
+from wiretool.fuzz.oracles import DIED, MEMORY, SILENT, STALL, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.shrink import Shrinker
@@ -33,6 +33,8 @@ class Confirmed:
     shown: int
     #: The conformance case that fails, where one does.
     case: Case | None = None
+    #: Why no run could confirm it; empty where one did.
+    why_unconfirmed: str = ""
 
     @property
     def is_flaky(self) -> bool:
@@ -64,7 +66,22 @@ class Investigation:
     def confirm(
         self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]
     ) -> Confirmed | None:
-        """Return the finding; None where it does not happen again, or where the reference server does the same."""
+        """Return the finding; None where it does not happen again, or where the reference server does the same.
+
+        Where the server is gone for good, nothing can happen again: that is a finding with all sequences before it.
+        """
+        if not self._target.why_gone:
+            confirmed = self._confirm(suspicion, sequence, before)
+            if not self._target.why_gone:
+                return confirmed
+        if suspicion.bucket.oracle != DIED:
+            return None
+        return Confirmed(suspicion, joined((*before, sequence)), 0, why_unconfirmed=self._target.why_gone)
+
+    def _confirm(
+        self, suspicion: Suspicion, sequence: FuzzSequence, before: tuple[FuzzSequence, ...]
+    ) -> Confirmed | None:
+        """Confirm and shrink; the result means nothing where the server goes away meanwhile."""
         bucket = suspicion.bucket
         case = self._cases.get(bucket.reply)
         if case is not None and bucket.oracle == WRONG_ANSWER:

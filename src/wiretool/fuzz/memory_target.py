@@ -13,6 +13,7 @@ from typing import Protocol
 
 from wiretool.codec.message import Side
 from wiretool.conformance.in_memory import CLIENT_PORTS, FIRST_CLIENT_PORT, LOOPBACK, START_NS
+from wiretool.errors import UsageError
 from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.servers.mock import Action, Close, Mock
@@ -61,8 +62,11 @@ class MemoryTarget:
         """Carry out a sequence. An exception of the mock is in the outcome; the mock is not usable after it.
 
         `stall_s` is the time in which it has to end, STALL_S for None. `is_measured`: memory is measured, which slows
-        the run down.
+        the run down. UsageError for a sequence with an endpoint that the mock does not have.
         """
+        missing = run.sequence.endpoints - {"", *(door.name for door in self.mock.doors)}
+        if missing:
+            raise UsageError(f"the mock has no endpoint {', '.join(sorted(missing))}; expected another setup")
         stage = _Stage(self.mock, run, self.now_ns, recording)
         try:
             with measured(run.outcome) if is_measured else nullcontext(), alarm(stall_s):

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from wiretool.fuzz.decoder.findings import replay_decoder_finding
 from wiretool.fuzz.findings import read_finding
 from wiretool.fuzz.investigation import COMPARED
 from wiretool.fuzz.oracles import DIFFERS, MEMORY, UNHEALTHY, Bucket, Suspicion
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.pacing import Pacer
+from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.serial import sequence_from_form
-from wiretool.fuzz.session import CAPTURE_SETUP, FuzzSession
+from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import open_target
 from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.target import InMemoryTarget, Target
@@ -34,11 +36,20 @@ _UNJUDGED = frozenset({Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED, Verdict.ERROR
 TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
 
 
-def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: Sequence[str] = ()) -> Replayed:
+def replay_finding(
+    folder: Path,
+    target_of: TargetMaker | None = None,
+    client: Sequence[str] = (),
+    *,
+    add_captures: Callable[[FuzzSession], None] = lambda session: None,
+    pacer: Pacer | None = None,
+) -> Replayed:
     """Run a finding again on the target that it names.
 
-    `target_of` opens another one for the session, `client` is the command of another client. A finding is fixed only
-    where each run sent it and was judged. InputError for a folder that is not a finding.
+    `target_of` opens another one for the session, `client` is the command of another client. `add_captures` takes the
+    sessions of captures: the mock in memory has the data of the capture from which a sequence comes. `pacer` delays
+    what another machine gets. A finding is fixed only where each run sent it and was judged. InputError for a folder
+    that is not a finding, PeerError where the target cannot be reached.
     """
     form = read_finding(folder)
     if "client" in form:
@@ -47,10 +58,11 @@ def replay_finding(folder: Path, target_of: TargetMaker | None = None, client: S
         return replay_decoder_finding(folder, form)
     session = FuzzSession(str(form["protocol"]), seed=_seed(folder, form))
     session.add_cases()
+    add_captures(session)
     sequence = _sequence(folder, form, session)
     case = _case(folder, form, session)
     bucket = Bucket(*map(str, form["bucket"]))
-    with (target_of or target_from(form))(session) as target:
+    with (target_of or target_from(form, pacer))(session) as target:
         if not target.fits(sequence):
             return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")
         if case is not None:
@@ -66,11 +78,14 @@ def _seed(folder: Path, form: Mapping[str, Any]) -> int:
 
 
 def _sequence(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> FuzzSequence:
-    """Return the sequence of a finding. InputError for one that sends nothing, and for an unknown setup."""
+    """Return the sequence of a finding. InputError for one that sends nothing, an unknown setup or endpoint."""
     setup = str(form["sequence"].get("setup", "")) if isinstance(form["sequence"], Mapping) else ""
+    setup = session.setup_of_capture(setup)
     if not session.has_setup(setup) and not setup.startswith(CAPTURE_SETUP):
         raise InputError(f"{folder}: no setup {setup!r} of {session.protocol}; run the fuzzer again")
     sequence = sequence_from_form(form["sequence"], session.protocol_in(setup), name=str(folder))
+    sequence = replace(sequence, setup=setup)
+    session.check_endpoints(sequence, str(folder))
     if not sequence.sendings and not form["case"]:
         raise InputError(f"{folder}: steps: none sends a message; run the fuzzer again")
     return sequence
@@ -86,7 +101,7 @@ def _case(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> Case |
     return case
 
 
-def target_from(form: Mapping[str, Any]) -> TargetMaker:
+def target_from(form: Mapping[str, Any], pacer: Pacer | None = None) -> TargetMaker:
     """Return a function that opens the target which a finding names; WIRETOOL_TARGET names another address."""
     options = form["options"]
     if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
@@ -98,7 +113,9 @@ def target_from(form: Mapping[str, Any]) -> TargetMaker:
         if addresses is None and "--sockets" not in options:
             return nullcontext(session.mock_target(mutant_named(session.part, mutant) if mutant else None))
         command = next(iter(_values(options, "--command")), None)
-        return open_target(session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1)
+        return open_target(
+            session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1, pacer=pacer
+        )
 
     return open_named
 
@@ -152,7 +169,7 @@ def _replay_sequence(
     if not all(outcome.sent_messages for outcome in outcomes):
         return Replayed(folder, Standing.OTHER, "the target takes no message of the sequence")
     if isinstance(target, InMemoryTarget) and not session.has_setup(sequence.setup):
-        text = f"the mock without the data of {sequence.setup} shows nothing; fuzz with --seeds again"
+        text = f"the mock without the data of {sequence.setup} shows nothing; expected --seeds with the capture"
         return Replayed(folder, Standing.OTHER, text)
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 

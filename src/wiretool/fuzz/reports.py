@@ -1,21 +1,15 @@
-"""The result of a run, as text, JSON, JUnit and SARIF."""
+"""The result of a run, as text, JSON and JUnit."""
 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 from xml.etree import ElementTree
 
 from wiretool.fuzz.campaign import Counts
-from wiretool.fuzz.findings import PAGE_FILE
-from wiretool.fuzz.oracles import DIFFERS, Bucket
+from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.printable import printable
-
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-INFORMATION = "https://github.com/wiretool/wiretool"
 
 
 @dataclass(slots=True)
@@ -89,40 +83,6 @@ def junit_report(result: FuzzResult) -> str:
         failure = ElementTree.SubElement(case, "failure", message=printable(finding.title))
         failure.text = f"{printable(folder)}\n{printable(str(finding.bucket))}"
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def sarif_report(result: FuzzResult) -> str:
-    """Return the SARIF report: a rule for each oracle, a result for each finding."""
-    oracles = sorted({finding.bucket.oracle for finding, _ in result.findings})
-    results = [
-        {
-            "ruleId": finding.bucket.oracle,
-            "level": "note" if finding.bucket.oracle == DIFFERS and not result.is_self else "error",
-            "message": {"text": printable(finding.title)},
-            "locations": [
-                {"physicalLocation": {"artifactLocation": {"uri": page_uri(folder)}, "region": {"startLine": 1}}}
-            ],
-            "partialFingerprints": {"bucket/v1": str(finding.bucket)},
-        }
-        for finding, folder in result.findings
-    ]
-    driver = {
-        "name": "wiretool fuzz",
-        "informationUri": INFORMATION,
-        "rules": [{"id": name, "shortDescription": {"text": name}} for name in oracles],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": not result.why_cut}],
-        "results": results,
-    }
-    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def page_uri(folder: str) -> str:
-    """Return the URI of the page of a finding, relative if the folder is."""
-    page = Path(folder, PAGE_FILE)
-    return page.as_uri() if page.is_absolute() else quote(page.as_posix())
 
 
 def report_lines(result: FuzzResult) -> Iterator[str]:

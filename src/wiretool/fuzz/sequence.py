@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 from wiretool.codec.message import Issued, Position
 from wiretool.records import Record
 
+#: The setup of a server for the sessions of a capture begins so; the name of the capture follows.
+CAPTURE_SETUP = "capture "
+
 
 class SetField(NamedTuple):
     """A field of the message takes another value; the encoder repairs lengths and checksums."""
@@ -119,6 +122,11 @@ class FuzzSequence:
     def sendings(self) -> tuple[Sending, ...]:
         """The steps that send bytes."""
         return tuple(step for step in self.steps if isinstance(step, Sending))
+
+    @property
+    def endpoints(self) -> frozenset[str]:
+        """The names of the endpoints to which it connects; empty for the main one."""
+        return frozenset(step.endpoint for step in self.steps if isinstance(step, Connect))
 
     @property
     def size_bytes(self) -> int:

@@ -4,13 +4,14 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 
 from wiretool.capture.packets import Packet
 from wiretool.conformance.case import Case, Conformance
 from wiretool.conformance.mock_run import mock_of
 from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, InputError
 from wiretool.faults.dialects import dialect_of
 from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
@@ -25,7 +26,7 @@ from wiretool.fuzz.oracles import Bucket, Oracles, Suspicion
 from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.seeds import capture_sequences, distinct
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.protocols.conversation import Protocol
@@ -38,8 +39,6 @@ from wiretool.servers.options import MockOptions
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024
 BUILT_IN = "built-in mock"
-#: The setup of a server for the sessions of a capture begins so.
-CAPTURE_SETUP = "capture "
 
 
 @dataclass(slots=True)
@@ -118,6 +117,21 @@ class FuzzSession:
     def has_setup(self, setup: str) -> bool:
         """Return whether a mock can be made in a setup."""
         return setup in ("", *self._options, *self.part.variants)
+
+    def setup_of_capture(self, setup: str) -> str:
+        """Return the setup of the capture with the same file name, where only its folder is another one; or `setup`."""
+        if not setup.startswith(CAPTURE_SETUP) or setup in self._options:
+            return setup
+        name = Path(setup.removeprefix(CAPTURE_SETUP)).name
+        return next((each for each in self._options if Path(each.removeprefix(CAPTURE_SETUP)).name == name), setup)
+
+    def check_endpoints(self, sequence: FuzzSequence, name: str) -> None:
+        """InputError for a sequence in a file of this name with an endpoint that its setup does not have."""
+        known = {self.part.endpoint, *(door.name for door in self.make_mock(sequence.setup).doors), ""}
+        for endpoint in sorted(sequence.endpoints - known):
+            where = f" in the setup {sequence.setup}" if sequence.setup else ""
+            names = ", ".join(sorted(known - {""}))
+            raise InputError(f"{name}: no endpoint {endpoint!r} of {self.protocol}{where}; expected {names}")
 
     def make_mock(self, setup: str) -> Mock:
         """Return a fresh mock in a setup."""

@@ -18,13 +18,14 @@ from wiretool.errors import OtherProtocol, PeerError
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.oracles import message_at
-from wiretool.fuzz.sequence import Connect as ConnectStep
+from wiretool.fuzz.pacing import Pacer, parts_of
 from wiretool.fuzz.sequence import FuzzSequence, Pause
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.target import Target, setting_of
-from wiretool.net.addresses import Address
+from wiretool.net.addresses import Address, is_loopback
 from wiretool.net.calling import Stage, call
+from wiretool.net.reach import check_reachable, is_reachable_within
 from wiretool.net.server_process import ServerProcess, free_address
 from wiretool.protocols.conversation import Protocol
 from wiretool.sinks.pcapng import Recording
@@ -61,12 +62,14 @@ class SocketTarget(Target):
         reference: Target,
         slow: Collection[str],
         name: str = "",
+        pacer: Pacer | None = None,
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
         `reference` shows which requests get no reply, so that nothing is waited for in vain; `slow` are the names of
-        messages of which some get none.
+        messages of which some get none. `pacer` delays what is sent, for another machine.
         """
+        self._pacer = pacer
         self._reference = reference
         #: Names of messages that a server may answer late, or not at all.
         self._slow = set(slow)
@@ -80,6 +83,8 @@ class SocketTarget(Target):
         self._numbers = count(1)
         self._settings: dict[str, RunSetting] = {}
         self._history: list[FuzzSequence] = []
+        #: Sequences that ran together, and of which the server got messages.
+        self._last_sent: list[FuzzSequence] = []
         self._rng = random.Random()
         self.batch = 4 * jobs
         self.cases_at_once = CASES
@@ -91,10 +96,12 @@ class SocketTarget(Target):
         return self._addresses[""]
 
     def fits(self, sequence: FuzzSequence) -> bool:
-        """Return whether the server has the endpoints and the setup that a sequence requires."""
-        endpoints = {step.endpoint for step in sequence.steps if isinstance(step, ConnectStep)}
+        """Return whether the server has the endpoints of a sequence, and its pauses are short enough for real time.
+
+        The setup of a server at an address is not known, so sequences of all setups fit.
+        """
         pauses = sum(step.seconds for step in sequence.steps if isinstance(step, Pause))
-        return pauses <= PAUSE_MAX_S and endpoints <= {*self._addresses, *self._main_endpoints()}
+        return pauses <= PAUSE_MAX_S and sequence.endpoints <= {*self._addresses, *self._main_endpoints()}
 
     def _main_endpoints(self) -> set[str]:
         """Return the names of the main endpoint: every other one has an address of its own."""
@@ -115,6 +122,13 @@ class SocketTarget(Target):
         return [outcome for sequence in sequences for outcome in self._run([sequence], 1)]
 
     def _run(self, sequences: Sequence[FuzzSequence], jobs: int, recording: Recording | None = None) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for part in parts_of(sequences, self._pacer):
+            if self.stopped_by is None:
+                outcomes += self._run_together(part, jobs, recording)
+        return outcomes
+
+    def _run_together(self, sequences: Sequence[FuzzSequence], jobs: int, recording: Recording | None) -> list[Outcome]:
         self._revive()
         caller = FuzzCaller([self._prepared(each) for each in sequences], self._begin, jobs=jobs)
         with remembering(is_on=True):
@@ -123,6 +137,10 @@ class SocketTarget(Target):
             self.stopped_by = called.stopped_by
             caller.stop()
         outcomes = [caller.outcomes[index] for index in sorted(caller.outcomes)]
+        sent = [outcome for outcome in outcomes if outcome.sent_messages]
+        self._last_sent = [outcome.sequence for outcome in sent] or self._last_sent
+        if sent:
+            self.last_message = message_at(sent[-1].sequence, sent[-1].last_step)
         self._note_death(outcomes)
         return outcomes
 
@@ -170,8 +188,17 @@ class SocketTarget(Target):
             outcome.unanswered = [each for each in outcome.unanswered if each.request.message not in may_wait]
             if death:
                 outcome.error = ServerDied(death)
-            elif outcome.refused and self._process is None:
-                outcome.error = ServerDied(f"the server accepts no more connections: {outcome.refused[0]}")
+        if self._process is None and (refused := [outcome for outcome in outcomes if outcome.refused]):
+            self._note_refused(refused, outcomes)
+
+    def _note_refused(self, refused: Sequence[Outcome], outcomes: Sequence[Outcome]) -> None:
+        """Blame the sequences that were refused; where the server is gone for good, the last one before them."""
+        why = f"the server accepts no more connections: {refused[0].refused[0]}"
+        if not is_reachable_within(self.address, DEATH_S):
+            self.why_gone = why
+        sent = [outcome for outcome in outcomes if outcome.sent_messages]
+        for outcome in sent[-1:] or refused[:1] if self.why_gone else refused:
+            outcome.error = ServerDied(why)
 
     def _death(self, *, wait_s: float) -> str:
         """Return how the server that wiretool started has ended; empty if it runs after this time."""
@@ -192,6 +219,8 @@ class SocketTarget(Target):
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
     def _run_cases(self, cases: Sequence[Case]) -> list[CaseResult]:
+        if self._pacer is not None:
+            self._pacer.wait(self._sessions_of(cases))
         token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6))
         options = TargetOptions(
             self._addresses,
@@ -199,6 +228,7 @@ class SocketTarget(Target):
             patience_s=self._patience.reply_ns / NS_PER_S,
             process=self._process,
             jobs=1 if self._process is not None else self._jobs,
+            on_result=self._note_sent,
         )
         result = run_on_target(self._part, cases, options)
         self.stopped_by = self.stopped_by or result.stopped_by
@@ -211,6 +241,14 @@ class SocketTarget(Target):
             raise PeerError(f"{self.name} accepts connections, and answers no message in {result.seconds:.1f} s")
         return list(result.results)
 
+    def _sessions_of(self, cases: Sequence[Case]) -> int:
+        """Return how many sessions cases take at most: their own, probes of the setup, a greeting before and after."""
+        return len(cases) + len({name for case in cases for name in self._part.required_probes(case)}) + 2
+
+    def _note_sent(self, result: CaseResult) -> None:
+        sent = [each.name for each in result.events if each.side == "client" and each.fields is not None]
+        self.last_message = sent[-1] if sent else self.last_message
+
     def _has_endpoints(self, case: Case) -> bool:
         known = {*self._addresses, *self._main_endpoints()}
         return all(step.endpoint in known for step in case.steps if isinstance(step, Connect))
@@ -219,7 +257,11 @@ class SocketTarget(Target):
         self._run([sequence], 1, recording)
 
     def history(self, sequence: FuzzSequence) -> tuple[FuzzSequence, ...]:
-        return tuple(self._history)
+        """Return the last sequences; once the server is gone, those of which it got messages together with the last."""
+        if not self.why_gone:
+            return tuple(self._history)
+        protocol = self._protocol_in(sequence.setup)
+        return tuple(each for each in self._last_sent if self._protocol_in(each.setup) is protocol)
 
 
 def is_quick(case: Case) -> bool:
@@ -237,14 +279,19 @@ def open_target(
     mutant: str | None = None,
     patience_s: float,
     jobs: int,
+    pacer: Pacer | None = None,
     on_left: Callable[[str], None] = lambda text: None,
 ) -> Iterator[SocketTarget]:
     """Yield a server at addresses as a target: one that a command starts, or one that runs.
 
-    Without addresses it is the built-in mock in a process of its own. PeerError where a server does not start.
+    Without addresses it is the built-in mock in a process of its own. On another machine, everything that is sent
+    keeps the limits of `pacer`, or of one of its own. PeerError where a server does not start or cannot be reached.
     """
     is_mock = addresses is None
     places = {"": free_address()} if addresses is None else addresses
+    if not is_mock and not command:
+        check_reachable(places.values())
+    is_remote = any(not is_loopback(address.host) for address in places.values())
     words = mock_command(session, places, mutant) if is_mock else command
     with ExitStack() as stack:
         process = None
@@ -262,6 +309,7 @@ def open_target(
             reference=session.reference(),
             slow=session.oracles.slow,
             name=f"built-in mock at {places['']}" if is_mock else "",
+            pacer=(pacer or Pacer()) if is_remote else None,
         )
 
 

@@ -58,10 +58,14 @@ class Target(ABC):
     cases_at_once = 16
     #: The stop signal that ended a run.
     stopped_by: int | None = None
+    #: The name of the last message that was sent, by a sequence or a conformance case; empty where it is not noted.
+    last_message = ""
+    #: Why the server is gone for good; empty while it accepts connections, or can be started again.
+    why_gone = ""
 
+    @abstractmethod
     def fits(self, sequence: FuzzSequence) -> bool:
-        """Return whether the server has the endpoints and the setup of a sequence."""
-        return True
+        """Return whether the server has the endpoints of a sequence."""
 
     @abstractmethod
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
@@ -120,6 +124,9 @@ class InMemoryTarget(Target):
         self._runs = count()
         self._probes = count()
         self._peak_bytes = peak_address_space()
+
+    def fits(self, sequence: FuzzSequence) -> bool:
+        return sequence.endpoints <= {"", *(door.name for door in self._make_mock(sequence.setup).doors)}
 
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         number = next(self._runs)

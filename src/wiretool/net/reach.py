@@ -1,6 +1,7 @@
 """Check that a server accepts connections, before a run that needs it only later."""
 
 import socket
+import time
 from collections.abc import Iterable
 
 from wiretool.errors import PeerError
@@ -14,6 +15,14 @@ def check_reachable(addresses: Iterable[Address]) -> None:
         why = why_unreachable(address)
         if why:
             raise PeerError(f"cannot reach {address}: {why}")
+
+
+def is_reachable_within(address: Address, seconds: float) -> bool:
+    """Return whether an address accepts a connection now, or after this time: a server may be restarting."""
+    if not why_unreachable(address, within_s=seconds):
+        return True
+    time.sleep(seconds)
+    return not why_unreachable(address, within_s=seconds)
 
 
 def why_unreachable(address: Address, *, within_s: float = CONNECT_S) -> str:

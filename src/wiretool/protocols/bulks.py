@@ -1,11 +1,11 @@
 """The column path of each protocol that has one. It stands apart so that only who reads in bulk loads NumPy."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from wiretool.protocols.bulk import BulkConversation
 from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.registry import load_part
 
 #: By protocol: the module and class; loaded when the first connection speaks it.
 _BULKS = {
@@ -22,5 +22,5 @@ def bulk_of(protocol: str, conversation: Conversation) -> BulkConversation | Non
     if protocol not in _BULKS:
         return None
     module, name = _BULKS[protocol]
-    made: Callable[[Any], BulkConversation] = getattr(import_module(f"wiretool.protocols.{module}"), name)
+    made: Callable[[Any], BulkConversation] = getattr(load_part(module), name)
     return made(conversation)

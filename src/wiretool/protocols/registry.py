@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 from wiretool.codec.jsonform import nearest
 from wiretool.codec.message import Message
 from wiretool.errors import UsageError
+from wiretool.processes import held_interrupts
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.ports import PORTS
 
@@ -30,10 +32,19 @@ class _Protocols(Mapping[str, Protocol]):
 
 
 @cache
+def load_part(module: str) -> ModuleType:
+    """Import a module of this package, such as `pravega.bulk`.
+
+    A stop signal waits for the end of the import, in which an exception that its handler raises may get lost.
+    """
+    with held_interrupts():
+        return import_module(f"wiretool.protocols.{module}")
+
+
+@cache
 def _loaded(name: str) -> Protocol:
-    """A protocol stands in the package of its name."""
-    folder = name.replace("-", "_").replace(".", "_")
-    protocol: Protocol = import_module(f"wiretool.protocols.{folder}").PROTOCOL
+    """Return the protocol of the package that has its name."""
+    protocol: Protocol = load_part(name.replace("-", "_").replace(".", "_")).PROTOCOL
     return protocol
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.consistency.world import Client, World, model_of_records, names
 from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
+from wiretool import limits
 from wiretool.consistency.batch_log import AppendedBatch
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
@@ -94,6 +95,40 @@ def test_the_last_batch_may_be_missing_until_it_is_replicated(world: World, writ
     assert (world.anomalies, world.model.judged) == ([], 0)
     world.ask_all()
     assert names(world.anomalies) == ["lost-event"]
+
+
+@pytest.mark.parametrize(("before_s", "lost"), [(0.5, 0), (1.5, 40)])
+def test_only_some_times_of_acknowledgements_are_kept(
+    monkeypatch: pytest.MonkeyPatch, writer: Client, before_s: float, lost: int
+) -> None:
+    """However many there are; none counts as older than it is."""
+    monkeypatch.setattr(limits, "CONSISTENCY_ACKNOWLEDGEMENTS_MAX", 8)
+    world = writer.world
+    for base in range(40):
+        keep(world, "nothing", base)
+        append(writer, b"event %d" % base)
+    model = world.model
+    assert isinstance(model, Sbp01Consistency)
+    assert len(model._latest) == 8
+    world.now_ns += int(before_s * 1_000_000_000)
+    (question,) = model.questions()
+    world.ask(question, is_patient=False)
+    assert names(world.anomalies) == ["lost-event"] * lost
+
+
+@pytest.mark.parametrize("span_s", [0.5, 10.0])
+def test_a_read_right_after_many_acknowledgements_denies_the_old_ones(
+    monkeypatch: pytest.MonkeyPatch, writer: Client, span_s: float
+) -> None:
+    monkeypatch.setattr(limits, "CONSISTENCY_ACKNOWLEDGEMENTS_MAX", 8)
+    world = writer.world
+    for base in range(40):
+        keep(world, "nothing", base)
+        append(writer, b"event %d" % base)
+        world.now_ns += int(span_s / 40 * 1_000_000_000)
+    (question,) = world.model.questions()
+    world.ask(question, is_patient=False)
+    assert bool(world.anomalies) == (span_s > 1)
 
 
 def test_a_batch_that_is_stored_otherwise_is_changed(world: World, writer: Client) -> None:

@@ -24,7 +24,7 @@ def fuzz(
             parser=file_parser("--seeds"),
             metavar="CAPTURE",
             show_default=False,
-            help="start from the sessions of this capture too; repeatable",
+            help="start from the sessions of this capture too; with --replay, give the mock its data; repeatable",
         ),
     ] = None,
     corpus: Annotated[
@@ -69,7 +69,7 @@ def fuzz(
             parser=text_parser("--allow-remote", "a host"),
             metavar="HOST",
             show_default=False,
-            help="allow this other machine as a target; the limits are 100 sequences a second and 10 minutes",
+            help="allow this other machine as a target; at most 100 sessions a second, for 10 minutes",
         ),
     ] = None,
     case: Annotated[

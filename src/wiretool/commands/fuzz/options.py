@@ -18,8 +18,6 @@ TIME_S = 60.0
 TIMEOUT_S = 2.0
 #: Time for one run of a client, and runs of it at the same time; sequences at the same time on a server.
 CLIENT_TIMEOUT_S, CLIENT_JOBS, JOBS = 30.0, 1, 32
-#: Limits on targets that are other machines.
-REMOTE_TIME_S, REMOTE_RUNS_PER_S = 600.0, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +95,8 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
     if options.compares_answers and not (options.targets or options.mutant or options.uses_sockets):
         raise UsageError("--differs: the target is the built-in mock itself; expected --target, --mutant or --sockets")
-    if options.replay and (options.seeds or options.corpus or options.baseline or options.only_lists):
-        raise UsageError(
-            "--replay: the finding has its own sequence; leave --seeds, --corpus, --baseline and --list away"
-        )
+    if options.replay and (options.corpus or options.baseline or options.only_lists):
+        raise UsageError("--replay: the finding has its own sequence; expected no --corpus, --baseline or --list")
     if options.corpus is not None and options.corpus.exists() and not options.corpus.is_dir():
         raise UsageError(f"--corpus {options.corpus}: a file; expected a folder")
     if options.output.exists() and not options.output.is_dir():

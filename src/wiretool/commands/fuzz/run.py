@@ -8,8 +8,6 @@ import typer
 
 from wiretool.commands.fuzz.options import (
     CORPUS,
-    REMOTE_RUNS_PER_S,
-    REMOTE_TIME_S,
     TIME_S,
     FuzzOptions,
     addresses_from,
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.findings import Finding
     from wiretool.fuzz.mutations.base import Mutation
     from wiretool.fuzz.oracles import Bucket
+    from wiretool.fuzz.pacing import Pacer
     from wiretool.fuzz.reports import FuzzResult
     from wiretool.fuzz.sequence import FuzzSequence
     from wiretool.fuzz.session import FuzzSession
@@ -55,6 +54,8 @@ def run_fuzz(options: FuzzOptions) -> None:
     if options.only_lists:
         write_list(mutations)
     elif options.replay:
+        from wiretool.commands.fuzz.replaying import replay_findings
+
         replay_findings(options)
     elif options.is_self:
         from wiretool.commands.fuzz.decoder import fuzz_decoder
@@ -110,7 +111,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         try:
             campaign.run()
         except PeerError as err:
-            result.why_cut = f"{err}; the last message sent was {campaign.last_message}"
+            result.why_cut = f"{err}; {last_sent(target)}"
         result.counts, result.phases = campaign.counted(), sorted(campaign.novelty.phases)
         result.known = sorted(campaign.shown & known)
         result.gone = sorted(known - campaign.shown)
@@ -134,6 +135,11 @@ def watched_branches(session: "FuzzSession", options: FuzzOptions) -> "AbstractC
     return session.coverage.watching()
 
 
+def last_sent(target: "Target") -> str:
+    """Return which message was sent last, in words."""
+    return f"the last message sent was {target.last_message}" if target.last_message else "no message was sent before"
+
+
 def note_stop(stopped: list[int], number: int) -> None:
     """Note the first stop signal; the second one ends the run where it is."""
     if stopped:
@@ -143,23 +149,40 @@ def note_stop(stopped: list[int], number: int) -> None:
 
 def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -> None:
     """Write the reports and end with the exit code of the result."""
+    is_empty = not (result.findings or result.why_cut or result.counts.messages) and stopped_by is None
+    if is_empty:
+        result.why_cut = why_empty(result.counts.runs)
     write_reports(result, options)
     if stopped_by is not None:
         raise Stopped(stopped_by)
     if result.why_cut:
-        raise PeerError(result.why_cut)
+        raise PeerError(result.why_cut) if result.counts.runs or not is_empty else UsageError(result.why_cut)
     if result.findings:
         raise typer.Exit(1)
-    if not result.counts.runs:
-        raise UsageError("no sequence was run within the limits; expected a longer --time")
+
+
+def why_empty(runs: int) -> str:
+    """Return why a run without a message has no result, in words."""
+    if not runs:
+        return "no sequence was run within the limits; expected a longer --time"
+    return f"the target took no message of {runs:,} sequences, so nothing was judged"
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of captures, and those of the conformance cases. CaptureError where no capture has one."""
-    from wiretool.capture.files import read_packets
-
+    """Take the sessions of the conformance cases, of captures and of the corpus. CaptureError as in `add_captures`."""
     session.add_cases()
     session.add_table()
+    add_captures(session, options)
+    if options.corpus is not None:
+        from wiretool.fuzz.corpus import read_corpus
+
+        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+
+
+def add_captures(session: "FuzzSession", options: FuzzOptions) -> None:
+    """Take the sessions of captures, if there are any. CaptureError where none of them has one."""
+    from wiretool.capture.files import read_packets
+
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:
@@ -168,10 +191,6 @@ def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
             if damage is not None:
                 tell(f"{damage}; the sessions before the damage are seeds")
         session.check_captures([str(path) for path in options.seeds])
-    if options.corpus is not None:
-        from wiretool.fuzz.corpus import read_corpus
-
-        session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
 
 
 def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
@@ -194,10 +213,11 @@ def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequen
 def limits_of(options: FuzzOptions) -> "Limits":
     """Return when the run ends; runs against other machines have a limit of their own."""
     from wiretool.fuzz.campaign import Limits
+    from wiretool.fuzz.pacing import REMOTE_SEARCH_S
 
     seconds = options.time_s if options.time_s is not None or options.runs is not None else TIME_S
     if is_remote(options):
-        return Limits(min(seconds or REMOTE_TIME_S, REMOTE_TIME_S), options.runs, per_second=REMOTE_RUNS_PER_S)
+        seconds = min(seconds or REMOTE_SEARCH_S, REMOTE_SEARCH_S)
     return Limits(seconds, options.runs)
 
 
@@ -207,7 +227,7 @@ def shrink_tries(options: FuzzOptions) -> int:
 
 
 @contextmanager
-def target_for(session: "FuzzSession", options: FuzzOptions) -> "Iterator[Target]":
+def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | None" = None) -> "Iterator[Target]":
     """Yield the target that the options name. PeerError where it cannot be reached."""
     from wiretool.conformance.mutants import mutant_named
 
@@ -215,18 +235,15 @@ def target_for(session: "FuzzSession", options: FuzzOptions) -> "Iterator[Target
         yield session.mock_target(mutant_named(session.part, options.mutant) if options.mutant else None)
         return
     from wiretool.fuzz.socket_target import open_target
-    from wiretool.net.reach import check_reachable
 
-    addresses = addresses_from(options) if options.targets else None
-    if addresses and not options.command:
-        check_reachable(addresses.values())
     with open_target(
         session,
-        addresses,
+        addresses_from(options) if options.targets else None,
         command=options.command,
         mutant=options.mutant,
         patience_s=options.timeout_s,
         jobs=options.jobs,
+        pacer=pacer,
         on_left=tell,
     ) as target:
         session.seeds = [each for each in session.seeds if target.fits(each)]
@@ -256,7 +273,8 @@ def write_reports(result: "FuzzResult", options: FuzzOptions) -> None:
     """Write the summary, and the files that were asked for."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.fuzz.baseline import baseline_form
-    from wiretool.fuzz.reports import json_report, junit_report, report_lines, sarif_report
+    from wiretool.fuzz.reports import json_report, junit_report, report_lines
+    from wiretool.fuzz.sarif import sarif_report
     from wiretool.sinks.choose import width_of
     from wiretool.sinks.output import open_output
     from wiretool.sinks.text.wrapping import wrap_lines
@@ -280,28 +298,3 @@ def shortened(text: str, most: int = 200) -> str:
 
     text = printable(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-# -- findings that run again -------------------------------------------------------------------------------------------
-
-
-def replay_findings(options: FuzzOptions) -> None:
-    """Run findings again and report each one. `typer.Exit` of 1 where one still fails, or fails otherwise."""
-    from wiretool.commands.conform.reports import write_text
-    from wiretool.fuzz.replaying import replay_finding
-    from wiretool.sinks.printable import printable
-
-    is_fine = True
-    for folder in options.replay:
-        replayed = replay_finding(folder, target_maker(options), options.arguments)
-        write_text(f"{folder}: {replayed.standing}: {printable(replayed.text)}\n")
-        is_fine = is_fine and replayed.is_fixed
-    if not is_fine:
-        raise typer.Exit(1)
-
-
-def target_maker(options: FuzzOptions) -> "Callable[[FuzzSession], AbstractContextManager[Target]] | None":
-    """Return a function that opens the target of the options; None for the one that the finding names."""
-    if not options.target_words:
-        return None
-    return lambda session: target_for(session, options)

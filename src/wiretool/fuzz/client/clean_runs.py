@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.fuzz.client.client_run import ClientOutcome, ClientSetup, run_plan
+from wiretool.fuzz.client.crash_kinds import Crash, crash_in
 from wiretool.fuzz.oracles import kind_of
 from wiretool.fuzz.sequence import Sending
 
@@ -33,6 +34,12 @@ class CleanRuns:
     seconds: float
     #: Kinds of problems with bytes of the client.
     problems: frozenset[tuple[str, str]]
+    #: The errors of its crashes: those that it has without any fault prove no bug by a fault.
+    crashes: frozenset[str] = frozenset()
+
+    def is_usual(self, code: int, crash: Crash | None) -> bool:
+        """Return whether the client ends so without any fault, too: by the same crash, or by this code without one."""
+        return crash.error in self.crashes if crash is not None else code in self.exit_codes
 
 
 def setup_for(protocol: str, command: Sequence[str], *, timeout_s: float, seed: int) -> ClientSetup:
@@ -54,8 +61,14 @@ def learn(setup: ClientSetup, on_note: Callable[[str], None] = lambda text: None
         check_clean(setup, outcome)
         outcomes.append(outcome)
     codes = frozenset(each.exit_code for each in outcomes if each.exit_code is not None)
-    if any(codes):
-        on_note(f"the client ends with exit code {max(codes)} without any fault: {outcomes[0].last_line}")
+    crashes = [crash for each in outcomes if (crash := crash_in(each.output)) is not None]
+    failed = next((each for each in outcomes if each.exit_code), None)
+    if failed is not None:
+        why = next((str(crash) for crash in crashes), failed.last_line)
+        on_note(
+            f"the client fails without any fault, with exit code {failed.exit_code}: {why}; only another crash than"
+            " that is a finding"
+        )
     peak_bytes = max(MEMORY_MIN_BYTES, *(each.peak_bytes for each in outcomes))
     limit = min(MEMORY_FACTOR * peak_bytes, max(MEMORY_MAX_BYTES, 2 * peak_bytes))
     return CleanRuns(
@@ -65,6 +78,7 @@ def learn(setup: ClientSetup, on_note: Callable[[str], None] = lambda text: None
         peak_bytes,
         max(each.seconds for each in outcomes),
         frozenset((name, kind_of(text)) for each in outcomes for name, text in each.log.problems),
+        frozenset(crash.error for crash in crashes),
     )
 
 

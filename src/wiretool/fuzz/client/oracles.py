@@ -29,9 +29,10 @@ class ClientOracles:
 
     def _crash(self, outcome: ClientOutcome, fault: ReplyFault) -> Iterator[Suspicion]:
         code = outcome.exit_code
-        if code is None or code in self.clean.exit_codes:
+        crash = crash_in(outcome.output)
+        if not code or self.clean.is_usual(code, crash):
             return
-        signal_name, crash = fatal_signal(code), crash_in(outcome.output)
+        signal_name = fatal_signal(code)
         if signal_name and crash is None:
             bucket = Bucket(CRASH, "", fault.message, "", signal_name)
             yield Suspicion(bucket, f"the client ended by {signal_name} after {_described(fault)}", 0)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from wiretool.errors import InputError, Stopped
-from wiretool.fuzz.client.clean_runs import learn, setup_for
+from wiretool.fuzz.client.clean_runs import CleanRuns, learn, setup_for
 from wiretool.fuzz.client.client_run import run_plan
+from wiretool.fuzz.client.crash_kinds import fatal_signal
 from wiretool.fuzz.client.findings import CLIENT_VARIABLE
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.reply_fault import plan_from_form
@@ -41,11 +42,15 @@ def replay_client_finding(folder: Path, form: Mapping[str, Any], command: Sequen
         if any(each.bucket == bucket for each in found):
             break
     replayed = _replayed(folder, bucket, found, acted)
-    code = form.get("exit_code")
-    if replayed.is_fixed and bucket.oracle == CRASH and code in clean.exit_codes:
-        text = f"the client ends with exit code {code} without any fault, so that its crash cannot be recognized"
+    if replayed.is_fixed and bucket.oracle == CRASH and is_usual_crash(bucket.reply, clean):
+        text = "the client ends in this way without any fault, so that its crash cannot be recognized"
         return Replayed(folder, Standing.OTHER, text)
     return replayed
+
+
+def is_usual_crash(error: str, clean: CleanRuns) -> bool:
+    """Return whether a client crashes so without any fault, too; `error` is that of its bucket."""
+    return error in clean.crashes or error in {fatal_signal(code) for code in clean.exit_codes}
 
 
 def _replayed(folder: Path, bucket: Bucket, found: Sequence[Suspicion], acted: int) -> Replayed:

@@ -49,6 +49,7 @@ class BodyBytes(JsonType):
     """The body of an HTTP message: text where it is UTF-8, else an object with its hex."""
 
     name = "body"
+    stored = "bytes"
 
     def check(self, value: Any, path: str) -> bytes:
         if isinstance(value, bytes):

@@ -1,12 +1,11 @@
 """What the commands are made of: the fields that many share, and structures whose layout no declaration can say."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from wiretool import limits
 from wiretool.codec.cursor import Cursor
-from wiretool.codec.jsonform import fields_from_json, json_form
 from wiretool.codec.message import Credential, Doc, IfLeft, Issued, Message, Named, Position, Since, Unit, Varies
-from wiretool.codec.nested import Nested
+from wiretool.codec.nested import Nested, Structure
 from wiretool.codec.types import (
     I8,
     I64,
@@ -86,6 +85,7 @@ class Zeros(WireType):
     """Zero bytes up to the end of the frame; the value is how many. What they hold is not looked at."""
 
     name = "zeros to the end"
+    stored = "whole"
 
     def read(self, cursor: Cursor, path: str) -> int:
         start = cursor.at
@@ -100,24 +100,6 @@ class Zeros(WireType):
         if type(value) is not int or not 0 <= value <= limits.PRAVEGA_PAYLOAD_BYTES_MAX:
             raise EncodeError(f"expected a number of bytes that fits a frame, got {value!r}", path=path)
         return value
-
-
-class Structure(WireType):
-    """A structure whose layout is written by hand; its JSON form comes from the declaration of `cls`."""
-
-    cls: ClassVar[type[Message]]
-
-    def checked(self, value: Any, path: str) -> Any:
-        """The value, if it is such a structure."""
-        if not isinstance(value, self.cls):
-            raise EncodeError(f"expected a {self.cls.__name__}, got {value!r}", path=path)
-        return value
-
-    def to_json(self, value: Message) -> dict[str, Any]:
-        return json_form(value)
-
-    def from_json(self, value: Any, path: str) -> Message:
-        return fields_from_json(self.cls, value, path)
 
 
 class InnerEvent(Message, frozen=True, kw_only=True):

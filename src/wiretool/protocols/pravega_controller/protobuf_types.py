@@ -31,6 +31,7 @@ class Double(JsonType):
     """A number; those that JSON has none for are text, as protobuf writes them."""
 
     name = "double"
+    stored = "double"
 
     def check(self, value: Any, path: str) -> float | str:
         if type(value) is str and value in _TEXT_NUMBERS:

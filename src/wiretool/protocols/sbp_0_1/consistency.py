@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.message import Side
 from wiretool.consistency.batch_log import AppendedBatch, Fetch, FetchedBatch
@@ -63,7 +64,8 @@ class Sbp01Consistency(Consistency):
         #: Requests without an answer, by record, of each connection.
         self._appends: dict[int, dict[int, list[_Sent]]] = {}
         self._fetches: dict[int, dict[int, list[_Asked]]] = {}
-        #: Time and record of the latest acknowledgements, and the record before which all are older than those.
+        #: Time and record of the latest acknowledgements, and the record before which all are older than those. Where
+        #: there are too many, the last entry stands for several: it has the latest time and record of them.
         self._latest: deque[tuple[int, int]] = deque()
         self._replicated_before = 0
 
@@ -131,8 +133,15 @@ class Sbp01Consistency(Consistency):
             if _is_ok(result, batch.key) and batch.events > 0 and batch.key[0] not in self._doubtful:
                 made = AppendedBatch(request, record.n, result["base_offset"], batch.events, batch.content)
                 anomalies += self._logs.acknowledge(batch.key, _label(batch.key), made)
-        self._latest.append((record.time_ns, record.n))
+        self._note_acknowledged(record.time_ns, record.n)
         return anomalies
+
+    def _note_acknowledged(self, now_ns: int, n: int) -> None:
+        if len(self._latest) >= limits.CONSISTENCY_ACKNOWLEDGEMENTS_MAX:
+            self._find_replicated(now_ns)
+        if len(self._latest) >= limits.CONSISTENCY_ACKNOWLEDGEMENTS_MAX:
+            now_ns = max(now_ns, self._latest.pop()[0])
+        self._latest.append((now_ns, n))
 
     def _read(self, record: Record) -> Sequence[Anomaly]:
         request = record.reply_to or 0

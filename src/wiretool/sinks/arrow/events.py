@@ -59,6 +59,8 @@ WRITERS = ("writer_id", "connection_id")
 class EventTables:
     """Makes the tables of batch after batch: an append may end in another batch than the one its block was in."""
 
+    schema = SCHEMA
+
     def __init__(self) -> None:
         self._blocks = Blocks()
 

@@ -5,21 +5,18 @@ What a declaration gives no shape to is JSON text.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from wiretool.codec.flatbuffers import BytesSlot, Scalar, ScalarsSlot, StringSlot, TableSlot, TablesSlot
+from wiretool.codec.flatbuffers import Scalar, ScalarsSlot, TableSlot, TablesSlot
 from wiretool.codec.json_text import json_text
-from wiretool.codec.json_types import JsonBool, JsonInt, JsonList, JsonName, JsonText
+from wiretool.codec.json_types import JsonList
 from wiretool.codec.message import Message, fields_of
-from wiretool.codec.nested import Nested
-from wiretool.codec.types import Bool, Data, Int, ListOf, NamedByte, Text16, Uuid, WireType
-from wiretool.protocols.offramp.messages import BodyBytes
-from wiretool.protocols.pravega.structures import Structure, Zeros
-from wiretool.protocols.pravega_controller.protobuf_types import Double
+from wiretool.codec.nested import Nested, Structure
+from wiretool.codec.types import ListOf, Stored, WireType
 
 #: How deep structures are followed; what is deeper, or in a structure that holds itself, is JSON text.
 DEPTH_MAX = 8
@@ -98,21 +95,21 @@ BINARY = Leaf(pa.binary(), binary)
 #: JSON values as their text.
 JSON = Leaf(pa.string(), json_text)
 
-_SIMPLE: tuple[tuple[tuple[type[WireType], ...], Leaf], ...] = (
-    ((Int, JsonInt, Zeros), WHOLE),
-    ((Bool, JsonBool), TRUTH),
-    ((Uuid,), Leaf(CODED, text)),
-    ((Text16, NamedByte, StringSlot, JsonText, JsonName), TEXT),
-    ((Data, BytesSlot, BodyBytes), BINARY),
-    ((Double,), Leaf(pa.float64(), _double)),
-)
+_SIMPLE: Mapping[Stored, Leaf] = {
+    "whole": WHOLE,
+    "truth": TRUTH,
+    "double": Leaf(pa.float64(), _double),
+    "text": TEXT,
+    "coded": Leaf(CODED, text),
+    "bytes": BINARY,
+}
 
 
 def leaf_of(wire: WireType, depth: int = 0) -> Leaf:
     """How values of a wire type are stored."""
     if isinstance(wire, Scalar):
         return TRUTH if wire.form == "?" else Leaf(pa.float64(), float) if wire.form in "df" else WHOLE
-    found = next((leaf for types, leaf in _SIMPLE if isinstance(wire, types)), None)
+    found = _SIMPLE.get(wire.stored)
     if found is not None:
         return found if depth == 0 else Leaf(plain(found.type), found.convert)
     made = _composed(wire, depth + 1) if depth < DEPTH_MAX else None

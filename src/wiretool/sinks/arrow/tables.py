@@ -1,12 +1,12 @@
 """The sink of tables: frames, each message's own table, events, and the ledger, in a folder."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from wiretool.batches.batch import Batch
 from wiretool.batches.rows import batch_of
 from wiretool.ledger import Ledger
-from wiretool.sinks.arrow import events, frames
-from wiretool.sinks.arrow.events import EventTables
+from wiretool.sinks.arrow import frames
 from wiretool.sinks.arrow.files import refused
 from wiretool.sinks.arrow.folder import LEDGER, Folder
 from wiretool.sinks.arrow.frames import frame_table
@@ -16,6 +16,9 @@ from wiretool.sinks.arrow.shapes import shape_of
 from wiretool.sinks.batch_sink import BatchSink
 from wiretool.sinks.ledger import pieces_of
 from wiretool.sinks.partial import part_of
+
+if TYPE_CHECKING:
+    from wiretool.sinks.arrow.events import EventTables
 
 #: Records that are made into tables at a time, where they were read one by one.
 RECORDS_AT_ONCE = 4_096
@@ -29,7 +32,7 @@ class TablesSink(BatchSink):
         self._folder = folder
         self._tables = OpenTables(folder.path, form)
         self._ledger = ledger
-        self._events = EventTables() if has_events else None
+        self._events = _event_tables() if has_events else None
         self.records = 0
 
     def write(self, batch: Batch) -> None:
@@ -46,7 +49,7 @@ class TablesSink(BatchSink):
         for (protocol, name), table in message_tables(batch):
             self._tables.file(self._folder.message(protocol, name), shape_of(protocol, name).schema).add(table)
         if self._events is not None and (found := self._events.table(batch)) is not None:
-            self._tables.file(self._folder.path / "events", events.SCHEMA).add(found)
+            self._tables.file(self._folder.path / "events", self._events.schema).add(found)
 
     def end(self) -> None:
         """Close every file, even where one cannot be; the first failure is raised. Without `start` nothing is there."""
@@ -72,7 +75,14 @@ class TablesSink(BatchSink):
         self._folder.clear()
         self._tables.file(self._folder.path / "frames", frames.SCHEMA)
         if self._events is not None:
-            self._tables.file(self._folder.path / "events", events.SCHEMA)
+            self._tables.file(self._folder.path / "events", self._events.schema)
+
+
+def _event_tables() -> "EventTables":
+    """Return what makes tables of events, which loads the protocols that have some."""
+    from wiretool.sinks.arrow.events import EventTables
+
+    return EventTables()
 
 
 def _parts(batch: Batch) -> Iterator[Batch]:

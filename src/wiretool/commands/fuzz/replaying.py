@@ -1,0 +1,60 @@
+"""The implementation of `wiretool fuzz --replay`."""
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+import typer
+
+from wiretool.commands.fuzz.options import FuzzOptions
+from wiretool.commands.fuzz.run import add_captures, target_for
+from wiretool.errors import PeerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wiretool.fuzz.pacing import Pacer
+    from wiretool.fuzz.session import FuzzSession
+    from wiretool.fuzz.target import Target
+
+
+def replay_findings(options: FuzzOptions) -> None:
+    """Run findings again and report each one. `typer.Exit` of 1 where one still fails, or fails otherwise.
+
+    PeerError, after all of them, where the target of one could not be reached.
+    """
+    from wiretool.commands.conform.reports import write_text
+    from wiretool.fuzz.pacing import Pacer
+    from wiretool.fuzz.replaying import replay_finding
+    from wiretool.sinks.printable import printable
+
+    pacer = Pacer()
+    is_fine, not_run = True, 0
+    for folder in options.replay:
+        try:
+            replayed = replay_finding(
+                folder,
+                target_maker(options, pacer),
+                options.arguments,
+                add_captures=lambda session: add_captures(session, options),
+                pacer=pacer,
+            )
+        except PeerError as err:
+            write_text(f"{folder}: not run: {printable(str(err))}\n")
+            not_run += 1
+            continue
+        write_text(f"{folder}: {replayed.standing}: {printable(replayed.text)}\n")
+        is_fine = is_fine and replayed.is_fixed
+    if not_run:
+        count = len(options.replay)
+        raise PeerError(f"{not_run} of {count} finding{'' if count == 1 else 's'} not run; see above")
+    if not is_fine:
+        raise typer.Exit(1)
+
+
+def target_maker(
+    options: FuzzOptions, pacer: "Pacer"
+) -> "Callable[[FuzzSession], AbstractContextManager[Target]] | None":
+    """Return a function that opens the target of the options; None for the one that the finding names."""
+    if not options.target_words:
+        return None
+    return lambda session: target_for(session, options, pacer)

@@ -1,0 +1,1 @@
+"""The bench of the column path: `python -m tests.bench.columns`."""
