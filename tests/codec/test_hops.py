@@ -1,13 +1,15 @@
 """Hops over frames find what a walk from one to the next finds, wherever packets begin and whatever is broken."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiretool.codec.hops import ABREAST_MIN, Hops, Prefix, hop
+from wiretool.codec import hops
+from wiretool.codec.hops import ABREAST_MIN, Hops, Prefix, find_boundaries, hop
 
 PLAIN = Prefix(header_bytes=8, length_at=4, counted_from=8, length_min=0, length_max=300)
 #: As in SBP: the length stands first and counts from behind itself.
@@ -93,3 +95,29 @@ def test_guesses_that_come_again_are_one() -> None:
     data = b"\0\0\0\1a" * 4
     found = hop(data, 0, len(data), Prefix(4, 0, 4, 0, 9), np.array([5] * 40, np.int64))
     assert found.starts.tolist() == [0, 5, 10, 15]
+
+
+@pytest.mark.parametrize("prefix", [PLAIN, FIRST])
+@pytest.mark.parametrize("abreast", [1, 3, 1_000])
+@given(seed=st.integers(0, 2**32), ranges=st.integers(0, 12), broken=st.sampled_from([0, 0.05]))
+def test_boundaries_of_many_ranges(prefix: Prefix, abreast: int, seed: int, ranges: int, broken: float) -> None:
+    """Each range has the frames that a walk through it alone finds, under its own greatest length."""
+    luck = random.Random(seed)
+    prefixes = [prefix, replace(prefix, length_max=250)]
+    parts = [stream(luck, prefix, luck.randrange(9), broken)[0] for _ in range(ranges)]
+    parts = [part[: luck.randrange(len(part) + 1)] if luck.random() < 0.5 else part for part in parts]
+    stops = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    begins = np.append(0, stops[:-1])[:ranges]
+    prefix_of = np.array([luck.randrange(2) for _ in parts], np.int64)
+    guesses = np.sort(np.array([luck.randrange(int(stops[-1]) + 1) for _ in range(5 * ranges)], np.int64))
+    data = b"".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hops, "RANGES_ABREAST_MIN", abreast)
+        found = find_boundaries(data, begins, stops, prefixes, prefix_of, guesses)
+    for index in range(ranges):
+        expected = walked(data, int(begins[index]), int(stops[index]), prefixes[prefix_of[index]])
+        assert found.starts[found.range_of == index].tolist() == expected.starts.tolist()
+        assert found.ends[index] == expected.end
+        assert found.needs[index] == expected.need
+        assert found.is_broken[index] == expected.is_broken
+    assert (np.diff(found.starts) > 0).all()

@@ -1,0 +1,59 @@
+"""Plain segments of many connections are read together, with the same records as one by one."""
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import pytest
+
+from tests.bulk.damaged import check_seed
+from tests.bulk.engines import assert_equal, by_columns, by_rows, table_packets
+from tests.bulk.made import Spoken, files_of, packets_made
+from wiretool.batches.batch import Batch
+from wiretool.bulk.read import read_batches
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_captures_of_many_connections(seed: int) -> None:
+    check_seed(seed)
+
+
+def raw_of(connections: Sequence[Spoken], frames: int) -> bytes:
+    return files_of(packets_made(connections, frozenset(), 1, frames), "pcap", 1)[0]
+
+
+def batches_of(raw: bytes, packets: int) -> list[Batch]:
+    with table_packets(packets):
+        return list(read_batches(BytesIO(raw)))
+
+
+def test_frames_of_all_connections_are_one_run() -> None:
+    """Each connection has fewer segments in a table than it takes for a run of its own."""
+    raw = raw_of([Spoken("pravega", each=3)] * 100, 200)
+    batches = batches_of(raw, 2_000)
+    records = sum(len(batch.records) for batch in batches)
+    assert records < 0.15 * sum(batch.count for batch in batches)
+    assert max(len(run.connections) for batch in batches for run in batch.runs) == 100
+
+
+def test_one_lost_packet_concerns_its_connection_only() -> None:
+    packets = packets_made([Spoken("pravega", each=3, acks=True)] * 60, frozenset(), 1, 200)
+    raw = files_of([each for each in packets if each.number != len(packets) // 2], "pcap", 1)[0]
+    assert_equal(by_columns(BytesIO(raw)), by_rows(BytesIO(raw)))
+    batches = batches_of(raw, 2_000)
+    assert max(len(run.connections) for batch in batches for run in batch.runs) >= 59
+
+
+def test_runs_apart_have_the_frames_of_one_connection() -> None:
+    batches = batches_of(raw_of([Spoken("pravega", each=3)] * 60, 200), 2_000)
+    runs = [run for batch in batches for run in batch.runs if len(run.connections) > 1]
+    assert runs
+    for run in runs:
+        parts = list(run.apart())
+        assert [part.connections[0] for part in parts] == list(run.connections)
+        numbers = sorted(number for part in parts for number in part.frames.numbers.tolist())
+        assert numbers == run.frames.numbers.tolist()
+        for part in parts:
+            mine = {each.connection for each in part.connections}
+            rows = run.frames.numbers.searchsorted(part.frames.numbers)
+            assert set(run.numbers_of_connections(rows).tolist()) == mine
+            assert part.offsets.tolist() == run.offsets[rows].tolist()
