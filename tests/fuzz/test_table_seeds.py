@@ -27,6 +27,14 @@ def test_all_protocols_but_the_controller_have_a_table() -> None:
     assert set(PROTOCOLS) - set(TABLED) == {"pravega-controller"}
 
 
+def test_every_run_has_the_seeds_of_cases_and_of_the_table() -> None:
+    session = FuzzSession("pravega-draft")
+    session.add_built_in_seeds()
+    both, _ = session_with_table("pravega-draft")
+    assert [each.sendings for each in session.seeds] == [each.sendings for each in both.seeds]
+    assert session.cases == both.cases
+
+
 @pytest.mark.parametrize("protocol", TABLED)
 def test_each_phase_and_message_is_reached(protocol: str) -> None:
     table = fuzz_part_of(protocol).table

@@ -1,7 +1,8 @@
 """Everything that one fuzz run needs of a protocol: seeds, oracles, mutations, the built-in mock."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -12,7 +13,7 @@ from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
+from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
 from wiretool.fuzz.differences import AnswerComparison
@@ -62,6 +63,11 @@ class FuzzSession:
         self.part = conformance_of(self.protocol)
         self.oracles.real = fuzz_part_of(self.protocol).allowed
 
+    def add_built_in_seeds(self) -> None:
+        """Take the seeds of every run: the sessions of the conformance cases, and those of the session table."""
+        self.add_cases()
+        self.add_table()
+
     def add_cases(self) -> None:
         """Take the sessions of the conformance cases as seeds; problems that they allow are none."""
         reference = self.reference()
@@ -100,6 +106,16 @@ class FuzzSession:
     def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
         self.seeds += sequences
+
+    @contextmanager
+    def noting_branches(self) -> Iterator[None]:
+        """Note the branches that the mock in memory takes in the block; none before Python 3.12."""
+        if not has_monitoring():
+            yield
+            return
+        self.coverage = BranchCoverage()
+        with self.coverage.watching():
+            yield
 
     def compare_answers(self) -> None:
         """Let the oracles report each answer that the reference server does not give (`differs`)."""

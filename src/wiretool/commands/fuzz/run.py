@@ -77,7 +77,6 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
     from wiretool.fuzz.baseline import read_baseline
-    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
@@ -89,9 +88,8 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
-        if has_monitoring() and not options.targets and not options.uses_sockets:
-            session.coverage = BranchCoverage()
-            stack.enter_context(session.coverage.watching())
+        if not options.targets and not options.uses_sockets:
+            stack.enter_context(session.noting_branches())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
@@ -144,11 +142,10 @@ def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of captures, and those of the conformance cases. CaptureError where no capture has one."""
+    """Take the seeds of every run, and the sessions of captures. CaptureError where no capture has one."""
     from wiretool.capture.files import read_packets
 
-    session.add_cases()
-    session.add_table()
+    session.add_built_in_seeds()
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:
