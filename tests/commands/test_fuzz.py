@@ -161,6 +161,17 @@ def test_sessions_of_captures_are_seeds() -> None:
     assert "50 sequences" in ended.stdout
 
 
+def test_messages_of_vectors_are_seeds(folder: Path) -> None:
+    hello, reply = "ffffff81000000080000001100000005", "0000000600000000"
+    (folder / "messages.json").write_text(json.dumps([{"name": "hello", "hex": hello}, {"hex": reply}]))
+    ended = wiretool("fuzz", "pravega", "--runs", "60", "--seeds", "messages.json")
+    assert ended.returncode == 0, ended.stderr
+    assert "messages.json: 1 of 2 vectors are seeds" in ended.stderr
+    ended = wiretool("fuzz", "offramp", "--runs", "60", "--seeds", "messages.json")
+    assert ended.returncode == 3
+    assert "messages.json: no connection of offramp with its first bytes, and no message" in ended.stderr
+
+
 def test_the_list_has_each_mutation() -> None:
     ended = wiretool("fuzz", "sbp", "--list", "--case", "number/*")
     assert ended.returncode == 0
@@ -315,6 +326,7 @@ def test_bad_files_are_reported(folder: Path) -> None:
     (folder / "broken" / "finding.json").write_text('{"version": 1}')
     for words, message in [
         (("--seeds", "noise.pcap"), "noise.pcap"),
+        (("--seeds", "known.json"), "known.json: no vectors"),
         (("--seeds", str(CAPTURES / "offramp" / "plain.pcap")), "no connection of sbp with its first bytes"),
         (("--baseline", "known.json"), "known.json: not a baseline"),
         (("--replay", "broken"), "not a finding; expected the keys"),

@@ -29,6 +29,7 @@ from wiretool.fuzz.seeds import capture_sequences, distinct
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
+from wiretool.fuzz.vector_seeds import Vector, vector_sequences
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners import manners
 from wiretool.replay.recording import recording_of
@@ -55,6 +56,8 @@ class FuzzSession:
     oracles: Oracles = field(default_factory=Oracles)
     #: The branches that the mock in memory has taken; None where they are not noted.
     coverage: BranchCoverage | None = None
+    #: Seeds from files of the user.
+    _given_count: int = 0
     _options: dict[str, MockOptions] = field(default_factory=dict)
     _setups: dict[str, frozenset[str]] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
@@ -96,12 +99,24 @@ class FuzzSession:
         found = distinct(list(capture_sequences(recording, protocol, adapter, origin=name, setup=setup)))
         if found:
             self._options[setup] = adapter.mock_options(recording, MockOptions(seed=self.seed))
+        self._add_given(found)
+        return recording.damage
+
+    def add_vectors(self, vectors: Sequence[Vector]) -> int:
+        """Take the messages of vectors as seeds, after sessions of the seeds so far; return their number."""
+        table = fuzz_part_of(self.protocol).table
+        found = distinct(list(vector_sequences(vectors, self.protocol_in(""), table, self.seeds)))
+        self._add_given(found)
+        return len(found)
+
+    def _add_given(self, sequences: Sequence[FuzzSequence]) -> None:
+        """Take sequences of the user's files as seeds; problems that they show on the clean mock are none."""
         reference = self.reference()
-        for sequence in found:
+        for sequence in sequences:
             for outcome in reference.run_fresh([sequence]):
                 self.oracles.allow(outcome)
-        self.seeds += found
-        return recording.damage
+        self.seeds += sequences
+        self._given_count += len(sequences)
 
     def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
@@ -121,10 +136,13 @@ class FuzzSession:
         """Let the oracles report each answer that the reference server does not give (`differs`)."""
         self.oracles.compare = AnswerComparison(self.reference(), self.protocol_in("").exchanges).judge
 
-    def check_captures(self, names: Sequence[str]) -> None:
-        """CaptureError where no capture has a session that can be a seed."""
-        if not self._options:
-            why = f"no connection of {self.protocol} with its first bytes; expected a recorded session to start from"
+    def check_given(self, names: Sequence[str]) -> None:
+        """CaptureError where no file of the user has a session or a message that can be a seed."""
+        if not self._given_count:
+            why = (
+                f"no connection of {self.protocol} with its first bytes, and no message of its clients in a vector; "
+                "expected a session to start from"
+            )
             raise CaptureError(", ".join(names), why)
 
     def protocol_in(self, setup: str) -> Protocol:

@@ -7,7 +7,7 @@ stream of their own; calls that no case makes have the defaults of their declara
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, zip_longest
 
@@ -39,17 +39,13 @@ def table_sequences(
 
     Seeds with several connections, in a setup of their own or with bytes that are not messages lead nowhere.
     """
-    usable = [each for each in seeds if not each.setup and _is_plain(each, table, protocol)]
+    usable = plain_seeds(table, seeds, protocol)
     usable += _declared_calls(table, usable, protocol)
+    places = places_by_phase(table, usable)
     pool: dict[tuple[str, str], list[Unit]] = {}
-    places: dict[str, list[tuple[FuzzSequence, int]]] = {}
     for seed in usable:
-        phase = table.start
-        places.setdefault(phase, []).append((seed, 0))
-        for unit, end in units_of(seed, table):
+        for unit, _ in units_of(seed, table):
             pool.setdefault((_endpoint(seed), unit[-1].message), []).append(unit)
-            phase = table.following[phase, unit[-1].message]
-            places.setdefault(phase, []).append((seed, end))
     for phase, message in sorted(table.following):
         fitting = [
             place for place in places.get(phase, ()) if place[1] and pool.get((_endpoint(place[0]), message))
@@ -60,6 +56,23 @@ def table_sequences(
                 continue
             walk.go_on()
             yield walk.sequence(f"session table: {message} in the phase {phase}")
+
+
+def plain_seeds(table: SessionTable, seeds: Sequence[FuzzSequence], protocol: Protocol) -> list[FuzzSequence]:
+    """Return the seeds that have one connection, the usual setup, and valid messages in the order of the table."""
+    return [each for each in seeds if not each.setup and _is_plain(each, table, protocol)]
+
+
+def places_by_phase(table: SessionTable, seeds: Iterable[FuzzSequence]) -> dict[str, list[tuple[FuzzSequence, int]]]:
+    """Return the places in plain seeds where each phase has been reached: a seed, and the index of the next step."""
+    places: dict[str, list[tuple[FuzzSequence, int]]] = {}
+    for seed in seeds:
+        phase = table.start
+        places.setdefault(phase, []).append((seed, 0))
+        for unit, end in units_of(seed, table):
+            phase = table.following[phase, unit[-1].message]
+            places.setdefault(phase, []).append((seed, end))
+    return places
 
 
 def _declared_calls(table: SessionTable, seeds: Sequence[FuzzSequence], protocol: Protocol) -> Iterator[FuzzSequence]:
@@ -94,7 +107,6 @@ def _is_one_call(step: Sending, after: Sending, table: SessionTable) -> bool:
 
 
 def _is_plain(seed: FuzzSequence, table: SessionTable, protocol: Protocol) -> bool:
-    """Return whether a seed has one connection, and valid messages that the table has in its order."""
     phase, connection = table.start, FuzzConnection(protocol, 1, count(1))
     for unit, _ in units_of(seed, table):
         for step in unit:

@@ -25,6 +25,7 @@ from wiretool.processes import handled_by
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
@@ -142,22 +143,42 @@ def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the seeds of every run, and the sessions of captures. CaptureError where no capture has one."""
-    from wiretool.capture.files import read_packets
+    """Take the seeds of every run, and those of the files that the options name. CaptureError where no file has one."""
+    from wiretool.fuzz.vector_seeds import is_vector_file
 
     session.add_built_in_seeds()
     if options.seeds:
-        ports = ports_from(options.ports)
         for path in options.seeds:
-            packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
-            damage = session.add_capture(str(path), packets, ports=ports, notes=tell)
-            if damage is not None:
-                tell(f"{damage}; the sessions before the damage are seeds")
-        session.check_captures([str(path) for path in options.seeds])
+            if is_vector_file(path):
+                add_vectors(session, path)
+            else:
+                add_capture(session, path, options)
+        session.check_given([str(path) for path in options.seeds])
     if options.corpus is not None:
         from wiretool.fuzz.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+
+
+def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> None:
+    """Take the sessions of a capture; name its damage."""
+    from wiretool.capture.files import read_packets
+
+    packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
+    damage = session.add_capture(str(path), packets, ports=ports_from(options.ports), notes=tell)
+    if damage is not None:
+        tell(f"{damage}; the sessions before the damage are seeds")
+
+
+def add_vectors(session: "FuzzSession", path: "Path") -> None:
+    """Take the messages of vectors; name the number of those that are skipped. InputError for a file of no vectors."""
+    from wiretool.fuzz.vector_seeds import read_vectors
+
+    vectors = read_vectors(path)
+    added = session.add_vectors(vectors)
+    if 0 < added < len(vectors):
+        others = f"the others repeat one, or are not valid messages of a client of {session.protocol}"
+        tell(f"{path}: {added:,} of {len(vectors):,} vectors are seeds; {others}")
 
 
 def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
