@@ -98,12 +98,12 @@ class Pairs:
     def then(self, first: Place, second: Place) -> list[Step] | None:
         """The session goes on as the other one, on the same connection."""
         head = first.sequence.steps[: first.at + 1]
-        return [*head, *self._rest(first, second)]
+        return [*head, *self._rest(first, second, head)]
 
     def twice(self, first: Place, second: Place) -> list[Step] | None:
         """The message is sent a second time, and the session goes on as the other one."""
-        head = first.sequence.steps[: first.at + 1]
-        return [*head, first.sending, *self._rest(first, second)]
+        head = [*first.sequence.steps[: first.at + 1], *self._again(first)]
+        return [*head, *self._rest(first, second, head)]
 
     def after(self, first: Place, second: Place) -> list[Step] | None:
         """The other session begins on a new connection; the old one has ended, or is still open."""
@@ -117,11 +117,30 @@ class Pairs:
         """One message of the other session is sent in the middle of this one."""
         if first.at + 1 == len(first.sequence.steps):
             return None
-        step = self._renamed(second, first).steps[second.at]
-        moved = on(step, second.sending.connection, first.sending.connection)
-        return [*first.sequence.steps[: first.at + 1], moved, *first.sequence.steps[first.at + 1 :]]
+        steps, connection = self._renamed(second, first).steps, first.sending.connection
+        streams = self._context(first.sequence.setup).streams
+        call = [steps[second.at]] if streams is None else streams.call_up_to(steps, second.at)
+        moved = [on(step, second.sending.connection, connection) for step in call]
+        head, rest = first.sequence.steps[: first.at + 1], first.sequence.steps[first.at + 1 :]
+        if streams is None:
+            return [*head, *moved, *rest]
+        moved, begun = self._appended(head, moved, first), streams.next_after(head, connection) - streams.distance
+        return [*head, *moved, *self._appended([*head, *moved], rest, first, begun=begun)]
 
-    def _rest(self, first: Place, second: Place) -> list[Step]:
+    def _again(self, first: Place) -> list[Step]:
+        """Return the message once more; one of a call with those before it, on the next stream."""
+        head = first.sequence.steps[: first.at + 1]
+        streams = self._context(first.sequence.setup).streams
+        return [first.sending] if streams is None else self._appended(head, streams.call_up_to(head, first.at), first)
+
+    def _appended(self, head: Sequence[Step], steps: Sequence[Step], first: Place, *, begun: int = 0) -> list[Step]:
+        """Return steps that come after others on the connection of the first place, with streams of their own."""
+        context = self._context(first.sequence.setup)
+        if context.streams is None:
+            return list(steps)
+        return context.streams.appended(head, steps, first.sending.connection, context.protocol, begun=begun)
+
+    def _rest(self, first: Place, second: Place, head: Sequence[Step]) -> list[Step]:
         """Return the other session for the same connection, without the message that opens a connection in both."""
         other = self._renamed(second, first)
         opening = [step.message for step in first.sequence.sendings[:1]]
@@ -138,7 +157,7 @@ class Pairs:
             to = labels.setdefault(step.connection, label + len(labels))
             if not (isinstance(step, Connect) and to == connection):
                 made.append(on(step, step.connection, to))
-        return made
+        return self._appended(head, made, first)
 
 
 JOINS: tuple[Join, ...] = (Pairs.then, Pairs.twice, Pairs.after, Pairs.within)

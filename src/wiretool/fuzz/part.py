@@ -3,28 +3,15 @@
 This is the interface module of the engine: `protocols/NAME/fuzz.py` declares a `FuzzPart` in `FUZZ`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.mutations.base import Mutation
-
-
-class CallStreams(NamedTuple):
-    """The numbered streams of a connection: the messages in a row on one of them are those of a call."""
-
-    #: The number of the stream of a frame; 0 for a frame of the connection.
-    number_of: Callable[[bytes], int]
-    #: The frame on the stream of another number.
-    moved_to: Callable[[bytes, int], bytes]
-    #: A session with a call, by its name: fields have their defaults. No bytes for names of other messages.
-    session_with: Callable[[str], bytes]
-    #: The number of the first stream of a client, and the distance to the next one.
-    first: int = 1
-    distance: int = 2
 
 
 class SessionTable(NamedTuple):

@@ -176,6 +176,7 @@ class FuzzSession:
         if found is None:
             protocol = self.protocol_in(setup)
             adapter = dialect_of(protocol)
+            table = fuzz_part_of(self.protocol).table
             others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
             found = MutationContext(
                 protocol,
@@ -183,6 +184,7 @@ class FuzzSession:
                 Rewriter(adapter),
                 lambda name: others.get(name, others[setup]),
                 setups=self._endpoints(),
+                streams=None if table is None else table.streams,
             )
             self._contexts[setup] = found
         return found

@@ -95,15 +95,9 @@ def units_of(seed: FuzzSequence, table: SessionTable) -> Iterator[tuple[Unit, in
         if not isinstance(step, Sending):
             continue
         unit = (*unit, step)
-        if not (isinstance(after, Sending) and _is_one_call(step, after, table)):
+        if not (table.streams and isinstance(after, Sending) and table.streams.are_one_call(step, after)):
             yield unit, at + 1
             unit = ()
-
-
-def _is_one_call(step: Sending, after: Sending, table: SessionTable) -> bool:
-    if table.streams is None:
-        return False
-    return 0 != table.streams.number_of(step.data) == table.streams.number_of(after.data)
 
 
 def _is_plain(seed: FuzzSequence, table: SessionTable, protocol: Protocol) -> bool:
@@ -186,9 +180,7 @@ class _Walk:
         streams = self._table.streams
         if streams is None or not streams.number_of(unit[-1].data):
             return made
-        earlier = [streams.number_of(step.data) for step in self._steps if isinstance(step, Sending)]
-        number = max(earlier, default=0)
-        number = number + streams.distance if number else streams.first
+        number = streams.next_after(self._steps, self._seed.sendings[0].connection)
         return [streams.moved_to(data, number) for data in made]
 
     def _sent(self, step: Sending, data: bytes) -> Sending:
