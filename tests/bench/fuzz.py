@@ -56,7 +56,7 @@ def main() -> int:
     is_fine = True
     for protocol in options.protocol or PROTOCOLS:
         session = FuzzSession(protocol)
-        session.add_cases()
+        session.add_built_in_seeds()
         rate = median(partial(in_memory, session, 2.0 if options.quick else 8.0))
         is_fine &= shown(f"{protocol}, in memory", rate, "messages/s", MEMORY_MARK * share)
         cost = median(partial(broken_cost, session))
@@ -81,12 +81,13 @@ def shown(name: str, value: float, unit: str, mark: float, *, is_least: bool = T
 
 def in_memory(session: FuzzSession, seconds: float) -> float:
     """Return the messages of a campaign on the built-in mock for each second of processor time."""
-    started = time.process_time()
-    target = session.mock_target()
-    campaign = session.campaign(target, session.investigation(target, is_reference=True), Limits(seconds))
-    campaign.cases = ()
-    counts = campaign.run()
-    return counts.messages / (time.process_time() - started)
+    with session.noting_branches():
+        started = time.process_time()
+        target = session.mock_target()
+        campaign = session.campaign(target, session.investigation(target, is_reference=True), Limits(seconds))
+        campaign.cases = ()
+        counts = campaign.run()
+        return counts.messages / (time.process_time() - started)
 
 
 def broken_cost(session: FuzzSession) -> float:

@@ -83,9 +83,10 @@ def run_job(job: Job) -> Row:
     """Fuzz one defect until the first finding that it causes."""
     defect = next(each for each in PLANTED[job.protocol] if each.name == job.name)
     session = FuzzSession(job.protocol)
-    session.add_cases()
-    began_s = time.process_time()
-    return search(session, job, defect, lambda: time.process_time() - began_s)
+    session.add_built_in_seeds()
+    with session.noting_branches():
+        began_s = time.process_time()
+        return search(session, job, defect, lambda: time.process_time() - began_s)
 
 
 def run_unmutated(job: Job) -> tuple[Job, str]:

@@ -30,6 +30,8 @@ CAPTURES = Path(__file__).parents[2] / "captures"
 #: A mutant that a conformance case finds at once.
 MUTANT = ("pravega", "--mutant", "attribute-absent-zero")
 FEW = ("--runs", "50")
+#: The Hello of a client of Pravega, as a vector has it.
+HELLO = "ffffff81000000080000001100000005"
 #: A server of the draft that ends when a client sends a type that it does not know.
 FRAGILE = """
 import os, socket, sys, threading
@@ -123,7 +125,7 @@ def test_a_finding_becomes_a_folder_and_reports(folder: Path) -> None:
 
 
 def test_a_finding_is_replayed(folder: Path) -> None:
-    """Against the mutant it still fails; against the clean mock it is fixed."""
+    """Against the mutant it still fails; against the clean mock it is fixed, also with the seeds of the run."""
     assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
     place = next((folder / "wiretool-findings").iterdir())
     again = wiretool("fuzz", "pravega", "--replay", str(place))
@@ -131,7 +133,8 @@ def test_a_finding_is_replayed(folder: Path) -> None:
     assert f"{place}: still fails: wrong-answer: " in again.stdout
     form = json.loads((place / "finding.json").read_text())
     (place / "finding.json").write_text(json.dumps(form | {"options": []}))
-    fixed = wiretool("fuzz", "pravega", "--replay", str(place))
+    (folder / "messages.json").write_text(json.dumps([{"hex": HELLO}]))
+    fixed = wiretool("fuzz", "pravega", "--replay", str(place), "--seeds", "messages.json")
     assert fixed.returncode == 0
     assert f"{place}: fixed: " in fixed.stdout
 
@@ -182,6 +185,17 @@ def test_sessions_of_captures_are_seeds() -> None:
     ended = wiretool("fuzz", "pravega-draft", *FEW, "--seeds", str(CAPTURES / "pravega-draft" / "blocks.pcap"))
     assert ended.returncode == 0, ended.stderr
     assert "50 sequences" in ended.stdout
+
+
+def test_messages_of_vectors_are_seeds(folder: Path) -> None:
+    reply = "0000000600000000"
+    (folder / "messages.json").write_text(json.dumps([{"name": "hello", "hex": HELLO}, {"hex": reply}]))
+    ended = wiretool("fuzz", "pravega", "--runs", "60", "--seeds", "messages.json")
+    assert ended.returncode == 0, ended.stderr
+    assert "messages.json: 1 of 2 vectors are seeds" in ended.stderr
+    ended = wiretool("fuzz", "offramp", "--runs", "60", "--seeds", "messages.json")
+    assert ended.returncode == 3
+    assert "messages.json: no connection of offramp with its first bytes, and no message" in ended.stderr
 
 
 def test_the_list_has_each_mutation() -> None:
@@ -402,6 +416,7 @@ def test_bad_files_are_reported(folder: Path) -> None:
     (folder / "broken" / "finding.json").write_text('{"version": 1}')
     for words, message in [
         (("--seeds", "noise.pcap"), "noise.pcap"),
+        (("--seeds", "known.json"), "known.json: no vectors"),
         (("--seeds", str(CAPTURES / "offramp" / "plain.pcap")), "no connection of sbp with its first bytes"),
         (("--baseline", "known.json"), "known.json: not a baseline"),
         (("--replay", "broken"), "not a finding; expected the keys"),

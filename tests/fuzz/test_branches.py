@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from wiretool.fuzz.branches import SERVERS, BranchCoverage, BranchNovelty, has_monitoring
+from wiretool.fuzz.branches import SERVERS, BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.session import FuzzSession
@@ -107,3 +107,16 @@ def test_a_campaign_runs_with_coverage() -> None:
         counts = campaign.run()
     assert counts.runs == 300
     assert bool(session.coverage.taken) == has_monitoring()
+
+
+def test_a_session_notes_branches_where_python_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FuzzSession("pravega-draft")
+    monkeypatch.delattr(sys, "monitoring", raising=False)
+    with session.noting_branches():
+        assert not isinstance(session.mock_target(), CoveredTarget)
+    monitoring = Monitoring()
+    monkeypatch.setattr(sys, "monitoring", monitoring, raising=False)
+    with session.noting_branches():
+        assert isinstance(session.mock_target(), CoveredTarget)
+        assert monitoring.events_now == Monitoring.events.BRANCH
+    assert monitoring.events_now == 0

@@ -1,14 +1,18 @@
 """Pairs: each kind of message comes after each other one, on the same objects."""
 
 import random
+from itertools import count
 
 import pytest
 
 from tests.fuzz.helpers import session_of
+from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.pairs import MESSAGES_MAX, Pairs
 from wiretool.fuzz.seed_places import SeedPlaces
-from wiretool.fuzz.sequence import FuzzSequence
+from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.protocols.pravega.segments import DeleteSegment, GetSegmentAttribute
+from wiretool.protocols.pravega_controller.calls import METHODS
+from wiretool.protocols.pravega_controller.fuzz import stream_of
 
 
 def paired(protocol: str, *, seed: int = 0) -> list[FuzzSequence]:
@@ -64,6 +68,44 @@ def test_both_sessions_act_on_the_same_objects() -> None:
         names.update((one, other) for one in deleted for other in asked)
     assert any(one == other for one, other in names)
     assert len([one for one, other in names if one == other]) > len([one for one, other in names if one != other])
+
+
+def test_joined_calls_have_streams_of_their_own() -> None:
+    """Most joined sessions are valid, and answered: each seed of the controller begins with stream 1."""
+    session = session_of("pravega-controller")
+    pairs = Pairs(session.seeds, session.context, random.Random(0), places_of("pravega-controller"))
+    made = [sequence for _ in range(240) if (sequence := pairs.next()) is not None]
+    assert len(made) == 240
+    broken = 0
+    for sequence in made:
+        connections: dict[int, FuzzConnection] = {}
+        for step in sequence.sendings:
+            connection = connections.setdefault(
+                step.connection, FuzzConnection(session.protocol_in(sequence.setup), step.connection, count(1))
+            )
+            connection.sent(step.data, 0)
+            if step.record is not None and step.record.message in METHODS:
+                assert step.record.raw == step.data
+        broken += any(each.is_broken for each in connections.values())
+    assert broken < 0.15 * len(made)
+
+
+def test_a_call_that_has_begun_goes_on_after_another_one() -> None:
+    """Frames of HTTP/2: the later call of the session moves on, the one that is under way stays."""
+    session = session_of("pravega-controller")
+    streams = session.context("").streams
+    assert streams is not None
+    protocol = session.protocol_in("")
+    seed = next(each for each in session.seeds if not each.setup and each.origin.endswith("scope/2"))
+    first = next(at for at, step in enumerate(seed.steps) if isinstance(step, Sending) and step.message == "Headers")
+    head, rest = seed.steps[: first + 1], seed.steps[first + 1 :]
+    call = streams.call_up_to(seed.steps, first + 1)
+    assert [step.message for step in call if isinstance(step, Sending)] == ["Headers", "createScope"]
+    label = seed.sendings[0].connection
+    moved = streams.appended(head, call, label, protocol)
+    made = [*head, *moved, *streams.appended([*head, *moved], rest, label, protocol, begun=1)]
+    numbers = [stream_of(step.data) for step in made if isinstance(step, Sending)]
+    assert [number for number in numbers if number] == [1, 3, 3, 1, 5, 5]
 
 
 def test_sessions_that_were_accepted_come_first() -> None:

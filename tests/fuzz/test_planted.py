@@ -40,7 +40,7 @@ QUICK = (
 def test_a_planted_defect_is_found(protocol: str, name: str, oracle: str, runs: int) -> None:
     defect = next(each for each in PLANTED[protocol] if each.name == name)
     session = FuzzSession(protocol)
-    session.add_cases()
+    session.add_built_in_seeds()
     session.cases = []
     target = session.mock_target(defect)
     found: list[Finding] = []
@@ -67,7 +67,7 @@ def test_a_finding_that_the_clean_mock_shows_as_well_is_a_false_alarm(monkeypatc
 def searched(defect: Defect, *, most: int) -> Row:
     """Look for a defect of Offramp in so many runs; they stand for the seconds of the bench."""
     session = FuzzSession("offramp")
-    session.add_cases()
+    session.add_built_in_seeds()
     session.cases = []
     ticks = count()
     return search(session, Job("offramp", defect.name, "built", most / 16), defect, lambda: next(ticks))

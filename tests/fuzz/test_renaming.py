@@ -8,7 +8,13 @@ from wiretool.protocols.pravega.messages import SetupAppend
 
 
 @pytest.mark.parametrize(
-    ("protocol", "kind"), [("pravega", "segment name"), ("pravega-draft", "segment"), ("sbp", "stream")]
+    ("protocol", "kind"),
+    [
+        ("pravega", "segment name"),
+        ("pravega-draft", "segment"),
+        ("sbp", "stream"),
+        ("pravega-controller", "scope"),
+    ],
 )
 def test_a_session_takes_the_objects_of_another_one(protocol: str, kind: str) -> None:
     session = session_of(protocol)

@@ -116,10 +116,10 @@ def test_the_mock_with_the_data_of_a_capture_proves_something(finding: Path, fol
 
     def add(session: FuzzSession) -> None:
         session.add_capture(str(capture), read_packets([capture]), ports={}, notes=lambda text: None)
-        session.check_captures([str(capture)])
+        session.check_seed_files([str(capture)])
 
-    assert replay_finding(finding, add_captures=add).standing is Standing.FIXED
-    assert replay_finding(finding, on(CRASH), add_captures=add).standing is Standing.FAILS
+    assert replay_finding(finding, add_seed_files=add).standing is Standing.FIXED
+    assert replay_finding(finding, on(CRASH), add_seed_files=add).standing is Standing.FAILS
 
 
 def test_the_page_of_a_finding_names_its_capture(tmp_path: Path) -> None:

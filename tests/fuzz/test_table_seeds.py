@@ -9,9 +9,9 @@ from wiretool.fuzz.oracles import SILENT
 from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.sequence import FuzzSequence
 from wiretool.fuzz.session import FuzzSession
-from wiretool.fuzz.table_seeds import table_sequences
-
-TABLED = tuple(each for each in PROTOCOLS if fuzz_part_of(each).table is not None)
+from wiretool.fuzz.table_seeds import table_sequences, units_of
+from wiretool.protocols.pravega_controller.calls import METHODS
+from wiretool.protocols.pravega_controller.fuzz import stream_of
 
 
 def session_with_table(protocol: str) -> tuple[FuzzSession, list[FuzzSequence]]:
@@ -23,11 +23,15 @@ def session_with_table(protocol: str) -> tuple[FuzzSession, list[FuzzSequence]]:
     return session, session.seeds[before:]
 
 
-def test_all_protocols_but_the_controller_have_a_table() -> None:
-    assert set(PROTOCOLS) - set(TABLED) == {"pravega-controller"}
+def test_every_run_has_the_seeds_of_cases_and_of_the_table() -> None:
+    session = FuzzSession("pravega-draft")
+    session.add_built_in_seeds()
+    both, _ = session_with_table("pravega-draft")
+    assert [each.sendings for each in session.seeds] == [each.sendings for each in both.seeds]
+    assert session.cases == both.cases
 
 
-@pytest.mark.parametrize("protocol", TABLED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_each_phase_and_message_is_reached(protocol: str) -> None:
     table = fuzz_part_of(protocol).table
     assert table is not None
@@ -35,10 +39,11 @@ def test_each_phase_and_message_is_reached(protocol: str) -> None:
     walked = set()
     for sequence in made:
         phase = table.start
-        for step in sequence.sendings:
-            assert (phase, step.message) in table.following, sequence.origin
-            walked.add((phase, step.message))
-            phase = table.following[phase, step.message]
+        for unit, _ in units_of(sequence, table):
+            message = unit[-1].message
+            assert (phase, message) in table.following, sequence.origin
+            walked.add((phase, message))
+            phase = table.following[phase, message]
     known = {step.message for seed in session.seeds for step in seed.sendings if not seed.setup}
     reachable = {(phase, message) for phase, message in table.following if message in known}
     # The tail of a cut message has a phase of its own, to which no entry of the table leads.
@@ -46,7 +51,7 @@ def test_each_phase_and_message_is_reached(protocol: str) -> None:
     assert len(walked) >= 0.7 * sum(phase != "tail" for phase, _ in reachable)
 
 
-@pytest.mark.parametrize("protocol", TABLED)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_sessions_run_on_a_clean_mock(protocol: str) -> None:
     """Nearly all messages decode, many have a reply, and the mock shows no problem; reads may wait for data."""
     session, made = session_with_table(protocol)
@@ -83,3 +88,23 @@ def test_a_seed_repeats_the_sessions() -> None:
     again = [list(table_sequences(table, seeds, session.protocol_in(""), random.Random(seed))) for seed in (0, 0, 1)]
     assert [each.sendings for each in again[0]] == [each.sendings for each in again[1]]
     assert [each.sendings for each in again[0]] != [each.sendings for each in again[2]]
+
+
+def test_each_method_of_the_controller_is_called_on_a_stream_of_its_own() -> None:
+    """Also methods that no case calls; the mock answers nearly all calls."""
+    session, made = session_with_table("pravega-controller")
+    called = {step.message for sequence in made for step in sequence.sendings}
+    assert called >= METHODS
+    for sequence in made:
+        opened = [stream_of(step.data) for step in sequence.sendings if step.message == "Headers"]
+        assert opened == sorted(set(opened)), sequence.origin
+        for step in sequence.sendings:
+            if step.message in METHODS:
+                assert step.record is not None
+                assert step.record.raw == step.data
+    calls = answered = 0
+    for outcome in session.reference().run_fresh(made):
+        steps = {at for at, step in enumerate(outcome.sequence.steps) if getattr(step, "message", "") in METHODS}
+        calls += len(steps)
+        answered += len(steps & {each.step for each in outcome.exchanged})
+    assert answered > 0.9 * calls

@@ -98,12 +98,12 @@ class Pairs:
     def continue_with(self, first: Place, second: Place) -> list[Step] | None:
         """Return the session up to a message, and the other session on the same connection."""
         head = first.sequence.steps[: first.at + 1]
-        return [*head, *self._rest(first, second)]
+        return [*head, *self._rest(first, second, head)]
 
     def repeat_and_continue(self, first: Place, second: Place) -> list[Step] | None:
         """Return the session with the message a second time, and the other session on the same connection."""
-        head = first.sequence.steps[: first.at + 1]
-        return [*head, first.sending, *self._rest(first, second)]
+        head = [*first.sequence.steps[: first.at + 1], *self._repeated(first)]
+        return [*head, *self._rest(first, second, head)]
 
     def reconnect(self, first: Place, second: Place) -> list[Step] | None:
         """Return the session, finished, reset or left open, and the other session on a new connection."""
@@ -117,17 +117,37 @@ class Pairs:
         """Return the session with one message of the other session in the middle; None where there is no middle."""
         if first.at + 1 == len(first.sequence.steps):
             return None
-        step = self._renamed(second, first).steps[second.at]
-        moved = on(step, second.sending.connection, first.sending.connection)
-        return [*first.sequence.steps[: first.at + 1], moved, *first.sequence.steps[first.at + 1 :]]
+        steps, connection = self._renamed(second, first).steps, first.sending.connection
+        streams = self._context(first.sequence.setup).streams
+        call = [steps[second.at]] if streams is None else streams.call_up_to(steps, second.at)
+        moved = [on(step, second.sending.connection, connection) for step in call]
+        head, rest = first.sequence.steps[: first.at + 1], first.sequence.steps[first.at + 1 :]
+        if streams is None:
+            return [*head, *moved, *rest]
+        moved, begun = self._appended(head, moved, first), streams.next_after(head, connection) - streams.distance
+        return [*head, *moved, *self._appended([*head, *moved], rest, first, begun=begun)]
 
-    def _rest(self, first: Place, second: Place) -> list[Step]:
+    def _repeated(self, first: Place) -> list[Step]:
+        """Return the message once more; one of a call with those before it, on the next stream."""
+        head = first.sequence.steps[: first.at + 1]
+        streams = self._context(first.sequence.setup).streams
+        return [first.sending] if streams is None else self._appended(head, streams.call_up_to(head, first.at), first)
+
+    def _appended(self, head: Sequence[Step], steps: Sequence[Step], first: Place, *, begun: int = 0) -> list[Step]:
+        """Return steps that come after others on the connection of the first place, with streams of their own."""
+        context = self._context(first.sequence.setup)
+        if context.streams is None:
+            return list(steps)
+        return context.streams.appended(head, steps, first.sending.connection, context.protocol, begun=begun)
+
+    def _rest(self, first: Place, second: Place, head: Sequence[Step]) -> list[Step]:
         """Return the other session for the same connection, without the message that opens a connection in both."""
         other = self._renamed(second, first)
         at = next(at for at, step in enumerate(other.steps) if isinstance(step, Sending))
         is_opened = at < second.at and other.sendings[0].message == first.sequence.sendings[0].message
         steps = other.steps[:at] + other.steps[at + 1 :] if is_opened else other.steps
-        return joined(steps, first.sequence, {second.sending.connection: first.sending.connection})
+        rest = joined(steps, first.sequence, {second.sending.connection: first.sending.connection})
+        return self._appended(head, rest, first)
 
 
 JOINS: tuple[Join, ...] = (Pairs.continue_with, Pairs.repeat_and_continue, Pairs.reconnect, Pairs.insert)

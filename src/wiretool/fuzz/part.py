@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, TypeVar
 
 from wiretool.codec.message import Message, Side
+from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.mutations.base import Mutation
 
 _Phase = TypeVar("_Phase", bound=str)
@@ -21,8 +22,10 @@ class SessionTable(NamedTuple):
 
     #: The phase in which a session begins.
     start: str
-    #: The phase after a message, by the phase before it and the name of the message.
+    #: The phase after a message, by the phase before it and the name of the message; after a call, by its last message.
     following: Mapping[tuple[str, str], str]
+    #: The streams of calls, where a connection has any.
+    streams: CallStreams | None = None
 
     @classmethod
     def of_clients(

@@ -5,8 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
+import msgspec
+
 from wiretool.codec.message import Issued, Named
 from wiretool.errors import EncodeError
+from wiretool.faults.actions import Change
 from wiretool.faults.dialects.dialect import Dialect, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.building import issued_values
@@ -63,8 +66,12 @@ class Renamer:
         try:
             raw = self._rewriter.encode(record, edits, self._protocol.open(True))
             made = record_of(record.message, raw, record.fields, self._protocol)
-            if made.fields is record.fields:
-                return step  # what it means depends on earlier messages
+            if made.fields is record.fields:  # what it means depends on earlier messages
+                form = form_of(self._adapter, record)
+                if record.raw != self._rewriter.encode(record, (), self._protocol.open(True), form):
+                    return step  # its bytes are not those of its fields alone
+                changed = self._adapter.changed(form, [Change(edit.steps, edit.value) for edit in edits])
+                made = msgspec.structs.replace(made, fields=changed)
             data = self._rewriter.encode(made, step.edits, self._protocol.open(True))
         except EncodeError:
             return step

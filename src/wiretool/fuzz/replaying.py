@@ -41,13 +41,13 @@ def replay_finding(
     target_of: TargetMaker | None = None,
     client: Sequence[str] = (),
     *,
-    add_captures: Callable[[FuzzSession], None] = lambda session: None,
+    add_seed_files: Callable[[FuzzSession], None] = lambda session: None,
     pacer: Pacer | None = None,
 ) -> Replayed:
     """Run a finding again on the target that it names.
 
-    `target_of` opens another one for the session, `client` is the command of another client. `add_captures` takes the
-    sessions of captures: the mock in memory has the data of the capture from which a sequence comes. `pacer` delays
+    `target_of` opens another one for the session, `client` is the command of another client. `add_seed_files` adds the
+    seeds of files: the mock in memory has the data of the capture from which a sequence comes. `pacer` delays
     what another machine gets. A finding is fixed only where each run sent it and was judged. InputError for a folder
     that is not a finding, PeerError where the target cannot be reached.
     """
@@ -58,7 +58,7 @@ def replay_finding(
         return replay_decoder_finding(folder, form)
     session = FuzzSession(str(form["protocol"]), seed=_seed(folder, form))
     session.add_cases()
-    add_captures(session)
+    add_seed_files(session)
     sequence = _sequence(folder, form, session)
     case = _case(folder, form, session)
     bucket = Bucket(*map(str, form["bucket"]))

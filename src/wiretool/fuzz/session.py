@@ -1,7 +1,8 @@
 """Everything that one fuzz run needs of a protocol: seeds, oracles, mutations, the built-in mock."""
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from wiretool.conformance.mutants import Mutant
 from wiretool.conformance.registry import conformance_of
 from wiretool.errors import CaptureError, InputError
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget
+from wiretool.fuzz.branches import BranchCoverage, BranchNovelty, CoveredTarget, has_monitoring
 from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
 from wiretool.fuzz.differences import AnswerComparison
@@ -29,6 +30,7 @@ from wiretool.fuzz.seeds import capture_sequences, distinct
 from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
+from wiretool.fuzz.vector_seeds import Vector, vector_sequences
 from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners import manners
 from wiretool.replay.recording import recording_of
@@ -53,6 +55,8 @@ class FuzzSession:
     oracles: Oracles = field(default_factory=Oracles)
     #: The branches that the mock in memory has taken; None where they are not noted.
     coverage: BranchCoverage | None = None
+    #: Seeds from files of the user.
+    _file_seed_count: int = 0
     _options: dict[str, MockOptions] = field(default_factory=dict)
     _setups: dict[str, frozenset[str]] = field(default_factory=dict)
     _contexts: dict[str, MutationContext] = field(default_factory=dict)
@@ -60,6 +64,11 @@ class FuzzSession:
     def __post_init__(self) -> None:
         self.part = conformance_of(self.protocol)
         self.oracles.real = fuzz_part_of(self.protocol).allowed
+
+    def add_built_in_seeds(self) -> None:
+        """Take the seeds of every run: the sessions of the conformance cases, and those of the session table."""
+        self.add_cases()
+        self.add_table()
 
     def add_cases(self) -> None:
         """Take the sessions of the conformance cases as seeds; problems that they allow are none."""
@@ -89,25 +98,50 @@ class FuzzSession:
         found = distinct(list(capture_sequences(recording, protocol, adapter, origin=name, setup=setup)))
         if found:
             self._options[setup] = adapter.mock_options(recording, MockOptions(seed=self.seed))
+        self._add_file_seeds(found)
+        return recording.damage
+
+    def add_vectors(self, vectors: Sequence[Vector]) -> int:
+        """Take the messages of vectors as seeds, after sessions of the seeds so far; return their number."""
+        table = fuzz_part_of(self.protocol).table
+        found = distinct(list(vector_sequences(vectors, self.protocol_in(""), table, self.seeds)))
+        self._add_file_seeds(found)
+        return len(found)
+
+    def _add_file_seeds(self, sequences: Sequence[FuzzSequence]) -> None:
+        """Take sequences of the user's files as seeds; problems that they show on the clean mock are none."""
         reference = self.reference()
-        for sequence in found:
+        for sequence in sequences:
             for outcome in reference.run_fresh([sequence]):
                 self.oracles.allow(outcome)
-        self.seeds += found
-        return recording.damage
+        self.seeds += sequences
+        self._file_seed_count += len(sequences)
 
     def add_sequences(self, sequences: Sequence[FuzzSequence]) -> None:
         """Take sequences of a corpus as seeds; problems that they show are not allowed, unlike those of the cases."""
         self.seeds += sequences
 
+    @contextmanager
+    def noting_branches(self) -> Iterator[None]:
+        """Note the branches that the mock in memory takes in the block; none before Python 3.12."""
+        if not has_monitoring():
+            yield
+            return
+        self.coverage = BranchCoverage()
+        with self.coverage.watching():
+            yield
+
     def compare_answers(self) -> None:
         """Let the oracles report each answer that the reference server does not give (`differs`)."""
         self.oracles.compare = AnswerComparison(self.reference(), self.protocol_in("").exchanges).judge
 
-    def check_captures(self, names: Sequence[str]) -> None:
-        """CaptureError where no capture has a session that can be a seed."""
-        if not self._options:
-            why = f"no connection of {self.protocol} with its first bytes; expected a recorded session to start from"
+    def check_seed_files(self, names: Sequence[str]) -> None:
+        """CaptureError where no file of the user has a session or a message that can be a seed."""
+        if not self._file_seed_count:
+            why = (
+                f"no connection of {self.protocol} with its first bytes, and no message of its clients in a vector; "
+                "expected a session to start from"
+            )
             raise CaptureError(", ".join(names), why)
 
     def protocol_in(self, setup: str) -> Protocol:
@@ -156,6 +190,7 @@ class FuzzSession:
         if found is None:
             protocol = self.protocol_in(setup)
             adapter = dialect_of(protocol)
+            table = fuzz_part_of(self.protocol).table
             others: Mapping[str, list[FuzzSequence]] = {setup: [each for each in self.seeds if each.setup == setup]}
             found = MutationContext(
                 protocol,
@@ -163,6 +198,7 @@ class FuzzSession:
                 Rewriter(adapter),
                 lambda name: others.get(name, others[setup]),
                 setups=self._endpoints_by_setup(),
+                streams=None if table is None else table.streams,
             )
             self._contexts[setup] = found
         return found

@@ -1,24 +1,26 @@
 """Seeds from the session table of a protocol: each message that a client may send in each phase, and what may follow.
 
 The messages come from the sessions of the conformance cases, so that their values are valid. A session of a case leads
-to the phase; from there on, the table decides which message may be next.
+to the phase; from there on, the table decides which message may be next. The messages of a call stay together, on a
+stream of their own; calls that no case makes have the defaults of their declaration.
 """
 
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, zip_longest
 
 import msgspec
 
-from wiretool.fuzz.building import MESSAGES_MAX
+from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.building import MESSAGES_MAX, Began, Event, Seen, sequence_from
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.connection import FuzzConnection
 from wiretool.fuzz.mutations.order import endpoint_of
 from wiretool.fuzz.part import SessionTable
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Step
-from wiretool.protocols.conversation import Protocol, let_go
+from wiretool.protocols.conversation import Protocol
 
 #: The part of names that is a case's own; all have one length, so that names can be exchanged in the bytes.
 _NAME = re.compile(rb"%s[0-9a-z]{2}" % TOKEN.encode())
@@ -26,6 +28,8 @@ _NAME = re.compile(rb"%s[0-9a-z]{2}" % TOKEN.encode())
 FURTHER_MIN, FURTHER_MAX, OWN_SHARE = 2, 8, 0.6
 #: Phases of one message in which it is tried, each in so many sessions.
 SESSIONS_PER_TRANSITION = 2
+#: A message, or all those of a call; the last one has its name.
+Unit = tuple[Sending, ...]
 
 
 def table_sequences(
@@ -35,8 +39,9 @@ def table_sequences(
 
     Seeds with several connections, in a setup of their own or with bytes that are not messages lead nowhere.
     """
-    usable = [each for each in seeds if not each.setup and _is_plain(each, table, protocol)]
-    pool, places = _message_pool(usable), _places_by_phase(usable, table)
+    usable = plain_seeds(table, seeds, protocol)
+    usable += _declared_calls(table, usable, protocol)
+    pool, places = _unit_pool(table, usable), places_by_phase(table, usable)
     for phase, message in sorted(table.following):
         fitting = [(seed, at) for seed, at in places.get(phase, ()) if (_endpoint(seed), message) in pool]
         for seed, at in rng.sample(fitting, min(SESSIONS_PER_TRANSITION, len(fitting))):
@@ -46,37 +51,66 @@ def table_sequences(
                 yield walk.sequence(f"session table: {message} in the phase {phase}")
 
 
-def _message_pool(seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, str], Sequence[Sending]]:
-    """Return the messages of the seeds by endpoint and name."""
-    pool: dict[tuple[str, str], list[Sending]] = {}
-    for seed in seeds:
-        for step in seed.sendings:
-            pool.setdefault((_endpoint(seed), step.message), []).append(step)
-    return pool
+def plain_seeds(table: SessionTable, seeds: Sequence[FuzzSequence], protocol: Protocol) -> list[FuzzSequence]:
+    """Return the seeds that have one connection, the usual setup, and valid messages in the order of the table."""
+    return [each for each in seeds if not each.setup and _is_plain(each, table, protocol)]
 
 
-def _places_by_phase(
-    seeds: Sequence[FuzzSequence], table: SessionTable
+def places_by_phase(
+    table: SessionTable, seeds: Sequence[FuzzSequence]
 ) -> Mapping[str, Sequence[tuple[FuzzSequence, int]]]:
-    """Return the seeds that lead to each phase, with the number of their steps up to there."""
+    """Return the plain seeds that lead to each phase, with the number of their steps up to there."""
     places: dict[str, list[tuple[FuzzSequence, int]]] = {}
     for seed in seeds:
         phase = table.start
-        for at, step in enumerate(seed.steps):
-            if isinstance(step, Sending):
-                phase = table.following[phase, step.message]
-                places.setdefault(phase, []).append((seed, at + 1))
+        for unit, end in units_of(seed, table):
+            phase = table.following[phase, unit[-1].message]
+            places.setdefault(phase, []).append((seed, end))
     return places
 
 
+def _unit_pool(table: SessionTable, seeds: Sequence[FuzzSequence]) -> Mapping[tuple[str, str], Sequence[Unit]]:
+    """Return the units of plain seeds by endpoint and name."""
+    pool: dict[tuple[str, str], list[Unit]] = {}
+    for seed in seeds:
+        for unit, _ in units_of(seed, table):
+            pool.setdefault((_endpoint(seed), unit[-1].message), []).append(unit)
+    return pool
+
+
+def _declared_calls(table: SessionTable, seeds: Sequence[FuzzSequence], protocol: Protocol) -> Iterator[FuzzSequence]:
+    """Yield a session with each call of the table that no seed makes."""
+    if table.streams is None:
+        return
+    known = {step.message for seed in seeds for step in seed.sendings}
+    for name in sorted({message for _, message in table.following} - known):
+        data = table.streams.session_with(name)
+        if data:
+            records = FuzzConnection(protocol, 1, count(1)).sent(data, 0)
+            events: list[Event] = [Began(1, 0), *(Seen(1, 0, record) for record in records)]
+            yield sequence_from(events, protocol, dialect_of(protocol), origin=f"declaration of {name}")
+
+
+def units_of(seed: FuzzSequence, table: SessionTable) -> Iterator[tuple[Unit, int]]:
+    """Yield the units of a seed with one connection, each with the index of the step after it."""
+    unit: Unit = ()
+    for at, (step, after) in enumerate(zip_longest(seed.steps, seed.steps[1:])):
+        if not isinstance(step, Sending):
+            continue
+        unit = (*unit, step)
+        if not (table.streams and isinstance(after, Sending) and table.streams.are_one_call(step, after)):
+            yield unit, at + 1
+            unit = ()
+
+
 def _is_plain(seed: FuzzSequence, table: SessionTable, protocol: Protocol) -> bool:
-    """Return whether a seed has one connection, and valid messages that the table has in its order."""
     phase, connection = table.start, FuzzConnection(protocol, 1, count(1))
-    for step in seed.sendings:
-        connection.sent(step.data, 0)
-        if (phase, step.message) not in table.following or connection.is_broken:
+    for unit, _ in units_of(seed, table):
+        for step in unit:
+            connection.sent(step.data, 0)
+        if (phase, unit[-1].message) not in table.following or connection.is_broken:
             return False
-        phase = table.following[phase, step.message]
+        phase = table.following[phase, unit[-1].message]
     return bool(seed.sendings) and len({step.connection for step in seed.steps}) == 1
 
 
@@ -90,14 +124,14 @@ class _Walk:
     def __init__(
         self,
         table: SessionTable,
-        pool: Mapping[tuple[str, str], Sequence[Sending]],
+        pool: Mapping[tuple[str, str], Sequence[Unit]],
         protocol: Protocol,
         seed: FuzzSequence,
         at: int,
         phase: str,
         rng: random.Random,
     ) -> None:
-        self._table, self._pool, self._protocol, self._seed, self._rng = table, pool, protocol, seed, rng
+        self._table, self._pool, self._seed, self._rng = table, pool, seed, rng
         self._steps: list[Step] = list(seed.steps[:at])
         self._phase = phase
         self._connection = FuzzConnection(protocol, 1, count(1))
@@ -113,13 +147,13 @@ class _Walk:
 
         Return False where it is not valid after the messages before it, as an event longer than its block.
         """
-        own = [step for step in self._seed.sendings if step.message == message]
+        own = [unit for unit, _ in units_of(self._seed, self._table) if unit[-1].message == message]
         others = self._pool[self._endpoint, message]
-        step = self._renamed(self._rng.choice(own if own and self._rng.random() < OWN_SHARE else others))
-        self._connection.sent(step.data, 0)
+        unit = self._rng.choice(own if own and self._rng.random() < OWN_SHARE else others)
+        made = [self._sent(step, data) for step, data in zip(unit, self._fitted(unit), strict=True)]
         if self._connection.is_broken:
             return False
-        self._steps.append(replace(step, connection=self._seed.sendings[0].connection))
+        self._steps += made
         self._phase = self._table.following[self._phase, message]
         return True
 
@@ -143,14 +177,22 @@ class _Walk:
             steps = [Connect(self._seed.sendings[0].connection, self._endpoint), *steps]
         return FuzzSequence(tuple(steps), origin)
 
-    def _renamed(self, step: Sending) -> Sending:
-        """Return a message with the names of the seed, read again."""
-        data = _NAME.sub(self._name, step.data) if self._name else step.data
+    def _fitted(self, unit: Unit) -> list[bytes]:
+        """Return the bytes of messages with the names of the seed, those of a call on its next stream."""
+        made = [_NAME.sub(self._name, step.data) if self._name else step.data for step in unit]
+        streams = self._table.streams
+        if streams is None or not streams.number_of(unit[-1].data):
+            return made
+        number = streams.next_after(self._steps, self._seed.sendings[0].connection)
+        return [streams.moved_to(data, number) for data in made]
+
+    def _sent(self, step: Sending, data: bytes) -> Sending:
+        """Send a message with these bytes; return it as it is read in this session."""
+        records = self._connection.sent(data, 0)
+        step = replace(step, connection=self._seed.sendings[0].connection)
         if data == step.data or step.record is None:
             return step
-        reading = self._protocol.open(True).read("client", data, 0, len(data), 1)
-        let_go(reading.defects)
-        if reading.message != step.message:
+        if [each.message for each in records] != [step.message]:
             return replace(step, data=data, record=None, depends=False, issued={})
-        record = msgspec.structs.replace(step.record, raw=data, fields=reading.fields)
+        record = msgspec.structs.replace(step.record, raw=data, fields=records[0].fields)
         return replace(step, data=data, record=record)

@@ -22,9 +22,10 @@ def fuzz(
         typer.Option(
             "--seeds",
             parser=file_parser("--seeds"),
-            metavar="CAPTURE",
+            metavar="FILE",
             show_default=False,
-            help="start from the sessions of this capture too; with --replay, give the mock its data; repeatable",
+            help="start from the sessions of this capture, or from the messages of this .json file, too; "
+            "with --replay, give the mock the data of the capture; repeatable",
         ),
     ] = None,
     corpus: Annotated[
@@ -150,7 +151,7 @@ def fuzz(
 ) -> None:
     """Fuzz a server or a client: mutated messages in, a minimal test case out for each bug.
 
-    Sessions come from the conformance cases, from captures with --seeds, and from a folder with --corpus; `wiretool
+    Sessions come from the conformance cases, from files with --seeds, and from a folder with --corpus; `wiretool
     fuzz corpus` reduces and joins such folders. A client runs again and again against
     the built-in mock, whose replies are mutated. Exit code 1 with new findings, 3 when no seed decodes, 4 when the
     server is gone or the client never connects.

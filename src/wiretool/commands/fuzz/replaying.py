@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import add_captures, target_for
+from wiretool.commands.fuzz.run import add_seed_files, target_for
 from wiretool.errors import PeerError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def replay_findings(options: FuzzOptions) -> None:
                 folder,
                 target_maker(options, pacer),
                 options.arguments,
-                add_captures=lambda session: add_captures(session, options),
+                add_seed_files=lambda session: add_seed_files(session, options),
                 pacer=pacer,
             )
         except PeerError as err:

@@ -1,7 +1,7 @@
 """The implementation of `wiretool fuzz`."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -22,7 +22,7 @@ from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
@@ -86,7 +86,8 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
     stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
-        stack.enter_context(watched_branches(session, options))
+        if not options.targets and not options.uses_sockets:
+            stack.enter_context(session.noting_branches())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
         result = FuzzResult(options.protocol, target.name, options.seed)
@@ -125,16 +126,6 @@ def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
     return frozenset() if options.baseline is None else read_baseline(options.baseline, options.protocol)
 
 
-def watched_branches(session: "FuzzSession", options: FuzzOptions) -> "AbstractContextManager[None]":
-    """Return a block in which the session notes branches of the mock in memory, if this Python reports them."""
-    from wiretool.fuzz.branches import BranchCoverage, has_monitoring
-
-    if options.targets or options.uses_sockets or not has_monitoring():
-        return nullcontext()
-    session.coverage = BranchCoverage()
-    return session.coverage.watching()
-
-
 def last_sent(target: "Target") -> str:
     """Return which message was sent last, in words."""
     return f"the last message sent was {target.last_message}" if target.last_message else "no message was sent before"
@@ -169,28 +160,47 @@ def why_empty(runs: int) -> str:
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of the conformance cases, of captures and of the corpus. CaptureError as in `add_captures`."""
-    session.add_cases()
-    session.add_table()
-    add_captures(session, options)
+    """Take the seeds of every run, and those of files and of the corpus. CaptureError as in `add_seed_files`."""
+    session.add_built_in_seeds()
+    add_seed_files(session, options)
     if options.corpus is not None:
         from wiretool.fuzz.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
 
 
-def add_captures(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of captures, if there are any. CaptureError where none of them has one."""
+def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> None:
+    """Take the seeds of captures and of files of vectors, if there are any. CaptureError where no file has one."""
+    from wiretool.fuzz.vector_seeds import is_vector_file
+
+    for path in options.seeds:
+        if is_vector_file(path):
+            add_vectors(session, path)
+        else:
+            add_capture(session, path, options)
+    if options.seeds:
+        session.check_seed_files([str(path) for path in options.seeds])
+
+
+def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> None:
+    """Take the sessions of a capture; name its damage."""
     from wiretool.capture.files import read_packets
 
-    if options.seeds:
-        ports = ports_from(options.ports)
-        for path in options.seeds:
-            packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
-            damage = session.add_capture(str(path), packets, ports=ports, notes=tell)
-            if damage is not None:
-                tell(f"{damage}; the sessions before the damage are seeds")
-        session.check_captures([str(path) for path in options.seeds])
+    packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
+    damage = session.add_capture(str(path), packets, ports=ports_from(options.ports), notes=tell)
+    if damage is not None:
+        tell(f"{damage}; the sessions before the damage are seeds")
+
+
+def add_vectors(session: "FuzzSession", path: "Path") -> None:
+    """Take the messages of vectors; name the number of those that are skipped. InputError for a file of no vectors."""
+    from wiretool.fuzz.vector_seeds import read_vectors
+
+    vectors = read_vectors(path)
+    added = session.add_vectors(vectors)
+    if 0 < added < len(vectors):
+        others = f"the others repeat one, or are not valid messages of a client of {session.protocol}"
+        tell(f"{path}: {added:,} of {len(vectors):,} vectors are seeds; {others}")
 
 
 def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":

@@ -11,6 +11,7 @@ from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.faults.actions import Change as FieldChange
 from wiretool.faults.dialects.dialect import Dialect
+from wiretool.fuzz.call_streams import CallStreams
 from wiretool.fuzz.renaming import Renamer
 from wiretool.fuzz.rewriting import Rewriter, spliced
 from wiretool.fuzz.sequence import Change, Edit, FuzzSequence, Sending, SetField, Splice, Step
@@ -35,6 +36,8 @@ class MutationContext:
     side: Side = "client"
     #: The setups of the server that sequences can run in, with their endpoints.
     setups: Mapping[str, Collection[str]] = field(default_factory=dict)
+    #: The streams of calls, where connections have any.
+    streams: CallStreams | None = None
     renamer: Renamer = field(init=False)
     _spans: dict[bytes, list[Span]] = field(default_factory=dict)
 
