@@ -1,5 +1,6 @@
 """`python -m wiretool` and the console script: report Ctrl-C, SIGTERM and SIGHUP in one line from the start."""
 
+import gc
 import os
 import sys
 
@@ -29,12 +30,18 @@ except KeyboardInterrupt:
     _end(2)
 
 
+#: New objects after which garbage in cycles is collected.
+COLLECTED_OBJECTS = 50_000
+
+
 def main() -> None:
     """Run the command line. While it loads what it is made of, nothing is begun that a signal could cut in two."""
     for number in STOP_SIGNALS:
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         if signal.getsignal(number) == usual:  # else the parent process has other plans: nohup ignores SIGHUP
             signal.signal(number, _end)
+    # Each collection visits the objects of all open connections: at Python's own pace (700) a third of the time.
+    gc.set_threshold(COLLECTED_OBJECTS, *gc.get_threshold()[1:])
     if sys.platform == "linux":
         # Gives back what is freed sooner, and is as fast: 264 MB, not 293, for tables of 10,000 open connections.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")  # read when pyarrow is loaded

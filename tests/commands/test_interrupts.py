@@ -24,6 +24,7 @@ from wiretool.commands.stats import StatsFormat, stats
 from wiretool.dissect import read
 from wiretool.processes import held_interrupts
 from wiretool.sessions.stats import Stats
+from wiretool.sessions.stats_bulk import BatchCounter
 from wiretool.sinks import ndjson
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.packets import Packets
@@ -203,7 +204,7 @@ def test_numbers_out_of_columns_are_those_of_whole_batches(
     is_reading: bool, many: Path, tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The batch that is being read when the key is pressed is counted too."""
-    counted: list[Batch] = press_at(0 if is_reading else 2, Stats, "add_batch", monkeypatch)
+    counted: list[Batch] = press_at(0 if is_reading else 2, BatchCounter, "add", monkeypatch)
     if is_reading:
         monkeypatch.setattr("wiretool.bulk.workers.read_batches", pressing(read_batches, 2))
     with pytest.raises(KeyboardInterrupt):

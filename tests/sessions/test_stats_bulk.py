@@ -8,14 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench.pravega_appends import make_capture
 from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
-from tests.sessions.engines import by_columns, by_rows
+from tests.sessions.engines import by_columns, by_rows, numbers_of
 
 from wiretool import limits
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.capture import tables
 from wiretool.records import Record
+from wiretool.sessions import stats_bulk
 from wiretool.sessions.stats import OTHERS, Stats
+from wiretool.sessions.stats_bulk import BatchCounter
 
 #: Packets of a table: one for a whole capture, and so few that most requests and replies are in several.
 MANY, FEW = 65_536, 50
@@ -37,6 +39,24 @@ def test_appends(
     make_capture(path, 2000, frames, 40, events, connections=connections)
     monkeypatch.setattr(tables, "TABLE_PACKETS", count)
     assert by_columns(path) == by_rows(path)
+
+
+@pytest.mark.parametrize("joined", [1, 700, 1_000_000])
+@pytest.mark.parametrize("small", [{}, {"REQUESTS_OPEN_MAX": 300, "STATS_ROWS_MAX": 4}])
+def test_joined_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joined: int, small: dict[str, int]) -> None:
+    """However many batches are counted together, the numbers are the same."""
+    path = tmp_path / "made.pcap"
+    make_capture(path, 2000, 3, 40, 1, connections=7)
+    for name, most in small.items():
+        monkeypatch.setattr(limits, name, most)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", FEW)
+    monkeypatch.setattr(stats_bulk, "JOINED_RECORDS", joined)
+    stats = Stats()
+    counter = BatchCounter(stats)
+    for batch in read_batches(path):
+        counter.add(batch)
+    counter.flush()
+    assert numbers_of(stats) == by_rows(path)
 
 
 @pytest.mark.parametrize("count", [MANY, FEW])

@@ -76,3 +76,11 @@ class Batch:
     count: int
     runs: Sequence[FrameRun]
     records: Sequence[Record]
+
+
+def join_batches(batches: Sequence[Batch]) -> Batch:
+    """Return adjacent batches as one; there is at least one."""
+    count = sum(batch.count for batch in batches)
+    runs = [run for batch in batches for run in batch.runs]
+    records = [record for batch in batches for record in batch.records]
+    return Batch(batches[0].first_n, count, runs, records)

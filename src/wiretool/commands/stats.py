@@ -111,10 +111,15 @@ def count_columns(
 ) -> None:
     """Count the records of captures in batches; Ctrl-C stops as in `for_each`."""
     from wiretool.bulk.workers import read_batches_by
+    from wiretool.sessions.stats_bulk import BatchCounter
 
+    counter = BatchCounter(numbers)
     with counted(sources) as (opened, files), closing(read_batches_by(workers, opened, **how)) as batches:
-        if not files or not is_watched():
-            for_each(batches, numbers.add_batch, may_wait=may_wait)
-            return
-        with closing(shown(batches, files)) as steps:  # the bar is gone when the numbers are shown
-            for_each(steps, numbers.add_batch, may_wait=may_wait)
+        try:
+            if not files or not is_watched():
+                for_each(batches, counter.add, may_wait=may_wait)
+                return
+            with closing(shown(batches, files)) as steps:  # the bar is gone when the numbers are shown
+                for_each(steps, counter.add, may_wait=may_wait)
+        finally:
+            counter.flush()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool import limits
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch, FrameRun, join_batches
 from wiretool.batches.rows import records_of
 from wiretool.codec.columns import Integers
 from wiretool.protocols.bulk import NO_REPLY, Group
@@ -23,6 +23,29 @@ from wiretool.sessions.replies_bulk import latencies_of, note_times
 from wiretool.sessions.stats import MessageKey, Request, Stats
 from wiretool.sessions.subjects import Mention, Subject, mention_of
 from wiretool.sessions.subjects_bulk import Codes, distinct, mention_codes, resolve
+
+#: Records that are counted together. Counting costs time for each connection of a batch, so few batches are joined.
+JOINED_RECORDS = 131_072
+
+
+class BatchCounter:
+    """Counts the records of batches, several batches at a time; `flush` counts the rest."""
+
+    def __init__(self, stats: Stats) -> None:
+        self._stats = stats
+        self._batches: list[Batch] = []
+
+    def add(self, batch: Batch) -> None:
+        """Count a batch, now or later."""
+        self._batches.append(batch)
+        if sum(each.count for each in self._batches) >= JOINED_RECORDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Count all batches so far."""
+        if self._batches:
+            batches, self._batches = self._batches, []
+            count_batch(self._stats, join_batches(batches))
 
 
 class Source(NamedTuple):
