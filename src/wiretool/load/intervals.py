@@ -7,6 +7,10 @@ import msgspec
 from wiretool.load.plan import Plan
 from wiretool.load.slow import Slow
 
+#: An arrival on schedule is late if nothing but the load process holds it for longer: what the system's own scheduling
+#: of a few busy processes stays below, and servers that are measured over a network seldom answer in.
+LATE_S = 0.010
+
 
 class Tally(msgspec.Struct, kw_only=True):
     """What one operation came to in one second of one process.
@@ -38,6 +42,9 @@ class Pulse(msgspec.Struct, kw_only=True):
     #: held back but the process itself: microseconds.
     lag_us: int = 0
     lateness_us: int = 0
+    #: Exchanges sent on schedule, and those of them that were `LATE_S` late for no other reason.
+    arrivals: int = 0
+    late_arrivals: int = 0
 
 
 class Interval(msgspec.Struct, kw_only=True, tag="interval"):

@@ -75,6 +75,9 @@ class Second(msgspec.Struct, kw_only=True):
     generator_waited: dict[str, float] = {}
     lag_us: int = 0
     lateness_us: int = 0
+    #: Exchanges sent on schedule, and those of them that the generator itself sent more than 10 ms late.
+    arrivals: int = 0
+    late_arrivals: int = 0
     target_cpu: float | None = None
     target_bytes: int | None = None
 
