@@ -74,11 +74,21 @@ def test_a_target_that_accepts_and_stays_silent_is_reported_every_second_and_end
             "no append was measured in 2 seconds: ",
         ),
         (
+            ["--appenders", "32", "--rate", "500", "--fault", 'message == "DataAppended" probability=0.05: drop'],
+            "append: ",
+        ),
+        (
             ["--fault", 'message == "AppendBlockEnd" every=30: answer InvalidEventNumber', "--max-errors", "0.5%"],
             "append: ",
         ),
     ],
-    ids=["all acknowledgements are lost", "silent from the warm-up on", "every append is refused", "too many errors"],
+    ids=[
+        "all acknowledgements are lost",
+        "silent from the warm-up on",
+        "every append is refused",
+        "some are lost",
+        "too many errors",
+    ],
 )
 def test_a_run_without_evidence_is_invalid(words: list[str], reason: str) -> None:
     ended = wiretool("bench", "--appenders", "2", "--duration", "2", "--warmup", "1", "--no-verify", *words)

@@ -69,6 +69,26 @@ def test_so_many_errors_are_too_many(errors: int, max_errors: float, is_valid: b
     assert found == ([] if is_valid else ["append: 2 % of 101 failed; expected 1 % at most (--max-errors)"])
 
 
+def test_appends_without_an_answer_count_as_errors() -> None:
+    operation = flat(count=664, errors=12, unfinished=600, unfinished_us=2_490_000, unanswered=588)
+    assert doubts({"append": operation}, [("append",)], seconds_of(332, 332), PLAN) == [
+        "append: 47 % of 1,264 failed or were not answered: 12 failed, 588 due and not answered 5 s after the end; "
+        "expected 1 % at most (--max-errors)"
+    ]
+
+
+def test_few_appends_without_an_answer_and_those_answered_after_the_end_do_not_count() -> None:
+    for unanswered in (0, 6):
+        operation = flat(count=664, errors=0, unfinished=588, unfinished_us=1_490_000, unanswered=unanswered)
+        assert doubts({"append": operation}, [("append",)], seconds_of(332, 332), PLAN) == []
+
+
+def test_appends_to_a_server_that_usually_takes_longer_are_not_lost() -> None:
+    slow = Quantiles(p50=6_000_000, p99=6_000_000)
+    operation = flat(count=100, errors=0, unfinished=60, unfinished_us=6_000_000, unanswered=10, service_us=slow)
+    assert doubts({"append": operation}, [("append",)], seconds_of(50, 50), PLAN) == []
+
+
 @pytest.mark.parametrize(
     ("counts", "errors", "oldest_us", "is_silent"),
     [

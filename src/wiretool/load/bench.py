@@ -20,7 +20,7 @@ from wiretool.load.result import Operation, Result, Verification, unfinished_ope
 from wiretool.load.sampling import Sampler
 from wiretool.load.slow import Slow, SlowOnes
 from wiretool.load.totals import Gathering, MergedSecond, Totals
-from wiretool.load.verdict import doubts, expected_operations
+from wiretool.load.verdict import APPEND, doubts, expected_operations
 
 #: What a run may be shorter than planned by, with nobody having stopped it.
 SHORT_S = 0.1
@@ -174,6 +174,8 @@ class Bench:
                 operation = operations.setdefault(name, unfinished_operation())
                 operation.unfinished += count
                 operation.unfinished_us = max(operation.unfinished_us, since_us)
+            if ended.unanswered:
+                operations[APPEND].unanswered += ended.unanswered
         return operations
 
     def _remarks(self, drained: Drained | None) -> list[str]:

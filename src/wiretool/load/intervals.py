@@ -113,6 +113,8 @@ class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     absent_s: float = 0.0
     #: By operation: exchanges due and not answered when time was up, and the microseconds since the oldest was due.
     unfinished: dict[str, tuple[int, int]] = {}
+    #: Appends among these that were not answered within `GRACE_S` after that either; 0 where the server was gone.
+    unanswered: int = 0
     #: Why it ended before its time; empty where it did not.
     failure: str = ""
     has_defect: bool = False

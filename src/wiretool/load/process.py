@@ -18,7 +18,8 @@ from locust.env import Environment
 from wiretool.load.distributed import Master, Worker
 from wiretool.load.drain import Drain
 from wiretool.load.intervals import Orders, Said
-from wiretool.load.running import GRACE_S, Running
+from wiretool.load.plan import GRACE_S
+from wiretool.load.running import Running
 from wiretool.load.session import Session
 from wiretool.load.slowest import Slowest
 from wiretool.load.users.figures import feed

@@ -32,6 +32,8 @@ class Operation(msgspec.Struct, kw_only=True):
     #: On the way, or due and not sent, when the measured time ended; and how long the oldest of them had been due.
     unfinished: int = 0
     unfinished_us: int = 0
+    #: Of these, appends that were not answered within five seconds after the end either.
+    unanswered: int = 0
     #: The histograms, in HdrHistogram's own text form.
     service_histogram: str = ""
     response_histogram: str = ""

@@ -18,6 +18,8 @@ from wiretool.load.sendings import Sendings
 from wiretool.load.slow import Slow
 from wiretool.load.slowest import Slowest
 
+#: What appenders do.
+APPEND = "append"
 #: Appends of all writers together of which is kept when they were sent, at 16 bytes each.
 KEPT_SENDINGS = 1_000_000
 
@@ -154,6 +156,10 @@ class Session:
                 had, oldest_us = out.get(operation, (0, 0))
                 out[operation] = had + count, max(oldest_us, round((now - since) * 1e6))
         return out
+
+    def due_appends(self, now: float) -> list[int]:
+        """Return how many appends of each appender are due and not answered."""
+        return [look(now)[0] for operation, look in self.due if operation == APPEND]
 
 
 def worker_name(number: int) -> str:

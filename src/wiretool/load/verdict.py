@@ -5,8 +5,8 @@ Whether the generator itself was able to measure is in health.py.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wiretool.load.figures import error_rate, share_text
-from wiretool.load.plan import Plan
+from wiretool.load.figures import share_text
+from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.result import Operation, Second
 from wiretool.sinks.text.figures import time_text
 from wiretool.sinks.text.stats import counted
@@ -76,12 +76,23 @@ def _overdue(operation: Operation) -> str:
 
 def _failing(operations: Mapping[str, Operation], most: float) -> Iterator[str]:
     for name, operation in operations.items():
-        share = error_rate(operation)
+        lost = _lost(operation)
+        total = operation.count + operation.errors + lost
+        share = (operation.errors + lost) / max(total, 1)
         if operation.count and share > most:
-            total = operation.count + operation.errors
-            yield (
-                f"{name}: {share_text(share)} of {total:,} failed; expected {share_text(most)} at most (--max-errors)"
-            )
+            failed = f"{share_text(share)} of {total:,} failed"
+            if lost:
+                failed = f"{failed} or were not answered: {operation.errors:,} failed, {_unanswered(lost)}"
+            yield f"{name}: {failed}; expected {share_text(most)} at most (--max-errors)"
+
+
+def _lost(operation: Operation) -> int:
+    """Return the exchanges without an answer; 0 where an answer usually takes longer than they had."""
+    return operation.unanswered if operation.service_us.p99 < GRACE_S * 1_000_000 else 0
+
+
+def _unanswered(count: int) -> str:
+    return f"{count:,} due and not answered {GRACE_S:g} s after the end"
 
 
 def _silence(operations: Mapping[str, Operation], seconds: Sequence[Second]) -> Iterator[str]:
