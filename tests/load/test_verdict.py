@@ -56,6 +56,13 @@ def test_fetchers_that_only_follow_what_is_written_are_measured_by_that() -> Non
     assert why == "no fetch was measured in 1 second: none was due; expected one at least"
 
 
+def test_less_than_a_second_is_named_as_that() -> None:
+    plan = msgspec.structs.replace(PLAN, duration_s=0.01)
+    assert doubts({}, [("append",)], seconds_of(0), plan) == [
+        "no append was measured in 10.0 ms: none was due; expected one at least"
+    ]
+
+
 def test_what_never_happened_is_missed() -> None:
     assert doubts({}, [("append",)], seconds_of(0), PLAN) == [
         "no append was measured in 1 second: none was due; expected one at least"

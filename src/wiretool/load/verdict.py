@@ -44,7 +44,7 @@ def doubts(
         return []
     return [
         *(
-            _unmeasured(names[0], operations.get(names[0]), seconds)
+            _unmeasured(names[0], operations.get(names[0]), min(plan.duration_s, len(seconds)))
             for names in expected
             if not any(_has_figures(operations, name) for name in names)
         ),
@@ -57,7 +57,7 @@ def _has_figures(operations: Mapping[str, Operation], name: str) -> bool:
     return name in operations and operations[name].count > 0
 
 
-def _unmeasured(name: str, operation: Operation | None, seconds: Sequence[Second]) -> str:
+def _unmeasured(name: str, operation: Operation | None, measured_s: float) -> str:
     """Say that no exchange succeeded, and what became of those that were due."""
     parts = []
     if operation is not None and operation.errors:
@@ -66,7 +66,9 @@ def _unmeasured(name: str, operation: Operation | None, seconds: Sequence[Second
     if operation is not None and operation.unfinished:
         parts.append(_overdue(operation))
     told = " and ".join(parts) or "none was due"
-    return f"no {name} was measured in {counted(len(seconds), 'second')}: {told}; expected one at least"
+    whole_s = round(measured_s)
+    over = counted(whole_s, "second") if whole_s == measured_s else time_text(measured_s * 1e6)
+    return f"no {name} was measured in {over}: {told}; expected one at least"
 
 
 def _overdue(operation: Operation) -> str:
