@@ -77,7 +77,7 @@ class Master:
         self._is_stopped = False
         for name, listener in ((GREET, self._greeted), (PLANNED, self._was_planned), (SAID, self._heard)):
             self._runner.register_message(name, listener)
-        show(environment, orders, self.stop)
+        show(environment, orders, self.stop, say)
 
     def run(self) -> None:
         """From where it is said that workers may come to the end of the last one.

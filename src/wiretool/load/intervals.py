@@ -134,7 +134,11 @@ class Listening(msgspec.Struct, kw_only=True, tag="listening"):
     port: int
 
 
-Said = Listening | Ready | Interval | Written | Slow | Ended
+class PageOpen(msgspec.Struct, kw_only=True, tag="page"):
+    """Locust's page accepts connections at the address that was ordered."""
+
+
+Said = Listening | PageOpen | Ready | Interval | Written | Slow | Ended
 
 
 class Orders(msgspec.Struct, kw_only=True):

@@ -57,7 +57,7 @@ def play(orders: Orders) -> None:
     end_with(session.end)
     users = sum(classes.values())
     runner = environment.create_local_runner()
-    show(environment, orders, session.end)
+    show(environment, orders, session.end, say)
     runner.start(users, spawn_rate=users)
     Running(plan, session, say, count=partial(feed, environment.stats)).run(users)
     runner.quit()
