@@ -50,6 +50,10 @@ def test_a_range_is_told_in_the_largest_unit() -> None:
         DURATION.parse("8d", "--x", least=0.001, most=604_800)
     with pytest.raises(UsageError, match=r"^--x '0': out of range; expected 64KiB or more$"):
         SIZE.parse("0", "--x", least=65_536)
+    with pytest.raises(UsageError, match=r"^--x '200%': out of range; expected 0% to 100%$"):
+        SHARE.parse("200%", "--x", most=1.0)
+    with pytest.raises(UsageError, match=r"^--x '2': out of range; expected 0 to 1$"):
+        SHARE.parse("2", "--x", most=1.0)
     with pytest.raises(UsageError, match=r"^--x '5': not a duration; expected "):
         DURATION.parse("5", "--x", needs_unit=True)
 
@@ -86,7 +90,7 @@ def test_every_option_refuses_a_duration_alike(words: list[str], option: str) ->
     assert ended.returncode == 2
     assert ended.stderr == (
         f"wiretool: {option} '5 parsecs': not a duration; "
-        "expected a number with ns, us, ms, s, m, h or d, such as 200ms or 5s\n"
+        "expected a number with ns, us, ms, s, m (or min), h or d, such as 200ms or 5s\n"
     )
 
 

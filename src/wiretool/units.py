@@ -60,16 +60,21 @@ class Kind:
             raise UsageError(f"{name} {text!r}: not {self.noun}; expected {self.examples}")
         value = float(found["number"].replace("_", "").replace(",", "")) * unit
         if not least <= value <= most:
-            raise UsageError(f"{name} {text!r}: out of range; expected {self._range(least, most)}")
+            raise UsageError(f"{name} {text!r}: out of range; expected {self._range(least, most, found['unit'])}")
         return value
 
-    def _range(self, least: float, most: float) -> str:
+    def _range(self, least: float, most: float, unit: str) -> str:
         if most == inf:
-            return f"{self._text(least)} or more"
-        return f"{self._text(least)} to {self._text(most)}"
+            return f"{self._text(least, unit)} or more"
+        return f"{self._text(least, unit)} to {self._text(most, unit)}"
 
-    def _text(self, value: float) -> str:
-        """Return a value in the largest unit of which it is a whole number, as far as there is one."""
+    def _text(self, value: float, unit: str) -> str:
+        """Return a value in the largest unit of which it is a whole number, as far as there is one.
+
+        A percentage stays one, as its unit is that of the whole range.
+        """
+        if unit == "%":
+            return f"{value / self.units[unit]:,g}%"
         whole = [
             (worth, unit)
             for unit, worth in self.units.items()
@@ -79,7 +84,9 @@ class Kind:
         return f"{value / worth:,g}{unit}"
 
 
-DURATION = Kind("a duration", {"": 1.0, **_SECONDS}, "a number with ns, us, ms, s, m, h or d, such as 200ms or 5s")
+DURATION = Kind(
+    "a duration", {"": 1.0, **_SECONDS}, "a number with ns, us, ms, s, m (or min), h or d, such as 200ms or 5s"
+)
 SIZE = Kind("a size", _BYTES, "bytes, or a number with kB, MB, GB, KiB, MiB or GiB, such as 100 or 64KiB")
 RATE = Kind(
     "a rate",

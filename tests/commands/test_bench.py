@@ -129,6 +129,22 @@ def test_a_run_that_is_stopped_reports_what_it_has(tmp_path: Path, number: int) 
     assert found["verification"]["checked_events"] > 0
 
 
+def test_the_address_of_locusts_page_is_printed_when_it_can_be_opened(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        page = f"127.0.0.1:{listening.getsockname()[1]}"
+    command = ["bench", "--appenders", "2", "--duration", "1", "--warmup", "0", "--no-verify", "--web", page]
+    with subprocess.Popen(
+        [sys.executable, "-m", "wiretool", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        lines = without_waiting(iter(process.stderr.readline, ""))
+        assert next(iter(lines)) == f"wiretool: Locust's page: http://{page} while it runs\n"
+        with urlopen(f"http://{page}/stats/requests", timeout=20) as reply:
+            assert json.load(reply)["state"]
+        process.communicate(timeout=60)
+    assert process.returncode in (0, 1)
+
+
 def test_locusts_page_shows_the_run_while_it_goes_on(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         page = f"127.0.0.1:{listening.getsockname()[1]}"

@@ -40,7 +40,7 @@ def wait_for(path: Path, process: "subprocess.Popen[str]", words: str = "") -> N
 
 
 #: What the reasons of an INVALID run say where only the machine was too busy (load/health.py).
-BUSY = ("waited for a processor", "replies lay unread", "the generator sent as much as", "seconds; look for the reason")
+BUSY = ("waited for a processor", "replies lay unread", "the generator sent", "seconds; look for the reason")
 
 
 def reasons_in(text: str) -> list[str]:

@@ -34,8 +34,9 @@ def windowed(work: Work, window: Window) -> None:
         now = clock()
         due = [] if session.is_over else window.arrivals.take(now, window.limit - len(window.on_the_way))
         if due:
+            session.arrivals += len(due)
             if has_room and due[0] < now:
-                session.late(now - due[0])
+                session.late(now, due)
             _send(work, window, due, now)
         has_room = len(window.on_the_way) < window.limit
         next_s = window.arrivals.next_s() if has_room and not session.is_over else inf

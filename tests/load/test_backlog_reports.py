@@ -143,7 +143,7 @@ GOOD = [second_of(number) for number in range(4)]
 def test_a_drain_that_could_not_be_measured_is_invalid() -> None:
     seconds = [*GOOD, *(second_of(number, waited=0.5) for number in (4, 5)), second_of(6)]
     (reason,) = reasons_from(seconds, PLAN)
-    assert reason.startswith("while the backlog was read: load process one waited for a processor for 50% of its run")
+    assert reason.startswith("while the backlog was read: load process one waited for a processor for up to 50 % of")
     assert "in 2 of 2 seconds" in reason
     seconds = [*GOOD, *(second_of(number, lag_us=300_000) for number in (4, 5)), second_of(6)]
     (reason,) = reasons_from(seconds, PLAN)
@@ -163,7 +163,7 @@ def test_the_last_second_of_each_process_is_not_whole_and_not_judged() -> None:
     assert reasons_from([*GOOD, *drained], PLAN) == []
     drained[2].generator_cpu["two"], drained[2].generator_waited["two"] = 0.1, 0.0
     (reason,) = reasons_from([*GOOD, *drained], PLAN)
-    assert reason.startswith("while the backlog was read: load process two waited for a processor for 48% of its run")
+    assert reason.startswith("while the backlog was read: load process two waited for a processor for up to 90 % of")
     assert "in 2 of 4 seconds" in reason
 
 
@@ -181,12 +181,12 @@ def test_who_has_read_all_that_it_is_to_need_say_no_more() -> None:
 
 def test_readers_that_use_up_a_processor_may_be_the_limit() -> None:
     (remark,) = remarks_from([*GOOD, second_of(4, cpu=0.99)], PLAN)
-    assert remark.startswith("while the backlog was read: load process one used 99% of a processor")
+    assert remark.startswith("while the backlog was read: load process one used 99 % of a processor")
     assert remarks_from(GOOD, PLAN) == []
     # What is left behind the last whole second says nothing of the others.
     assert remarks_from([*GOOD, *(second_of(number) for number in (4, 5)), second_of(6, cpu=0.99)], PLAN) == []
     (remark,) = remarks_from([*GOOD, second_of(4, cpu=0.99), second_of(5, cpu=0.1)], PLAN)
-    assert "used 99% of a processor" in remark
+    assert "used 99 % of a processor" in remark
 
 
 def test_a_second_of_a_run_without_a_backlog_behind_its_end_counts_for_nothing() -> None:

@@ -123,7 +123,9 @@ def test_invalid_is_the_first_and_the_last_thing_to_be_read() -> None:
         "  the schedule was 52 ms late",
         "  \\x1b[31m<script>alert(1)</script>&\\u202e]]>\\x00\"'",
     ]
-    assert lines[:3] == lines[-3:] == alarm
+    assert lines[0] == "INVALID: do not quote these figures; the reasons are at the end"
+    assert lines[-3:] == alarm
+    assert text.count("the schedule was 52 ms late") == 1
     assert not re.search(r"(?<!IN)VALID", text)
     assert "no reason is given" in result_text(nothing(valid=False))
 

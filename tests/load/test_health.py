@@ -77,6 +77,11 @@ def test_load_processes_of_this_machine_are_named_once() -> None:
         # A process that does next to nothing.
         (0.001, 0.001),
         (0.0, 0.0),
+        # Light loads on a machine with three busy processes on each of two cores, and on one with a load average of 11.
+        (0.05, 0.31),
+        (0.017, 0.10),
+        (0.06, 0.039),
+        (0.003, 0.013),
     ],
 )
 def test_a_generator_with_room_is_valid(cpu: float, waited: float) -> None:
@@ -85,15 +90,14 @@ def test_a_generator_with_room_is_valid(cpu: float, waited: float) -> None:
 
 @pytest.mark.parametrize(
     ("cpu", "waited"),
-    # Seen with a busy process on each core: a closed loop, 10,000, 2,000 and 100 a second.
-    [(0.45, 0.40), (0.33, 0.24), (0.10, 0.09), (0.05, 0.05)],
+    # Seen with a busy process on each core: a closed loop; with three on each: a closed loop, and 5,000 a second.
+    [(0.45, 0.40), (0.095, 0.46), (0.14, 0.76)],
 )
 def test_a_starved_generator_is_not(cpu: float, waited: float) -> None:
     (reason,) = reasons_from(seconds_of(cpu, waited), PLAN)
-    share = waited / (waited + cpu)
     assert reason == (
-        f"load process one waited for a processor for {share:.0%} of its run time, in 10 of 10 seconds "
-        "(at most 35%): stop other programs on this machine, use fewer --processes, or load from another machine"
+        f"load process one waited for a processor for up to {waited * 100:.0f} % of a second, in 10 of 10 seconds "
+        "(at most 35 %): stop other programs on this machine, use fewer --processes, or load from another machine"
     )
 
 
@@ -135,7 +139,7 @@ def test_only_the_hungry_are_named() -> None:
         for number in range(10)
     ]
     (reason,) = reasons_from(seconds, PLAN)
-    assert reason.startswith("load processes three, two\\x1b waited for a processor for 70% of its run time")
+    assert reason.startswith("load processes three, two\\x1b waited for a processor for up to 70 % of a second")
 
 
 def test_replies_that_lie_unread_are_a_reason() -> None:
@@ -150,6 +154,37 @@ def test_arrivals_sent_late_are_a_reason_in_an_open_loop_alone() -> None:
     (reason,) = reasons_from(seconds, OPEN)
     assert reason.startswith("the generator sent as much as 80 ms later than was due in 10 of 10 seconds")
     assert "--rate" in reason
+
+
+def late_seconds(late: int, arrivals: int = 100) -> list[Second]:
+    seconds = seconds_of(0.05, 0.1)
+    return [msgspec.structs.replace(each, arrivals=arrivals, late_arrivals=late) for each in seconds]
+
+
+def test_many_late_arrivals_are_a_reason_however_little_the_generator_waited() -> None:
+    assert reasons_from(late_seconds(11), PLAN) == []
+    assert reasons_from(late_seconds(10), OPEN) == []
+    (reason,) = reasons_from(late_seconds(11), OPEN)
+    assert reason.startswith(
+        "the generator sent 11 % of 1,000 requests more than 10 ms later than was due (at most 10 %): ask for a lower"
+    )
+
+
+def test_some_late_arrivals_are_a_remark() -> None:
+    assert remarks_from(late_seconds(0), OPEN) == []
+    assert remarks_from(late_seconds(1, 101), OPEN) == []
+    assert remarks_from(late_seconds(11), OPEN) == []
+    assert remarks_from(late_seconds(2), OPEN) == [
+        "the generator sent 2 % of 1,000 requests more than 10 ms later than was due: response times from p99 on "
+        "include that delay"
+    ]
+
+
+def test_a_reason_has_the_greatest_figure_as_the_line_on_the_generator_has() -> None:
+    seconds = [second_of(number, 0.2, 0.4 + 0.01 * number, 101_000 + number * 1000) for number in range(10)]
+    reasons = reasons_from(seconds, PLAN)
+    assert "up to 49 % of a second" in reasons[0]
+    assert "as long as 110 ms" in reasons[1]
 
 
 def test_nothing_measured_is_a_reason() -> None:
@@ -168,7 +203,7 @@ def test_a_process_that_fell_silent_is_a_reason() -> None:
 def test_a_generator_at_its_end_is_a_remark() -> None:
     assert remarks_from(seconds_of(0.89, 0.0), PLAN) == []
     (remark,) = remarks_from(seconds_of(0.98, 0.0), PLAN)
-    assert remark.startswith("load process one used 98% of a processor: the generator may be the limit")
+    assert remark.startswith("load process one used 98 % of a processor: the generator may be the limit")
     assert remarks_from([], PLAN) == []
 
 

@@ -238,6 +238,7 @@ def test_a_held_server_shows_in_the_times_from_when_they_were_due() -> None:
     assert sum(each > 0.02 for each in response) > sum(each > 0.02 for each in service) + 20
     # It was not this process that held them up.
     assert work.session.lateness_s < 0.09
+    assert work.session.late_arrivals < work.session.arrivals
 
 
 def test_what_this_process_held_up_is_its_own_lateness() -> None:
@@ -256,6 +257,7 @@ def test_what_this_process_held_up_is_its_own_lateness() -> None:
     with served(work):
         Windowed(work, Window(OnSchedule(Schedule(perf_counter(), user=0, users=1, rate_per_s=500.0)), 64)).run()
     assert work.session.lateness_s > 0.03
+    assert 0 < work.session.late_arrivals < work.session.arrivals
 
 
 def test_a_lane_waits_for_one_turn_at_a_time() -> None:

@@ -99,6 +99,30 @@ def test_what_is_unfinished_is_told_as_it_was_when_time_was_up() -> None:
     assert ended.unfinished == {"append": (7, 1_000_000)}
 
 
+@pytest.mark.parametrize(
+    ("left", "failure", "unanswered"),
+    [(0, "", 3), (1, "", 10), (1, "the server is gone", 0)],
+    ids=["answered after the end", "lost", "gone"],
+)
+def test_appends_still_unanswered_after_the_grace_are_counted_with_those_due_after_them(
+    left: int, failure: str, unanswered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "GRACE_S", 0.05)
+    session = Session(run="run")
+    session.due.append(("fetch", lambda now: (5, now - 1)))
+    session.due.append(("append", lambda now: (left, now) if session.is_over else (7, now - 1)))
+    session.due.append(("append", lambda now: (2, now) if session.is_over else (3, now - 1)))
+
+    def failing(session: Session) -> None:
+        working(session)
+        session.failure = failure
+
+    ended = played(session, failing)[-1]
+    assert isinstance(ended, Ended)
+    assert ended.unanswered == unanswered
+    assert ended.unfinished["append"] == (10, 1_000_000)
+
+
 def test_a_user_that_cannot_set_up_ends_the_run_before_there_is_load() -> None:
     session = Session(run="run")
     (ended,) = played(session, lambda session: session.fail("cannot reach 127.0.0.1:1: Connection refused"))

@@ -28,7 +28,17 @@ def test_the_first_reason_for_a_failure_is_kept_and_nobody_waits_any_longer() ->
 
 def test_lateness_is_the_greatest_of_each_second() -> None:
     session = Session(run="run", worker_number=2)
-    session.late(0.002)
-    session.late(0.001)
+    session.late(1.002, [1.0])
+    session.late(2.001, [2.0])
     first, second = session.pulse(), session.pulse()
     assert (first.worker, first.lateness_us, second.lateness_us) == ("load 2", 2_000, 0)
+
+
+def test_late_arrivals_are_counted_in_each_second() -> None:
+    session = Session(run="run")
+    session.arrivals = 7
+    session.late(1.0, [0.97, 0.98, 0.995])
+    session.late(1.0, [0.995])
+    first, second = session.pulse(), session.pulse()
+    assert (first.arrivals, first.late_arrivals) == (7, 2)
+    assert (second.arrivals, second.late_arrivals) == (0, 0)

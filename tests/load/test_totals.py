@@ -10,7 +10,7 @@ from wiretool.errors import DecodeError
 from wiretool.load.histograms import Histogram
 from wiretool.load.intervals import Interval, Pulse, Tally
 from wiretool.load.result import Operation, Quantiles
-from wiretool.load.totals import PATIENCE_S, Gathering, MergedSecond, Totals
+from wiretool.load.totals import PATIENCE_S, Gathering, MergedSecond, Totals, joined, second_from
 
 DURATION_S = 3.0
 TIMES = st.lists(st.floats(1e-6, 10), max_size=5)
@@ -65,6 +65,16 @@ def test_an_operation_has_all_figures() -> None:
 def test_no_time_measured_has_no_rates() -> None:
     append = totals_of(interval_of(0, [0.001])).operations(0.0)["append"]
     assert (append.count, append.per_s, append.events_per_s, append.bytes_per_s) == (1, 0.0, 0.0, 0.0)
+
+
+def test_late_arrivals_of_all_processes_are_added_up() -> None:
+    one, two, later = (interval_of(0, [0.001], worker=name) for name in ("one", "two", "two"))
+    for interval, late in ((one, 1), (two, 2), (later, 4)):
+        interval.pulse.arrivals, interval.pulse.late_arrivals = 10, late
+    (second,) = totals_of(one, two, workers=2).seconds
+    assert (second.arrivals, second.late_arrivals) == (20, 3)
+    given_up = joined(second, second_from(merged_of(later)[0]))
+    assert (given_up.arrivals, given_up.late_arrivals) == (30, 7)
 
 
 def test_a_second_has_what_all_processes_did() -> None:

@@ -56,6 +56,13 @@ def test_fetchers_that_only_follow_what_is_written_are_measured_by_that() -> Non
     assert why == "no fetch was measured in 1 second: none was due; expected one at least"
 
 
+def test_less_than_a_second_is_named_as_that() -> None:
+    plan = msgspec.structs.replace(PLAN, duration_s=0.01)
+    assert doubts({}, [("append",)], seconds_of(0), plan) == [
+        "no append was measured in 10.0 ms: none was due; expected one at least"
+    ]
+
+
 def test_what_never_happened_is_missed() -> None:
     assert doubts({}, [("append",)], seconds_of(0), PLAN) == [
         "no append was measured in 1 second: none was due; expected one at least"
@@ -67,6 +74,26 @@ def test_so_many_errors_are_too_many(errors: int, max_errors: float, is_valid: b
     plan = msgspec.structs.replace(PLAN, max_errors=max_errors)
     found = doubts({"append": flat(count=99, errors=errors)}, [("append",)], seconds_of(99), plan)
     assert found == ([] if is_valid else ["append: 2 % of 101 failed; expected 1 % at most (--max-errors)"])
+
+
+def test_appends_without_an_answer_count_as_errors() -> None:
+    operation = flat(count=664, errors=12, unfinished=600, unfinished_us=2_490_000, unanswered=588)
+    assert doubts({"append": operation}, [("append",)], seconds_of(332, 332), PLAN) == [
+        "append: 47 % of 1,264 failed or were not answered: 12 failed, 588 due and not answered 5 s after the end; "
+        "expected 1 % at most (--max-errors)"
+    ]
+
+
+def test_few_appends_without_an_answer_and_those_answered_after_the_end_do_not_count() -> None:
+    for unanswered in (0, 6):
+        operation = flat(count=664, errors=0, unfinished=588, unfinished_us=1_490_000, unanswered=unanswered)
+        assert doubts({"append": operation}, [("append",)], seconds_of(332, 332), PLAN) == []
+
+
+def test_appends_to_a_server_that_usually_takes_longer_are_not_lost() -> None:
+    slow = Quantiles(p50=6_000_000, p99=6_000_000)
+    operation = flat(count=100, errors=0, unfinished=60, unfinished_us=6_000_000, unanswered=10, service_us=slow)
+    assert doubts({"append": operation}, [("append",)], seconds_of(50, 50), PLAN) == []
 
 
 @pytest.mark.parametrize(

@@ -203,13 +203,13 @@ def test_what_unpacks_without_end(
     tmp_path: Path, told: list[str], monkeypatch: pytest.MonkeyPatch, is_stream: bool
 ) -> None:
     """Of a bomb no more than the limit is on the disk, and the rest is told as damage."""
-    monkeypatch.setattr(limits, "UNPACKED_BYTES_FREE", 1_000_000)
+    monkeypatch.setattr(limits, "UNPACKED_BYTES_FREE", 1 << 20)
     folder = tmp_path / "captures"
     folder.mkdir()
     packed = folder / "bomb.pcap.gz"
     packed.write_bytes(gzip.compress(bomb(100)))
     (folder / "plain.pcap").write_bytes(WRITE.read_bytes())
-    assert packed.stat().st_size * limits.UNPACKED_TIMES_MAX < 1_000_000
+    assert packed.stat().st_size * limits.UNPACKED_TIMES_MAX < (1 << 20)
     sizes = []
     whole = inputs.unpack
 
@@ -226,9 +226,9 @@ def test_what_unpacks_without_end(
         manifest = run_stream(wishes, read_here, ears)
     else:
         manifest = run_local(job, told.append, lambda step: None)
-    assert sizes == [1_000_000]
+    assert sizes == [1 << 20]
     damaged = next(each for each in manifest.inputs if each.path.endswith("bomb.pcap.gz"))
-    assert "byte 1000000: it unpacks to more than 1000000 bytes" in damaged.damage
+    assert "byte 1048576: it unpacks to more than 1 MiB, and" in damaged.damage
     assert 10 < damaged.packets < 20
 
 

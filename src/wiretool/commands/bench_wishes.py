@@ -256,6 +256,13 @@ def orders_for(wishes: Wishes, plan: "Plan") -> "Orders":
     return orders
 
 
+def page_of(orders: "Orders") -> str:
+    """Return the address of Locust's page, as users write it."""
+    from wiretool.net.addresses import Address
+
+    return str(Address(orders.page_host, orders.page_port))
+
+
 def page_for(wishes: Wishes) -> tuple[str, int]:
     """Where Locust's page is to be; port 0 for nowhere. UsageError where nothing can be served there."""
     from wiretool.load.link import check_free
@@ -265,5 +272,4 @@ def page_for(wishes: Wishes) -> tuple[str, int]:
         return "", 0
     address = address_from(wishes.web, option="--web", port=PAGE_PORT)
     check_free(*address, option="--web")
-    tell(f"Locust's page: http://{address} while it runs")
     return address

@@ -18,11 +18,12 @@ from wiretool.commands.bench_wishes import (
     check_wishes,
     options_of,
     orders_for,
+    page_of,
     planned,
 )
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
-from wiretool.commands.progress import report_waiting
+from wiretool.commands.progress import report_waiting, tell_apart
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 from wiretool.sinks.printable import printable
@@ -64,8 +65,10 @@ def run_bench(wishes: Wishes, reports: Reports) -> int:
             check_operations(thresholds, plan)
             bench = bench_for(plan, pid, outputs.pop(HDR_LOG, None), running)
             bench.on_ready = is_set_up
+            orders = orders_for(wishes, plan)
+            bench.on_page = lambda: tell_apart(f"Locust's page: http://{page_of(orders)} while it runs")
             with load_process() as load, handled_by(lambda number, _: _stop(bench, load.stop, number)):
-                bench.run(load, orders_for(wishes, plan), on_listening=lambda port: workers_for(wishes, port, running))
+                bench.run(load, orders, on_listening=lambda port: workers_for(wishes, port, running))
             is_set_up()
             with report_waiting(READING_BACK):
                 checked = checked_and_cleared(bench, stream)
@@ -159,7 +162,7 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
     from wiretool.load.bench import Bench
     from wiretool.load.children import load_process
     from wiretool.load.hdr_log import HdrLog
-    from wiretool.load.intervals import Listening, Orders, Ready
+    from wiretool.load.intervals import Listening, Orders, PageOpen, Ready
     from wiretool.load.report import write_report
     from wiretool.sinks.output import open_output
 
@@ -173,7 +176,7 @@ def run_worker(spread: "Spread", hdr_log: Path | None) -> int:
         load.order(Orders(role="worker", host=host, port=port))
         stack.enter_context(handled_by(lambda number, _: _leave(stopped_by, load.stop, number)))
         while (said := load.next()) is not None:
-            assert not isinstance(said, Listening)
+            assert not isinstance(said, Listening | PageOpen)
             if isinstance(said, Ready):
                 bench = Bench(said.plan, log=None if log is None else HdrLog(log.write, said.plan.end_s), is_part=True)
             if bench is not None:

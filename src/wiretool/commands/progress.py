@@ -64,6 +64,13 @@ def is_watched() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
+def tell_apart(text: str) -> None:
+    """Print a line on stderr, on a terminal in place of the line that `report_waiting` writes."""
+    if is_watched():
+        print("\r\x1b[K", end="", file=sys.stderr)
+    tell(text)
+
+
 @contextmanager
 def report_waiting(name: str | Callable[[], str]) -> Iterator[Callable[[], None]]:
     """Report every second on stderr that something is under way, until the block ends or what is given is called.

@@ -7,6 +7,7 @@ from typing import Any
 
 from wiretool.errors import UsageError
 from wiretool.faults.actions import duration_ns
+from wiretool.units import DURATION
 from wiretool.where.tokens import NUMBER_CHARACTERS_MAX, steps_of, unescaped, wrong
 
 #: What a condition is made of, as far as its end has to be found: texts, which may hold anything, and the rest.
@@ -22,6 +23,7 @@ _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+(?![\w.])", re.ASCII)
 _DURATION = re.compile(r"\d+(?:\.\d+)?[A-Za-zµμ]*(?![\w.])")
+_APART = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s+(?P<unit>[A-Za-zµμ]+)(?!\w)")
 _PATH = re.compile(r"""[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[\d{1,9}\]|\["(?:[^"\\]|\\.)*"\])*""", re.ASCII)
 _HEX = re.compile(r"0[xX][0-9a-fA-F]+(?!\w)", re.ASCII)
 _TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -111,6 +113,9 @@ class Words:
     def duration_ns(self) -> int:
         """A number and its unit, as nanoseconds."""
         found = _DURATION.match(self._text, self.at)
+        if (apart := _APART.match(self._text, self.at)) and apart["unit"] in DURATION.units:
+            whole = apart["number"] + apart["unit"]
+            raise wrong(self.at, f"duration {apart.group()!r}: a space before the unit; expected {whole}")
         if found is None or len(found.group()) > NUMBER_CHARACTERS_MAX:
             raise wrong(self.at, f"{self._shown()}; expected a duration like 200ms")
         try:

@@ -1,4 +1,4 @@
-"""A whole run from outside: a load process is given its orders, what it says is put together, what it wrote is read."""
+"""A whole run from outside: a load process is given its orders, its messages are joined, what it wrote is read."""
 
 import platform
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from wiretool.load.closing import read_back
 from wiretool.load.findings import Outcome, distinct, verification_of
 from wiretool.load.hdr_log import HdrLog
 from wiretool.load.health import phases_of, reasons_from, remarks_from
-from wiretool.load.intervals import Drained, Ended, Interval, Listening, Orders, Ready, Written
+from wiretool.load.intervals import Drained, Ended, Interval, Listening, Orders, PageOpen, Ready, Written
 from wiretool.load.plan import Plan
 from wiretool.load.result import Operation, Result, Verification, unfinished_operation
 from wiretool.load.sampling import Sampler
 from wiretool.load.slow import Slow, SlowOnes
 from wiretool.load.totals import Gathering, MergedSecond, Totals
-from wiretool.load.verdict import doubts, expected_operations
+from wiretool.load.verdict import APPEND, doubts, expected_operations
 
 #: What a run may be shorter than planned by, with nobody having stopped it.
 SHORT_S = 0.1
@@ -36,6 +36,8 @@ class Bench:
     on_second: Callable[[Totals], None] = lambda totals: None
     #: Called when all users are set up.
     on_ready: Callable[[], None] = lambda: None
+    #: Called when Locust's page accepts connections.
+    on_page: Callable[[], None] = lambda: None
     totals: Totals = field(init=False)
     gathering: Gathering = field(default_factory=Gathering)
     ended: list[Ended] = field(default_factory=list)
@@ -60,15 +62,17 @@ class Bench:
         self.totals = Totals(self.plan.duration_s, self.plan.end_s)
 
     def run(self, load: Load, orders: Orders, *, on_listening: Callable[[int], None] = lambda port: None) -> None:
-        """From the orders to the last word of the load process; a master listens at a port, `on_listening` is told.
+        """From the orders to the last word of the load process; `on_listening` is called with the port of a master.
 
-        PeerError where it says nothing, Stopped where it was stopped before it could.
+        PeerError where it sends nothing, Stopped where it was stopped before it could.
         """
         load.order(orders)
         self.gathering = Gathering(orders.workers)
         while (said := load.next()) is not None:
             if isinstance(said, Listening):
                 on_listening(said.port)
+            elif isinstance(said, PageOpen):
+                self.on_page()
             else:
                 self.hear(said)
         if not self.ended and self.stopped_by:
@@ -77,7 +81,7 @@ class Bench:
             raise PeerError("the load process ended without a report; its standard error is above")
 
     def hear(self, said: Ready | Interval | Written | Slow | Ended) -> None:
-        """Take what a load process says of its run."""
+        """Take a message of a load process on its run."""
         if isinstance(said, Interval):
             self._take(self.gathering.add(said))
         elif isinstance(said, Ready):
@@ -174,6 +178,8 @@ class Bench:
                 operation = operations.setdefault(name, unfinished_operation())
                 operation.unfinished += count
                 operation.unfinished_us = max(operation.unfinished_us, since_us)
+            if ended.unanswered:
+                operations[APPEND].unanswered += ended.unanswered
         return operations
 
     def _remarks(self, drained: Drained | None) -> list[str]:

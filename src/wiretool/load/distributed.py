@@ -19,8 +19,8 @@ from locust.runners import MasterRunner, WorkerRunner
 from wiretool.load.backlog import joined
 from wiretool.load.drain import Drain
 from wiretool.load.intervals import Ended, Listening, Orders, Ready, Said, Written
-from wiretool.load.plan import Plan
-from wiretool.load.running import GRACE_S, LOOK_S, SETUP_S, Running
+from wiretool.load.plan import GRACE_S, Plan
+from wiretool.load.running import LOOK_S, SETUP_S, Running
 from wiretool.load.session import Session, worker_name
 from wiretool.load.slowest import Slowest
 from wiretool.load.users.figures import feed
@@ -77,7 +77,7 @@ class Master:
         self._is_stopped = False
         for name, listener in ((GREET, self._greeted), (PLANNED, self._was_planned), (SAID, self._heard)):
             self._runner.register_message(name, listener)
-        show(environment, orders, self.stop)
+        show(environment, orders, self.stop, say)
 
     def run(self) -> None:
         """From where it is said that workers may come to the end of the last one.

@@ -7,6 +7,10 @@ import msgspec
 from wiretool.load.plan import Plan
 from wiretool.load.slow import Slow
 
+#: An arrival on schedule is late if nothing but the load process holds it for longer: what the system's own scheduling
+#: of a few busy processes stays below, and servers that are measured over a network seldom answer in.
+LATE_S = 0.010
+
 
 class Tally(msgspec.Struct, kw_only=True):
     """What one operation came to in one second of one process.
@@ -38,6 +42,9 @@ class Pulse(msgspec.Struct, kw_only=True):
     #: held back but the process itself: microseconds.
     lag_us: int = 0
     lateness_us: int = 0
+    #: Exchanges sent on schedule, and those of them that were `LATE_S` late for no other reason.
+    arrivals: int = 0
+    late_arrivals: int = 0
 
 
 class Interval(msgspec.Struct, kw_only=True, tag="interval"):
@@ -106,6 +113,8 @@ class Ended(msgspec.Struct, kw_only=True, tag="ended"):
     absent_s: float = 0.0
     #: By operation: exchanges due and not answered when time was up, and the microseconds since the oldest was due.
     unfinished: dict[str, tuple[int, int]] = {}
+    #: Appends among these that were not answered within `GRACE_S` after that either; 0 where the server was gone.
+    unanswered: int = 0
     #: Why it ended before its time; empty where it did not.
     failure: str = ""
     has_defect: bool = False
@@ -125,7 +134,11 @@ class Listening(msgspec.Struct, kw_only=True, tag="listening"):
     port: int
 
 
-Said = Listening | Ready | Interval | Written | Slow | Ended
+class PageOpen(msgspec.Struct, kw_only=True, tag="page"):
+    """Locust's page accepts connections at the address that was ordered."""
+
+
+Said = Listening | PageOpen | Ready | Interval | Written | Slow | Ended
 
 
 class Orders(msgspec.Struct, kw_only=True):

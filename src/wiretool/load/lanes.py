@@ -188,8 +188,9 @@ class Windowed(Lane):
             return
         due = window.arrivals.take(now, window.limit - len(window.on_the_way))
         if due:
+            session.arrivals += len(due)
             if self._had_room and due[0] < now:
-                session.late(now - due[0])
+                session.late(now, due)
             self._send_all(due, now)
         self._had_room = len(window.on_the_way) < window.limit
         if self._had_room and not self._has_turn and (next_s := window.arrivals.next_s()) < inf:

@@ -7,6 +7,9 @@ import msgspec
 
 from wiretool import limits
 
+#: How long what is on the way when the time is up may take to come.
+GRACE_S = 5.0
+
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A segment that a controller has given out, by the name that its store knows, and where that store is."""

@@ -18,7 +18,8 @@ from locust.env import Environment
 from wiretool.load.distributed import Master, Worker
 from wiretool.load.drain import Drain
 from wiretool.load.intervals import Orders, Said
-from wiretool.load.running import GRACE_S, Running
+from wiretool.load.plan import GRACE_S
+from wiretool.load.running import Running
 from wiretool.load.session import Session
 from wiretool.load.slowest import Slowest
 from wiretool.load.users.figures import feed
@@ -56,7 +57,7 @@ def play(orders: Orders) -> None:
     end_with(session.end)
     users = sum(classes.values())
     runner = environment.create_local_runner()
-    show(environment, orders, session.end)
+    show(environment, orders, session.end, say)
     runner.start(users, spawn_rate=users)
     Running(plan, session, say, count=partial(feed, environment.stats)).run(users)
     runner.quit()

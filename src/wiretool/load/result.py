@@ -32,6 +32,8 @@ class Operation(msgspec.Struct, kw_only=True):
     #: On the way, or due and not sent, when the measured time ended; and how long the oldest of them had been due.
     unfinished: int = 0
     unfinished_us: int = 0
+    #: Of these, appends that were not answered within five seconds after the end either.
+    unanswered: int = 0
     #: The histograms, in HdrHistogram's own text form.
     service_histogram: str = ""
     response_histogram: str = ""
@@ -75,6 +77,9 @@ class Second(msgspec.Struct, kw_only=True):
     generator_waited: dict[str, float] = {}
     lag_us: int = 0
     lateness_us: int = 0
+    #: Exchanges sent on schedule, and those of them that the generator itself sent more than 10 ms late.
+    arrivals: int = 0
+    late_arrivals: int = 0
     target_cpu: float | None = None
     target_bytes: int | None = None
 

@@ -14,14 +14,12 @@ import gevent
 from wiretool.load.drain import DRAINED
 from wiretool.load.findings import distinct
 from wiretool.load.intervals import Drained, Ended, Interval, Ready, Said, Tally, Written
-from wiretool.load.plan import Plan
+from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.session import Session
 from wiretool.load.wire.choose import DIALECTS
 
 #: How long users may take to set up, each of them having its own limits besides.
 SETUP_S = 60.0
-#: How long what is on the way when the time is up may take to come.
-GRACE_S = 5.0
 #: How often is looked whether something has happened.
 LOOK_S = 0.01
 #: Every so many looks what was counted is folded: little by little it holds up nobody.
@@ -62,6 +60,8 @@ class Running:
         self._seen_s = 0.0
         #: How long up to the end of what was measured no user had one.
         self._absent_s = 0.0
+        #: Appends of each user that were due and not answered when the time was up.
+        self._due: list[int] = []
 
     def run(self, users: int) -> None:
         """From the first of so many users, who are being spawned, to the last word."""
@@ -73,6 +73,7 @@ class Running:
                 self._session.fail(f"{users - self._session.ready} of {users} users could not set up in {SETUP_S:g} s")
             measured_s, unfinished = self._measure(users)
             self._wait(self._is_settled, GRACE_S)
+            unanswered = self._unanswered()
             drained = self._drain(unfinished)
         finally:
             lagging.kill()
@@ -87,6 +88,7 @@ class Running:
                 duration_s=measured_s,
                 absent_s=self._absent_s,
                 unfinished=unfinished,
+                unanswered=unanswered,
                 failure=session.failure,
                 has_defect=session.has_defect,
                 writers=session.writers,
@@ -117,7 +119,8 @@ class Running:
                 session.slowest.open()
             began_at = time()
             self._sleep_until(min(zero_s + second + 1, end_s), lambda: session.is_over, CHECK_S)
-            unfinished = session.unfinished(session.clock())
+            now = session.clock()
+            unfinished, self._due = session.unfinished(now), session.due_appends(now)
             self._tell(second, began_at, self._counted())
             if session.is_over:
                 break
@@ -173,6 +176,16 @@ class Running:
     def _is_settled(self) -> bool:
         """Whether nothing is on the way any more."""
         return not any(count for count, _ in self._session.unfinished(0.0).values())
+
+    def _unanswered(self) -> int:
+        """Return the appends due when the time was up, of users whose oldest is still not answered.
+
+        A pause of the server that lasts beyond the end costs none. A lost connection is an error, not counted here.
+        """
+        if self._session.failure or self._absent_s:
+            return 0
+        left = self._session.due_appends(0.0)
+        return sum(count for count, is_left in zip(self._due, left, strict=False) if is_left)
 
     def _counted(self) -> dict[str, Tally]:
         """What was counted since the last time."""

@@ -1,7 +1,7 @@
 """What the users of one load process have in common: what is measured, and when all begin and end."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter, time_ns
 
@@ -10,7 +10,7 @@ from gevent.event import Event
 from wiretool.load.drain import Drain
 from wiretool.load.findings import Outcome
 from wiretool.load.health import Health
-from wiretool.load.intervals import Pulse, Writer
+from wiretool.load.intervals import LATE_S, Pulse, Writer
 from wiretool.load.keeping import Kept, told
 from wiretool.load.meter import Meter, Samples
 from wiretool.load.pacer import Pacer
@@ -18,6 +18,8 @@ from wiretool.load.sendings import Sendings
 from wiretool.load.slow import Slow
 from wiretool.load.slowest import Slowest
 
+#: What appenders do.
+APPEND = "append"
 #: Appends of all writers together of which is kept when they were sent, at 16 bytes each.
 KEPT_SENDINGS = 1_000_000
 
@@ -64,6 +66,9 @@ class Session:
     slowest: Slowest[Kept] = field(default_factory=lambda: Slowest(0))
     #: The greatest lateness of an arrival in this second.
     lateness_s: float = 0.0
+    #: Arrivals sent in this second, and those of them that were late.
+    arrivals: int = 0
+    late_arrivals: int = 0
 
     def __post_init__(self) -> None:
         self.pacer = Pacer(self.clock)
@@ -122,14 +127,25 @@ class Session:
         self.failure = self.failure or why
         self.end()
 
-    def late(self, seconds: float) -> None:
-        """An arrival was sent so much later than it was due, with nothing but this process to hold it back."""
-        self.lateness_s = max(self.lateness_s, seconds)
+    def late(self, now: float, due: Sequence[float]) -> None:
+        """Arrivals due at these times, in order, are sent now, with nothing but this process to hold them back."""
+        lateness_s = now - due[0]
+        self.lateness_s = max(self.lateness_s, lateness_s)
+        if lateness_s > LATE_S:
+            self.late_arrivals += sum(now - each > LATE_S for each in due)
 
     def pulse(self) -> Pulse:
         """How this process fared since the last time."""
         lateness_s, self.lateness_s = self.lateness_s, 0.0
-        return self.health.pulse(self.worker, users=self.connected, lateness_s=lateness_s)
+        arrivals, self.arrivals = self.arrivals, 0
+        late_arrivals, self.late_arrivals = self.late_arrivals, 0
+        return self.health.pulse(
+            self.worker,
+            users=self.connected,
+            lateness_s=lateness_s,
+            arrivals=arrivals,
+            late_arrivals=late_arrivals,
+        )
 
     def unfinished(self, now: float) -> dict[str, tuple[int, int]]:
         """By operation, how many exchanges are due and not answered, and for how many microseconds the oldest."""
@@ -140,6 +156,10 @@ class Session:
                 had, oldest_us = out.get(operation, (0, 0))
                 out[operation] = had + count, max(oldest_us, round((now - since) * 1e6))
         return out
+
+    def due_appends(self, now: float) -> list[int]:
+        """Return how many appends of each appender are due and not answered."""
+        return [look(now)[0] for operation, look in self.due if operation == APPEND]
 
 
 def worker_name(number: int) -> str:

@@ -180,6 +180,8 @@ def second_from(merged: MergedSecond) -> Second:
         generator_waited={pulse.worker: share(pulse.waited_s, pulse.wall_s) for pulse in pulses},
         lag_us=greatest(pulse.lag_us for pulse in pulses),
         lateness_us=greatest(pulse.lateness_us for pulse in pulses),
+        arrivals=sum(pulse.arrivals for pulse in pulses),
+        late_arrivals=sum(pulse.late_arrivals for pulse in pulses),
     )
 
 
@@ -211,6 +213,8 @@ def joined(had: Second, late: Second) -> Second:
         generator_waited=had.generator_waited | late.generator_waited,
         lag_us=max(had.lag_us, late.lag_us),
         lateness_us=max(had.lateness_us, late.lateness_us),
+        arrivals=had.arrivals + late.arrivals,
+        late_arrivals=had.late_arrivals + late.late_arrivals,
         target_cpu=had.target_cpu,
         target_bytes=had.target_bytes,
     )

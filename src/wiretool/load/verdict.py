@@ -5,8 +5,8 @@ Whether the generator itself was able to measure is in health.py.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wiretool.load.figures import error_rate, share_text
-from wiretool.load.plan import Plan
+from wiretool.load.figures import share_text
+from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.result import Operation, Second
 from wiretool.sinks.text.figures import time_text
 from wiretool.sinks.text.stats import counted
@@ -44,7 +44,7 @@ def doubts(
         return []
     return [
         *(
-            _unmeasured(names[0], operations.get(names[0]), seconds)
+            _unmeasured(names[0], operations.get(names[0]), min(plan.duration_s, len(seconds)))
             for names in expected
             if not any(_has_figures(operations, name) for name in names)
         ),
@@ -57,7 +57,7 @@ def _has_figures(operations: Mapping[str, Operation], name: str) -> bool:
     return name in operations and operations[name].count > 0
 
 
-def _unmeasured(name: str, operation: Operation | None, seconds: Sequence[Second]) -> str:
+def _unmeasured(name: str, operation: Operation | None, measured_s: float) -> str:
     """Say that no exchange succeeded, and what became of those that were due."""
     parts = []
     if operation is not None and operation.errors:
@@ -66,7 +66,9 @@ def _unmeasured(name: str, operation: Operation | None, seconds: Sequence[Second
     if operation is not None and operation.unfinished:
         parts.append(_overdue(operation))
     told = " and ".join(parts) or "none was due"
-    return f"no {name} was measured in {counted(len(seconds), 'second')}: {told}; expected one at least"
+    whole_s = round(measured_s)
+    over = counted(whole_s, "second") if whole_s == measured_s else time_text(measured_s * 1e6)
+    return f"no {name} was measured in {over}: {told}; expected one at least"
 
 
 def _overdue(operation: Operation) -> str:
@@ -76,12 +78,23 @@ def _overdue(operation: Operation) -> str:
 
 def _failing(operations: Mapping[str, Operation], most: float) -> Iterator[str]:
     for name, operation in operations.items():
-        share = error_rate(operation)
+        lost = _lost(operation)
+        total = operation.count + operation.errors + lost
+        share = (operation.errors + lost) / max(total, 1)
         if operation.count and share > most:
-            total = operation.count + operation.errors
-            yield (
-                f"{name}: {share_text(share)} of {total:,} failed; expected {share_text(most)} at most (--max-errors)"
-            )
+            failed = f"{share_text(share)} of {total:,} failed"
+            if lost:
+                failed = f"{failed} or were not answered: {operation.errors:,} failed, {_unanswered(lost)}"
+            yield f"{name}: {failed}; expected {share_text(most)} at most (--max-errors)"
+
+
+def _lost(operation: Operation) -> int:
+    """Return the exchanges without an answer; 0 where an answer usually takes longer than they had."""
+    return operation.unanswered if operation.service_us.p99 < GRACE_S * 1_000_000 else 0
+
+
+def _unanswered(count: int) -> str:
+    return f"{count:,} due and not answered {GRACE_S:g} s after the end"
 
 
 def _silence(operations: Mapping[str, Operation], seconds: Sequence[Second]) -> Iterator[str]:

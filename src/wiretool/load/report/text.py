@@ -27,18 +27,20 @@ from wiretool.sinks.text.wrapping import wrap_lines
 #: Kinds of errors and findings that a person is shown; JSON has all.
 KINDS_SHOWN = 10
 FINDINGS_SHOWN = 10
+#: The first and the last line of what may not be quoted; in the last place its reasons follow.
+INVALID = "INVALID: do not quote these figures"
 _RED, _GREEN, _YELLOW = "1;31", "32", "33"
 _CYAN, _MAGENTA = "36", "35"
 
 
 def result_text(result: Result, outcomes: Sequence[Outcome] = (), *, colour: bool = False, width: int = 0) -> str:
-    """The whole report. What is INVALID says so above the figures and below them."""
+    """The whole report. What is INVALID says so above the figures and below them, there with the reasons."""
     return "\n".join(part for part in _parts(result, outcomes, Colour(colour), width) if part)
 
 
 def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: int) -> Iterator[str]:
     if not result.valid:
-        yield _verdict(result, paint, width)
+        yield wrap_lines([paint.paint(_RED, f"{INVALID}; the reasons are at the end")], width)
     yield _throughput(result, paint, width)
     yield _times(result, paint, width)
     yield from _charts(result, paint, width)
@@ -50,12 +52,12 @@ def _parts(result: Result, outcomes: Sequence[Outcome], paint: Colour, width: in
 
 
 def _verdict(result: Result, paint: Colour, width: int) -> str:
-    """The first and the last thing to be seen of what may not be quoted."""
+    """The last thing to be seen: whether the figures may be quoted, and why not."""
     if result.valid:
         text = f"VALID: {printable(valid_text(result))}"
         return wrap_lines([paint.paint(_YELLOW if result.cut_short else _GREEN, text)], width)
     why = result.reasons or ["no reason is given"]
-    lines = [paint.paint(_RED, "INVALID: do not quote these figures")]
+    lines = [paint.paint(_RED, INVALID)]
     return wrap_lines((*lines, *(f"  {printable(reason)}" for reason in why)), width)
 
 
