@@ -149,7 +149,7 @@ def test_a_protocol_can_be_forced() -> None:
 def test_a_guess_is_said() -> None:
     notes: list[str] = []
     told(packets_with([Sent("client", b"\x7f\xff\xff\xff\xff\xff\xff\xff?")], 12346), notes=notes.append)
-    assert notes == ["connection 0 (10.0.0.2:12346): taken for pravega by its port alone"]
+    assert notes == ["connection 0 (10.0.0.2:12346): read as pravega because of its port alone"]
 
 
 @pytest.mark.parametrize("options", [{"protocol": "pravga"}, {"ports": {7: "pravga"}}])

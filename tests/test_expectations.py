@@ -28,6 +28,8 @@ SAMPLE = Path(__file__).parent.parent / "captures" / "sbp" / "pd_heartbeat.pcap"
         ("Input should be a valid integer, unable to parse string as an integer", "expected a whole number"),
         ("Input should be 'text' or 'json'", "expected 'text' or 'json'"),
         ("Field required", "missing; expected a value"),
+        ("path 'secret.pcap' is not readable", "secret.pcap: permission denied"),
+        ("file 'x' is not readable", "x: permission denied"),
         ("the name is empty", "the name is empty"),
     ],
 )

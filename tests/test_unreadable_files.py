@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import forked
-from wiretool.errors import why_unreadable
+from wiretool.errors import UsageError, system_reason, why_unreadable
+from wiretool.pipeline.layout import read_head
 
 #: Commands that read a file, which `{}` stands for.
 COMMANDS = (
@@ -61,3 +62,21 @@ def test_a_folder_in_place_of_a_file(command: str, tmp_path: Path) -> None:
 )
 def test_the_words_of_the_reasons(number: int, why: str) -> None:
     assert why_unreadable(OSError(number, os.strerror(number))) == why
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [(errno.EACCES, "permission denied"), (errno.EPERM, "permission denied"), (errno.EIO, "Input/output error")],
+)
+def test_a_missing_permission_has_one_spelling(number: int, why: str) -> None:
+    assert system_reason(OSError(number, os.strerror(number))) == why
+
+
+def test_an_output_that_may_not_be_written_has_that_spelling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    why = r"manifest\.json: permission denied; expected a file that you may read$"
+    with pytest.raises(UsageError, match=why):
+        read_head(tmp_path)

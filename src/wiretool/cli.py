@@ -27,7 +27,7 @@ from wiretool.commands.slice import slice_
 from wiretool.commands.stats import stats
 from wiretool.commands.subcommand_help import ConformCommand, FuzzCommand, show_plain_parameters
 from wiretool.commands.tap import tap
-from wiretool.errors import OutputError, Stopped, WiretoolError
+from wiretool.errors import OutputError, Stopped, WiretoolError, system_reason
 from wiretool.processes import signal_name
 
 EXIT_DEFECT = 70
@@ -58,7 +58,7 @@ class Guarded(TyperGroup):
             if not _is_of_help(err):
                 raise
             _forget_stdout()
-            sys.exit(_refused(OutputError(f"cannot write stdout: {err.strerror}")))
+            sys.exit(_refused(OutputError(f"cannot write stdout: {system_reason(err)}")))
 
     def invoke(self, ctx: Any) -> Any:
         try:

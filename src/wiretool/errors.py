@@ -168,6 +168,12 @@ def why_unreadable(err: OSError) -> str:
     return _UNREADABLE.get(err.errno or 0) or f"cannot be read: {err.strerror or err}"
 
 
+def system_reason(err: OSError) -> str:
+    """Return the system's reason without the path, with one spelling for a missing permission."""
+    is_denied = err.errno in (errno.EACCES, errno.EPERM)
+    return _UNREADABLE[errno.EACCES] if is_denied else err.strerror or str(err)
+
+
 #: What the system says where a disk or a quota is full, or the device fails.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 

@@ -18,11 +18,11 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"Field required", "missing; expected a value"),
     (r"JSON decode error", "not JSON; expected an object"),
     (r"'([^']*)' is not one of (.+)", r"no such choice: \1; expected one of \2"),
-    (r"(?:File|Directory|Path) '([^']*)' is not readable", r"\1: permission denied"),
-    (r"(?:File|Directory|Path) '([^']*)' is not writable", r"\1: permission denied"),
-    (r"(?:File|Directory|Path) '([^']*)' does not exist", r"\1: no such file"),
-    (r"File '([^']*)' is a directory", r"\1: a folder; expected a file"),
-    (r"Directory '([^']*)' is a file", r"\1: a file; expected a folder"),
+    (r"(?:[Ff]ile|[Dd]irectory|[Pp]ath) '([^']*)' is not readable", r"\1: permission denied"),
+    (r"(?:[Ff]ile|[Dd]irectory|[Pp]ath) '([^']*)' is not writable", r"\1: permission denied"),
+    (r"(?:[Ff]ile|[Dd]irectory|[Pp]ath) '([^']*)' does not exist", r"\1: no such file"),
+    (r"[Ff]ile '([^']*)' is a directory", r"\1: a folder; expected a file"),
+    (r"[Dd]irectory '([^']*)' is a file", r"\1: a file; expected a folder"),
     (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"too many arguments: \1"),
     (r"Option '([^']*)' requires an argument", r"option \1 requires a value"),
     (r"Option '([^']*)' does not take a value", r"option \1 takes no value"),
@@ -158,3 +158,40 @@ def toml_problem(err: Exception) -> str:
     words = next((words for start, words in _TOML_WORDS if text.startswith(start)), "unexpected text")
     found = re.search(r"\(at (line \d+, column \d+)\)$", text)
     return f"{found[1] if found else 'end of the file'}: not TOML: {words}"
+
+
+# -- regular expressions -----------------------------------------------------------------------------------------------
+
+#: How messages of the standard library on regular expressions begin, and our words.
+_REGEX_WORDS: tuple[tuple[str, str], ...] = (
+    ("missing ), unterminated subpattern", "a group without its closing parenthesis"),
+    ("missing ), unterminated", "a group without its closing parenthesis"),
+    ("unbalanced parenthesis", "a closing parenthesis without its group"),
+    ("unterminated character set", "a character set without its closing bracket"),
+    ("bad character range", "a range of characters that ends before it begins"),
+    ("nothing to repeat", "nothing before it that can be repeated"),
+    ("multiple repeat", "a repetition of a repetition"),
+    ("min repeat greater than max repeat", "a repetition whose minimum is above its maximum"),
+    ("bad escape (end of pattern)", "a backslash at the end"),
+    ("bad escape", "an unknown escape"),
+    ("incomplete escape", "an incomplete escape"),
+    ("look-behind requires fixed-width pattern", "a look-behind without a fixed length"),
+    ("unknown extension", "an unknown kind of group"),
+    ("unexpected end of pattern", "a group that ends early"),
+    ("invalid group reference", "a reference to a group that does not exist"),
+    ("unknown group name", "a reference to a group that does not exist"),
+    ("cannot refer to an open group", "a reference to a group from within it"),
+    ("redefinition of group name", "two groups of one name"),
+    ("global flags not at the start", "flags that are not at its start"),
+    ("the repetition number is too large", "a repetition that is too large"),
+)
+
+
+def regex_problem(err: Exception) -> str:
+    """Return the problem of a regular expression, with the place in it if there is one."""
+    if isinstance(err, RecursionError):
+        return "nested too deeply"
+    if not isinstance(err, re.error):
+        return "a repetition that is too large"
+    words = next((words for start, words in _REGEX_WORDS if err.msg.startswith(start)), "unexpected text")
+    return words if err.pos is None else f"{words} at character {err.pos + 1}"

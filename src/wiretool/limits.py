@@ -249,3 +249,7 @@ BENCH_LEARNT_MAX = 64
 #: in one that are followed until they are answered.
 BENCH_APART_MAX = 65_536
 BENCH_REQUESTS_OPEN_MAX = 1_000_000
+#: Encode: frames that wait for one whose bytes a later message decides, at some 500 bytes each, and bytes of them. Past
+#: that, frames of other connections are written before it.
+ENCODE_WAITING_MESSAGES_MAX = 65_536
+ENCODE_WAITING_BYTES_MAX = 64 * 1024 * 1024

@@ -697,3 +697,10 @@ def test_a_capture_of_which_nothing_is_read(
     ended = wiretool("conform", "pravega", "--capture", str(capture))
     assert (ended.returncode, ended.stdout) == (code, "")
     assert problem in ended.stderr
+
+
+def test_a_capture_in_the_place_of_the_protocol() -> None:
+    ended = wiretool("conform", "--capture", "x.pcap")
+    assert ended.returncode == 2
+    why = "PROTOCOL is missing before x.pcap; expected it first, as in `conform sbp --capture x.pcap`"
+    assert ended.stderr == f"wiretool: {why}\n"

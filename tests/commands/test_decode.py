@@ -242,7 +242,10 @@ def test_a_terminal_without_colour_when_asked(golden: Path) -> None:
 @pytest.mark.parametrize("columns", [60, 80, 110])
 def test_a_narrow_terminal_says_what_it_leaves_out(golden: Path, columns: int) -> None:
     shown = on_terminal("decode", str(golden), columns=columns, has_stderr=True)
-    notice = f"no room for the protocol in {columns} columns (expected 110); the line of its connection names it"
+    notice = (
+        f"protocol column hidden: the terminal has {columns} columns, 110 are needed; "
+        "the line of each connection names its protocol"
+    )
     assert " ".join(shown.split()).count(f"wiretool: {notice}") == (columns < 110)
 
 

@@ -1,6 +1,7 @@
 """Pages of help on narrow terminals."""
 
 import os
+import re
 
 import pytest
 import typer.main
@@ -26,6 +27,14 @@ def page(*words: str, columns: int) -> list[str]:
     ended = run(*words, "--help", env={**os.environ, "COLUMNS": str(columns)})
     assert ended.returncode == 0
     return [line.rstrip() for line in ended.stdout.decode().splitlines()]
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("name", ["replay", "conform", "fuzz"])
+def test_defaults_have_no_parentheses(name: str, columns: int) -> None:
+    text = " ".join(" ".join(page(name, columns=columns)).split())
+    assert "[default: (" not in text
+    assert re.search(r"\[default: \d+s", text)
 
 
 @pytest.mark.parametrize("columns", [40, 59, 80])

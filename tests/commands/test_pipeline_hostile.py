@@ -294,7 +294,7 @@ def test_a_file_of_other_columns(words: list[str], tmp_path: Path) -> None:
     table = pa.table({"flow": [1]})
     with pa.OSFile(os.fsencode(states_of(tmp_path)), "wb") as out, pa.ipc.new_file(out, table.schema) as stream:
         stream.write_table(table)
-    assert "its columns are others than those of states" in refused(words)
+    assert "its columns are not those of states" in refused(words)
 
 
 def test_offsets_outside_the_file_of_states(words: list[str], tmp_path: Path) -> None:
@@ -306,7 +306,8 @@ def test_offsets_outside_the_file_of_states(words: list[str], tmp_path: Path) ->
     raw = path.read_bytes()
     assert raw.count(offsets) == 1
     path.write_bytes(raw.replace(offsets, offsets[:8] + (1 << 45).to_bytes(8, "little") + offsets[16:]))
-    assert "the state of open flows cannot be read" in refused(words)
+    why = "the state of open flows cannot be read: a damaged file; expected a whole Arrow file; start again"
+    assert why in refused(words)  # Arrow names a column and an invariant
 
 
 @pytest.mark.parametrize("field", ["states", "copy", "staging", "tables"])
@@ -397,6 +398,26 @@ def test_a_manifest_that_names_a_file_elsewhere(
     more = ["SELECT count(*) FROM frames"] if command == "sql" else []
     line = refused(["pipeline", command, str(tables), *more])
     assert "names a file outside" in line
+
+
+@pytest.mark.parametrize("name", ['x" ; drop', "sbp.NoSuchMessage", "Frames", ""])
+def test_a_manifest_that_names_a_table_that_wiretool_does_not_write(name: str, tables: Path) -> None:
+    path = tables / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["tables"][name] = manifest["tables"]["frames"]
+    path.write_text(json.dumps(manifest))
+    why = f"manifest.json: names a table that wiretool does not write: {name!r}; make the tables again"
+    assert refused(["pipeline", "sql", str(tables), "SELECT 1"]).endswith(why)
+
+
+def test_a_manifest_without_the_table_of_frames(tables: Path) -> None:
+    path = tables / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    del manifest["tables"]["frames"]
+    path.write_text(json.dumps(manifest))
+    line = refused(["pipeline", "sql", str(tables), "SELECT 1"])
+    count = manifest["total"]["frames"]
+    assert line.endswith(f"names no table frames, though it counts {count:,} of its rows; make the tables again")
 
 
 # -- the index beside a capture ----------------------------------------------------------------------------------------

@@ -256,6 +256,23 @@ def test_captures_without_tcp(tmp_path: Path) -> None:
     assert "nothing was read: 3 of 3 packets not read: 3 UDP; expected TCP over" in ended.stderr.decode()
 
 
+def fragment() -> bytes:
+    """Return the first fragment of a datagram of TCP, without the others."""
+    return bytes.fromhex("00000000000000000000000008004500001c00012000400600000a0000010a0000020001000200080000")
+
+
+def test_fragments_of_an_incomplete_datagram_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "part.pcap").write_bytes(pcap_bytes(packets_of([fragment()])))
+    ended = run("pipeline", "run", tmp_path / "part.pcap", "-o", tmp_path / "t")
+    assert ended.returncode == 3
+    lost = "1 of 1 packets not read: 1 IP fragment of an incomplete datagram"
+    assert f"nothing was read: {lost}; expected TCP" in ended.stderr.decode()
+    (tmp_path / "part.pcap").write_bytes(WRITE.read_bytes() + pcap_bytes(packets_of([fragment()]))[24:])
+    ended = run("pipeline", "run", tmp_path / "part.pcap", "-o", tmp_path / "u")
+    assert ended.returncode == 0
+    assert re.search(r"1 of [0-9,]+ packets not read: 1 IP fragment of an incomplete datagram\n", ended.stderr.decode())
+
+
 def test_packets_that_were_not_read_are_counted(tmp_path: Path) -> None:
     captures = tmp_path / "captures"
     captures.mkdir()

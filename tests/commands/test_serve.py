@@ -14,6 +14,9 @@ import trustme
 from tests.helpers.forked import Forked
 from tests.helpers.servers import started, wiretool
 
+from wiretool.commands.serving import check_ready_file
+from wiretool.errors import UsageError
+
 HELLO = bytes.fromhex("ffffff81000000080000001100000005")
 ANSWER = bytes.fromhex("ffffff81000000080000001000000005")
 PORTS = ("--listen", "127.0.0.1:0", "--controller", "127.0.0.1:0")
@@ -209,6 +212,17 @@ def test_two_files_to_be_written_are_two(tmp_path: Path) -> None:
     ended = wiretool("serve", "sbp", "--record", str(path), "--ready-file", str(other), "--duration", "0.05")
     assert ended.returncode == 2
     assert ended.stderr == f"wiretool: --record and --ready-file name the same file, {other}\n"
+
+
+def test_a_ready_file_has_to_be_in_a_folder_that_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "no" / "x"
+    ended = wiretool("serve", "sbp", "--ready-file", str(path), "--duration", "0.05")
+    assert ended.returncode == 2
+    why = f"{path.parent} does not exist; expected a file in an existing folder"
+    assert ended.stderr == f"wiretool: --ready-file {path}: {why}\n"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UsageError, match="ready: permission denied; expected a file in a folder that you may write to"):
+        check_ready_file(tmp_path / "ready")
 
 
 def test_a_recording_is_a_capture_from_the_start(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_opened_is_an_input_with_damage(
     manifest = run_local(Job([folder], tmp_path / "tables"), told.append, lambda step: None)
     assert [(Path(each.path).name, each.damage, each.packets > 0) for each in manifest.inputs] == [
         ("a.pcap", "", True),
-        ("shut.pcap", "cannot be read: Permission denied", False),
+        ("shut.pcap", "cannot be read: permission denied", False),
         ("vanished.pcap", "cannot be read: No such file or directory", False),
     ]
     assert told == [f"{folder / 'text'} skipped: not a capture"]

@@ -230,7 +230,7 @@ def test_notes_name_connections_by_addresses(
     sent = [Sent("client", b"\x7f\xff\xff\xff\xff\xff\xff\xff?")]
     data = pcap_bytes(tcp_packets(sent, server=("10.0.0.2", 12345), acks=False))
     run_local(Job(written(tmp_path, [data]), tmp_path / "tables"), notes.append, lambda step: None)
-    assert notes == ["connection 10.0.0.1:40000 -> 10.0.0.2:12345: taken for pravega by its port alone"]
+    assert notes == ["connection 10.0.0.1:40000 -> 10.0.0.2:12345: read as pravega because of its port alone"]
 
 
 def test_many_days_need_few_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -426,7 +426,7 @@ def test_a_folder_that_cannot_be_looked_into(streamed: Streamed, monkeypatch: py
 
     streamed.put("a.pcap", halves()[0])
     monkeypatch.setattr(os, "listdir", refuse)
-    with pytest.raises(UsageError, match="captures cannot be looked into: Permission denied"):
+    with pytest.raises(UsageError, match="captures cannot be looked into: permission denied"):
         streamed.go_on()
 
 
@@ -439,10 +439,10 @@ def test_a_file_that_cannot_be_read_is_among_the_inputs(streamed: Streamed, monk
     with monkeypatch.context() as patched:
         patched.setattr(following, "index_of", refuse)
         streamed.put("b.pcap", halves("sbp/mixed_noise.pcap")[0])
-        assert {each.damage for each in streamed.go_on().inputs} == {"cannot be read: Permission denied"}
+        assert {each.damage for each in streamed.go_on().inputs} == {"cannot be read: permission denied"}
     path.chmod(0o600)
     assert check(streamed).inputs[0].packets == 173
-    assert streamed.told[0] == f"{path} skipped: cannot be read: Permission denied"
+    assert streamed.told[0] == f"{path} skipped: cannot be read: permission denied"
 
 
 # -- what goes wrong -----------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_what_the_system_does_not_show_is_told_and_what_is_gone_is_not(
 
     monkeypatch.setattr(Path, "stat", refused)
     monkeypatch.setattr(Path, "is_symlink", lambda path: False)
-    assert damages(streamed.go_on(is_finished=True)) == {"hidden.pcap": (0, "cannot be read: Permission denied")}
+    assert damages(streamed.go_on(is_finished=True)) == {"hidden.pcap": (0, "cannot be read: permission denied")}
     monkeypatch.undo()
     gone.unlink()
     manifest = check(streamed)

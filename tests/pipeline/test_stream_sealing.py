@@ -177,7 +177,7 @@ def read_on(followed: Followed, packets: int) -> None:
 
 
 def unread(number: int) -> Input:
-    return Input(f"/captures/{number}.pcap", 0, 0, 0, damage="cannot be read: Permission denied")
+    return Input(f"/captures/{number}.pcap", 0, 0, 0, damage="cannot be read: permission denied")
 
 
 _NAMES = st.lists(st.sampled_from(["frames", "ledger", "sbp.PING"]), unique=True)

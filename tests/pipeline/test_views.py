@@ -21,7 +21,7 @@ def tables(tmp_path: Path) -> Path:
 
 def test_a_folder_that_we_may_not_look_into(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shut(tables / "frames", monkeypatch)
-    why = rf"^{tables}/frames/.*\.parquet cannot be read, and manifest\.json names it: Permission denied; make"
+    why = rf"^{tables}/frames/.*\.parquet cannot be read, and manifest\.json names it: permission denied; make"
     with pytest.raises(UsageError, match=why), opened(tables):
         pytest.fail("it began")
 

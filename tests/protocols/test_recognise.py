@@ -116,11 +116,22 @@ def test_calls_of_another_service_are_the_controllers_by_its_port_only_and_it_is
     assert name_of(found) == "pravega-controller"
     assert found is not None
     why = "it calls '/grpc.health.v1.Health/Check', no method of the controller's service"
-    assert found.note == f"taken for pravega-controller by its port: {why}"
+    assert found.note == f"read as pravega-controller because of its port: {why}"
     for port, where in ((4_242, ""), (12345, ", on a port of pravega"), (8080, ", on a port of offramp")):
         found = verdict(health_check(20), port)
         assert found is not None
         assert (found.protocol, found.why) == (None, f"HTTP/2 without a call of Pravega's controller{where}")
+
+
+def test_http2_on_the_port_of_offramp_is_a_stranger_or_the_controller() -> None:
+    """Its preface looks like a request of HTTP/1, which Offramp begins with."""
+    settings = b"\0\0\0\x04\0\0\0\0\0"
+    sent = [Sent("client", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + settings), Sent("server", settings)]
+    assert verdict(sent, 8080, final=False) is None
+    found = verdict(sent, 8080)
+    assert found is not None
+    assert (found.protocol, found.why) == (None, "HTTP/2 without a call of Pravega's controller, on a port of offramp")
+    assert name_of(verdict(talk("pravega-controller"), 8080)) == "pravega-controller"
 
 
 def test_http2_waits_for_a_call() -> None:
@@ -158,7 +169,7 @@ def test_a_broken_peer_on_our_port_is_read_by_its_port() -> None:
     found = verdict([], 12346, chunks=[Chunk("client", b"\x7f\xff\xff\xff\xff\xff\xff\xffwhatever")])
     assert name_of(found) == "pravega"
     assert found is not None
-    assert found.note == "taken for pravega by its port alone"
+    assert found.note == "read as pravega because of its port alone"
 
 
 def test_random_bytes_are_nothing_of_ours() -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wiretool import limits
 from wiretool.errors import EncodeError, InputError
 from wiretool.sessions.script import Sent, read_script
 
@@ -100,3 +101,36 @@ def error_in(line: str) -> str:
 )
 def test_any_line_is_a_frame_or_an_error_that_says_why(line: str) -> None:
     assert error_in(line).startswith("stdin: line 1: ") or not error_in(line)
+
+
+# -- the order of lines ------------------------------------------------------------------------------------------------
+
+
+def fragment(connection: int, length: int = 1) -> dict[str, Any]:
+    """Return a record of a fragment, which has no bytes before the message that it belongs to is complete."""
+    fields = {"opcode": "text", "length": length, "compressed": False}
+    return {"protocol": "offramp", "message": "Fragment", "side": "client", "connection": connection, "fields": fields}
+
+
+def hello(connection: int) -> dict[str, Any]:
+    return HELLO | {"protocol": "pravega", "side": "client", "connection": connection}
+
+
+def test_a_frame_that_is_pending_holds_back_those_of_other_connections() -> None:
+    found = frames(fragment(1), hello(2), hello(3))
+    assert [each.connection for each in found] == [1, 2, 3]
+
+
+def test_frames_overtake_a_pending_one_where_too_many_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ENCODE_WAITING_MESSAGES_MAX", 3)
+    found = frames(fragment(1), fragment(1, 2), hello(2), hello(3), hello(2), hello(2))
+    assert [each.connection for each in found] == [2, 3, 1, 1, 2, 2]
+    monkeypatch.setattr(limits, "ENCODE_WAITING_BYTES_MAX", len(HELLO_BYTES))
+    found = frames(fragment(1), hello(2), hello(3), hello(2))
+    assert [each.connection for each in found] == [2, 3, 1, 2]
+
+
+def test_a_connection_that_changes_its_protocol_loses_no_frame() -> None:
+    found = frames(fragment(1), hello(1))
+    assert [bool(each.data) for each in found] == [True, True]
+    assert found[1].data == HELLO_BYTES

@@ -239,4 +239,5 @@ def test_a_narrow_terminal_says_once_that_the_protocol_has_no_column() -> None:
         assert sink.notice == ""
         sink.write(a_record())
         sink.write(a_record(n=2))
-        assert (f"no room for the protocol in {width} columns (expected 110)" in sink.notice) is is_left_out
+        notice = f"protocol column hidden: the terminal has {width} columns, 110 are needed"
+        assert (notice in sink.notice) is is_left_out

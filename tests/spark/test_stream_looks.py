@@ -218,7 +218,7 @@ def test_what_we_may_not_look_at(folder: Path, name: str, monkeypatch: pytest.Mo
     begun = Query(folder / name)
     assert len(begun.batch()) == 5
     shut(folder, monkeypatch)
-    why = rf"/captures/{'a' if name == 'a' else '.'}: cannot be looked at: Permission denied"
+    why = rf"/captures/{'a' if name == 'a' else '.'}: cannot be looked at: permission denied"
     with pytest.raises(CaptureError, match=why):
         begun.end()
     with pytest.raises(CaptureError, match=why):

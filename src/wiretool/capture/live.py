@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -10,7 +11,7 @@ from time import monotonic, time_ns
 from typing import Any
 
 from wiretool.capture.packets import Packet, Tick
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, system_reason
 
 #: How often a capture that hears nothing looks whether its time is over.
 POLL_S = 0.1
@@ -71,11 +72,21 @@ def _listen(interface: str, bpf: str) -> Any:
     try:
         listener = kind(iface=interface, filter=bpf or None)
     except PermissionError as err:
-        raise UsageError(f"capturing on {interface} needs root or CAP_NET_RAW: {err.strerror}") from err
+        raise UsageError(f"capturing on {interface} needs root or CAP_NET_RAW: {system_reason(err)}") from err
     except (Scapy_Exception, OSError) as err:
-        raise UsageError(f"capturing on {interface}: {err}") from err
+        raise UsageError(_refusal(interface, str(err))) from err
     _widen(listener)
     return listener
+
+
+def _refusal(interface: str, text: str) -> str:
+    """Return why an interface gives no packets; `text` is the message of Scapy and libpcap."""
+    found = re.search(r"Failed to compile filter expression (?P<filter>'.*?'|\".*?\") \((?P<why>.*)\)$", text)
+    if found is None:
+        return f"capturing on {interface}: {text}"
+    unknown = re.match(r"unknown (?P<kind>\w+) '(?P<name>.*)'$", found["why"])
+    why = f"no {unknown['kind']} is called {unknown['name']!a}" if unknown else "not a filter of libpcap"
+    return f"--filter {found['filter']}: {why}; expected one such as 'tcp port 12345' (see man pcap-filter)"
 
 
 @contextmanager
@@ -137,7 +148,7 @@ def _received(
                 link_type = RAW if is_ip else LINK_TYPES.get(layer.__name__, ETHERNET)
                 yield link_type, data, round(time_s * 1_000_000) * 1000
     except OSError as err:
-        raise CaptureError(interface, f"cannot be read any more:  {err.strerror}") from err
+        raise CaptureError(interface, f"cannot be read any more: {system_reason(err)}") from err
 
 
 def _is_bare(listener: Any) -> bool:

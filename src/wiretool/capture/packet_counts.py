@@ -31,7 +31,7 @@ class PacketCounts:
         self.others.update(other.others)
 
     def count_lost_fragments(self, count: int) -> None:
-        """Count as not read this many fragments of datagrams that never became complete."""
+        """Count as not read this many fragments of incomplete datagrams; fewer again if `count` is negative."""
         if count:
             self.others[FRAGMENT] -= count
             self.others[INCOMPLETE_FRAGMENT] += count

@@ -110,8 +110,9 @@ def _packed(name: str, path: Path, span: Span) -> Iterator[tuple[PacketTable, in
 
 
 def _segments(packets: PacketTable, base: int, turns: Integers, fragments: Fragments) -> FileSegments:
-    counts = PacketCounts()
+    counts, lost = PacketCounts(), fragments.lost
     table = segments_of(packets, fragments, counts)
+    counts.count_lost_fragments(fragments.lost - lost)  # negative where it completes those that waited
     rows = table.numbers - packets.first_number
     if base >= 0:
         table = _found(table, packets, rows)

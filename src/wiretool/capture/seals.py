@@ -4,7 +4,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
 
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, system_reason
 
 #: Bytes that are looked at, of the first ones and of the last: in these are times of packets, which no other file has.
 SEAL_BYTES = 4096
@@ -30,4 +30,4 @@ def seal_of(path: Path, size: int) -> str:
     except FileNotFoundError:
         return ""
     except OSError as err:
-        raise CaptureError(str(path), f"cannot be read: {err.strerror}") from err
+        raise CaptureError(str(path), f"cannot be read: {system_reason(err)}") from err

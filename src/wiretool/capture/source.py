@@ -6,7 +6,7 @@ from typing import BinaryIO, Protocol
 
 import zstandard
 
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, system_reason
 
 #: Bytes asked of the system at once: large enough that a call costs nothing beside parsing what it gives.
 CHUNK_BYTES = 256 * 1024
@@ -104,7 +104,7 @@ def _read_chunks(name: str, stream: BinaryIO) -> Iterator[bytes]:
     except BrokenPipeError:  # of an output that is written before a pipe is awaited
         raise
     except OSError as err:
-        raise CaptureError(name, f"cannot be read: {err.strerror}", offset=done) from err
+        raise CaptureError(name, f"cannot be read: {system_reason(err)}", offset=done) from err
 
 
 def _pieces(packed: Source) -> Iterator[bytes]:

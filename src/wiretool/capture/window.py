@@ -16,7 +16,7 @@ from wiretool.capture.pcapng_tables import read_pcapng_tables
 from wiretool.capture.source import CHUNK_BYTES, Source
 from wiretool.capture.tables import PacketTable, read_record_tables
 from wiretool.codec.columns import Integers
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, system_reason
 
 #: Bytes asked of the system for one block by itself; interface blocks have some hundred.
 BLOCK_CHUNK_BYTES = 4096
@@ -62,7 +62,7 @@ def _chunks(name: str, file: BinaryIO, at: int, end: int, chunk_bytes: int) -> I
             at += len(chunk)
             yield chunk
     except OSError as err:
-        raise CaptureError(name, f"cannot be read: {err.strerror}", offset=at) from err
+        raise CaptureError(name, f"cannot be read: {system_reason(err)}", offset=at) from err
 
 
 def packet_at(name: str, file: BinaryIO, place: Place) -> Packet:

@@ -24,16 +24,23 @@ class NarrowContext(typer.Context):
         """Return the formatter of a page of help."""
         formatter: Any = super().make_formatter()
         columns = shutil.get_terminal_size().columns
+        write_list = formatter.write_dl
         if columns >= COLUMNS_MIN:
+            formatter.write_dl = lambda rows: write_list([(label, bare_default(text)) for label, text in rows])
             return formatter
         width = formatter.width = max(columns - MARGIN, WIDTH_MIN)
-        write_list = formatter.write_dl
 
         def write_stacked(rows: Sequence[tuple[str, str]]) -> None:
-            write_list([(break_choices(label, width), text) for label, text in rows], col_max=BESIDE_MAX)
+            stacked = [(break_choices(label, width), bare_default(text)) for label, text in rows]
+            write_list(stacked, col_max=BESIDE_MAX)
 
         formatter.write_dl = write_stacked
         return formatter
+
+
+def bare_default(text: str) -> str:
+    """Return the help of an option with its default as `[default: 5s]`; Typer puts some of them in parentheses."""
+    return re.sub(r"\[default: \((.*?)\)(?=[;\]])", r"[default: \1", text)
 
 
 def break_choices(label: str, width: int) -> str:

@@ -70,7 +70,8 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="wait this much longer than recorded for a reply, at most six times this for all missing replies",
+            help="wait this much longer than recorded for a reply; "
+            "the total wait for all missing replies is at most six times this",
         ),
     ] = 5.0,
     connections: Annotated[
@@ -124,7 +125,7 @@ def replay(
             parser=duration_parser("--to", least=0, most=1e9),
             metavar="TIME",
             show_default=False,
-            help="end this long after the first packet",
+            help="stop this long after the first packet",
         ),
     ] = None,
     dry_run: Annotated[

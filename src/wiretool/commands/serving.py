@@ -200,8 +200,10 @@ def check_files(wishes: Wishes, output: Path | None = None) -> None:
 
 def check_ready_file(path: Path) -> None:
     """UsageError where it cannot be written, or something else has its place."""
+    if not path.parent.is_dir():
+        raise UsageError(f"--ready-file {path}: {path.parent} does not exist; expected a file in an existing folder")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--ready-file {path}: not writable:  {path.parent}")
+        raise UsageError(f"--ready-file {path}: permission denied; expected a file in a folder that you may write to")
     if os.path.lexists(path) and not is_ready_file(path):
         raise UsageError(f"--ready-file {path}: exists and is not a ready file; expected a new file")
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wiretool.errors import UsageError
+from wiretool.errors import UsageError, system_reason
 from wiretool.faults import Interceptor, Rule
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
@@ -128,7 +128,7 @@ async def _client(
         )
     except OSError as err:
         output.close()
-        raise UsageError(f"--client: {words[0]}: {err.strerror}") from err
+        raise UsageError(f"--client: {words[0]}: {system_reason(err)}") from err
     output.begin()
     meter = _MemoryMeter(descendants, watch.memory_max_bytes)
     waits: list[asyncio.Future[Any]] = [

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
-from wiretool.errors import PeerError, UsageError
+from wiretool.errors import PeerError, UsageError, system_reason
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
 from wiretool.processes import exit_words, held_interrupts, parent_death_hook
@@ -108,7 +108,7 @@ class ServerProcess:
                     start_new_session=True,
                 )
         except OSError as err:
-            raise UsageError(f"--command {self._words[0]}: {err.strerror}") from err
+            raise UsageError(f"--command {self._words[0]}: {system_reason(err)}") from err
         give_up_s = time.monotonic() + self._ready_s
         waiting = list(self._addresses)
         while waiting:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from wiretool.errors import write_error
+from wiretool.errors import system_reason, write_error
 from wiretool.net.addresses import Address
 from wiretool.net.loops import calm_collector, fill_standard_streams, loop_factory
 from wiretool.net.signals import on_stop
@@ -82,7 +82,7 @@ def tell_ready(path: Path, running: Station, bound: Mapping[str, Address], besid
         whole.write_text(text + "\n")
         whole.replace(path)
     except OSError as err:
-        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
+        raise write_error(f"cannot write {path}: {system_reason(err)}", err) from err
 
 
 async def _until(stopped: asyncio.Event, plan: Plan) -> None:

@@ -234,4 +234,5 @@ def packet_counts(paths: Sequence[Path], connections: set[bytes]) -> PacketCount
                 left -= int(packets.starts[-1] + packets.lengths[-1] - packets.starts[0])  # tables share a buffer
                 if left < 0:
                     break
+    counts.count_lost_fragments(fragments.lost)
     return counts

@@ -11,6 +11,7 @@ names, as in Hive.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -20,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from wiretool import __version__
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.pipeline import over
 from wiretool.pipeline.private import paths_outside
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.sinks.arrow import events, exchanges, frames
 from wiretool.sinks.arrow.files import reason, refused
 from wiretool.sinks.partial import part_of
@@ -216,7 +218,16 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def whole(root: Path, head: Head) -> Manifest:
-    """A manifest with what is sealed of it. Errors as those of `sealed_of`."""
+    """Return a manifest with all its sealed parts. Errors as those of `sealed_of`; CaptureError for a missing table."""
+    manifest = _joined(root, head)
+    for name in (FRAMES, GAPS, PROBLEMS):
+        if manifest.total.get(name, 0) and name not in manifest.tables:
+            why = f"names no table {name}, though it counts {manifest.total[name]:,} of its rows; make the tables again"
+            raise CaptureError(str(root / MANIFEST), why)
+    return manifest
+
+
+def _joined(root: Path, head: Head) -> Manifest:
     values = {name: getattr(head, name) for name in Manifest.__struct_fields__}
     if not head.sealed:
         return Manifest(**values)
@@ -240,11 +251,13 @@ def read_head(root: Path) -> Head:
     path = root / MANIFEST
     try:
         data = path.read_bytes()
-    except OSError as err:
+    except (FileNotFoundError, NotADirectoryError) as err:
         raise UsageError(
-            f"{root} holds no tables of wiretool pipeline ({MANIFEST}: {err.strerror}); "
+            f"{root} holds no tables of wiretool pipeline: it has no {MANIFEST}; "
             "make some with `wiretool pipeline run CAPTURES -o TABLES`, or stream"
         ) from err
+    except OSError as err:
+        raise UsageError(f"{path}: {why_unreadable(err)}; expected a file that you may read") from err
     try:
         head = msgspec.json.decode(data, type=Head)
     except (msgspec.DecodeError, RecursionError) as err:
@@ -254,12 +267,24 @@ def read_head(root: Path) -> Head:
     expected = FORMAT_SEALED if head.sealed else FORMAT
     if head.format != expected:
         raise CaptureError(str(path), f"format {head.format}; expected {expected}; make the tables again")
-    _check_paths(root, path, head.tables)
+    _check_tables(root, path, head.tables)
     return head
 
 
-def _check_paths(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]]) -> None:
-    """CaptureError where a manifest names a file outside its folder, by its path or through a link."""
+@cache
+def message_tables() -> frozenset[str]:
+    """Return the names of all tables of messages, also of operations that are known by name alone."""
+    return frozenset(f"{protocol.name}.{name}" for protocol in PROTOCOLS.values() for name in protocol.message_names)
+
+
+def _check_tables(root: Path, manifest: Path, tables: Mapping[str, Sequence[File]]) -> None:
+    """Check the names in a manifest.
+
+    CaptureError for a table that wiretool does not write, or a file outside the folder, by its path or through a link.
+    """
+    for name in sorted(tables.keys() - message_tables() - set(NAMES)):
+        why = f"names a table that wiretool does not write: {name!a}; make the tables again"
+        raise CaptureError(str(manifest), why)
     for wrong in paths_outside(root, (file.path for file in chain.from_iterable(tables.values()))):
         raise CaptureError(str(manifest), f"names a file outside {root}: {wrong!a}; make the tables again")
 
@@ -281,7 +306,7 @@ def sealed_of(root: Path, head: Head) -> Iterator[Sealed]:
             ) from err
         except (msgspec.DecodeError, RecursionError) as err:
             raise _no_part(path, f"is damaged: {json_problem(err)}") from err
-        _check_paths(root, path, sealed.tables)
+        _check_tables(root, path, sealed.tables)
         if sealed.stream != head.stream:
             raise _no_part(path, f"is of the stream {sealed.stream}, not of {head.stream}")
         if not fits(inputs, sealed.places, sealed.inputs):

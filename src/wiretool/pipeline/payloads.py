@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool.codec.columns import Integers
-from wiretool.errors import CaptureError
+from wiretool.errors import CaptureError, system_reason
 
 #: Payloads of one file that are so near one another are read at once: a call costs more than what is between them.
 NEAR_BYTES = 512
@@ -70,7 +70,7 @@ class Payloads:
             while 0 < len(data) < size and (more := os.pread(self._descriptor(file), size - len(data), at + len(data))):
                 data += more
         except OSError as err:
-            raise CaptureError(str(path), f"cannot be read: {err.strerror}", offset=at) from err
+            raise CaptureError(str(path), f"cannot be read: {system_reason(err)}", offset=at) from err
         if len(data) < size:
             raise CaptureError(str(path), "ends before a packet that was there: has it been cut?", offset=at)
         return data

@@ -21,12 +21,12 @@ from wiretool.codec.json_text import json_text
 from wiretool.codec.jsonform import CLOSE
 from wiretool.errors import UsageError
 from wiretool.pipeline.gold import GOLD
+from wiretool.pipeline.sql_problem import sql_problem
 from wiretool.pipeline.views import (
     Tables,
     check_files,
     check_text,
     endings,
-    line_of,
     named_in,
     names_of,
     opened,
@@ -78,7 +78,7 @@ def _check(question: str) -> None:
     try:
         statements = duckdb.extract_statements(question)
     except duckdb.Error as err:
-        raise UsageError(line_of(err)) from err
+        raise UsageError(sql_problem(err)) from err
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise UsageError("only a single read-only statement is allowed (SELECT, DESCRIBE, SHOW ALL TABLES, SUMMARIZE)")
 
@@ -106,7 +106,7 @@ def _why(err: duckdb.Error, tables: Tables) -> str:
     """What is wrong, in a line. Of a table that is not there DuckDB knows less: not all are shown to it."""
     found = _NO_TABLE.match(str(err))
     if found is None:
-        return line_of(err)
+        return sql_problem(err)
     missing = found[1]
     hint = told_apart(names_of(tables.manifest), missing) or _near(missing, tables)
     return f"there is no table {missing}{hint}; SHOW ALL TABLES names all"
@@ -140,7 +140,7 @@ def _batches(found: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     try:
         yield from found
     except (duckdb.Error, pa.ArrowException, OSError) as err:
-        raise UsageError(" ".join(str(err).split("\n\n")[0].split())) from err
+        raise UsageError(sql_problem(err)) from err
 
 
 def _rows(found: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,8 +15,7 @@ import pyarrow as pa
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.damaged_tables import ANEW, check_content, check_tables
-from wiretool.pipeline.layout import Manifest, read_manifest
-from wiretool.protocols.registry import PROTOCOLS
+from wiretool.pipeline.layout import Manifest, message_tables, read_manifest
 from wiretool.sinks.arrow.frames import readers
 
 #: Nothing is fetched from anywhere.
@@ -141,7 +139,7 @@ def endings(names: Collection[str]) -> Mapping[str, str]:
     that we know, so that it stays what it is when the other one comes.
     """
     groups: dict[str, list[str]] = {}
-    for name in sorted({*names, *_names_known()}):
+    for name in sorted({*names, *message_tables()}):
         groups.setdefault(name.lower(), []).append(name)
     taken = set(groups)
     found = {group[0]: "" for group in groups.values() if len(group) == 1}
@@ -150,12 +148,6 @@ def endings(names: Collection[str]) -> Mapping[str, str]:
         taken.add((name + ending).lower())
         found[name] = ending
     return {name: found[name] for name in sorted(names)}
-
-
-@cache
-def _names_known() -> frozenset[str]:
-    """The tables that messages may have: of those that are declared, and of operations that are known by name alone."""
-    return frozenset(f"{protocol.name}.{name}" for protocol in PROTOCOLS.values() for name in protocol.message_names)
 
 
 def told_apart(names: Collection[str], missing: str) -> str:
@@ -278,9 +270,3 @@ def quoted(name: str) -> str:
 def text(value: str) -> str:
     """A text as SQL has it."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def line_of(err: duckdb.Error) -> str:
-    """What DuckDB says is wrong, in one line: without the picture of the place."""
-    said = str(err).split("\n\n")[0]
-    return " ".join(said.split())

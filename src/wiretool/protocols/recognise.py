@@ -55,7 +55,7 @@ class Evidence:
     def verdict(self, note: str = "") -> Verdict:
         """That it is this protocol."""
         if self.conversation.doubt and not note:
-            note = f"taken for {self.protocol.name} by its port: {self.conversation.doubt}"
+            note = f"read as {self.protocol.name} because of its port: {self.conversation.doubt}"
         return Verdict(self.protocol, self.conversation, note=note, has_frames=self.frames > 0)
 
 
@@ -69,12 +69,13 @@ def recognise(
 ) -> Verdict | None:
     """What the connection speaks, or None while more bytes may tell (never when `final`)."""
     foreign = describe_foreign(chunks)
+    other = Verdict(None, why=f"{foreign}, on a port of {expected[0].name}" if foreign and expected else foreign)
     if foreign in UNMISTAKABLE:
-        return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}" if expected else foreign)
+        return other
     bytes_max = limits.RECOGNISE_BYTES_MAX if expected else limits.RECOGNISE_UNEXPECTED_BYTES_MAX
     full = final or sum(len(chunk.data) for chunk in chunks) > bytes_max
-    if expected and foreign == HTTP:
-        if not (owning := _without_disowning(expected, chunks, full)):
+    if expected and foreign in (HTTP, HTTP_2):
+        if not (owning := _without_disowning(expected, chunks, full)) and foreign == HTTP:
             return Verdict(None, why=f"{foreign} of another service")
         if not full and _without_disowning(expected, chunks, True) != owning:
             return None
@@ -92,7 +93,7 @@ def recognise(
         return best.verdict(_also(found, best))
     if expected and best is not None:
         return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
-    return Verdict(None, why=foreign or "nothing of a protocol known here")
+    return other if foreign else Verdict(None, why="nothing of a protocol known here")
 
 
 def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk], full: bool) -> Sequence[Protocol]:
@@ -120,10 +121,10 @@ def _unexpected(
     if best is not None and is_better and best.score > 0:
         return best.verdict(f"the port is one of {expected[0].name}, the bytes are {best.protocol.name}")
     if poor.points:
-        return poor.verdict(f"taken for {poor.protocol.name} by its port, though not all of it fits")
+        return poor.verdict(f"read as {poor.protocol.name} because of its port, although parts do not fit")
     if foreign:
         return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}")
-    return Verdict(expected[0], note=f"taken for {expected[0].name} by its port alone")
+    return Verdict(expected[0], note=f"read as {expected[0].name} because of its port alone")
 
 
 def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:
@@ -194,12 +195,13 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
 #: What shows itself in its first bytes; nothing of ours begins so.
 UNMISTAKABLE = ("TLS", "SSH")
 HTTP = "HTTP"
+HTTP_2 = "HTTP/2 without a call of Pravega's controller"
 #: The first bytes of a side by which another protocol is described.
 FOREIGN_BYTES = 16
 #: How foreign streams begin, and what they are.
 _FOREIGN = (
     (b"\x16\x03", "TLS"),
-    (b"PRI * HTTP/2.0", "HTTP/2 without a call of Pravega's controller"),
+    (b"PRI * HTTP/2.0", HTTP_2),
     (b"GET ", HTTP),
     (b"POST ", HTTP),
     (b"PUT ", HTTP),

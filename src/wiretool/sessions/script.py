@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from wiretool import limits
 from wiretool.codec.message import Side
 from wiretool.errors import EncodeError, InputError, UsageError
 from wiretool.expectations import json_problem
@@ -99,45 +100,56 @@ def _parse(line: str) -> Any:
             raise err from None
 
 
+class _Waiting(NamedTuple):
+    """A frame that is not written yet, and how many bytes of it are in memory."""
+
+    connection: "_Connection"
+    sent: Sent
+    frame: PendingFrame
+    size: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether its bytes are known, and how its connection begins."""
+        return self.frame.data is not None and self.connection.is_midstream is not None
+
+
 @dataclass(slots=True)
 class _Connection:
-    """What is remembered of one connection: its encoder, and frames that wait for a pending one before them."""
+    """What is remembered of one connection: its encoder, and its first frames while they may be midstream."""
 
     protocol: Protocol
     encoder: ConnectionEncoder
     #: None while that is not known.
     is_midstream: bool | None
-    waiting: deque[tuple[Sent, PendingFrame]] = field(default_factory=deque)
+    first: list[tuple[Sent, PendingFrame]] = field(default_factory=list)
 
     def note(self, name: str) -> None:
         """Note the name of the next message: a connection whose first bytes were captured begins with certain ones."""
         if name in self.protocol.first_messages:
             self.is_midstream = False
-        elif self.is_midstream is None and len(self.waiting) >= LOOKAHEAD_RECORDS_MAX:
+        elif self.is_midstream is None and len(self.first) >= LOOKAHEAD_RECORDS_MAX:
             self.is_midstream = True
 
-    def settled(self) -> Iterator[Sent]:
-        """Yield the frames up to the first one that is pending."""
-        while self.waiting and self.is_midstream is not None:
-            sent, frame = self.waiting[0]
-            if frame.data is None:
-                return
-            self.waiting.popleft()
-            yield sent._replace(data=frame.data, is_midstream=self.is_midstream)
+    def add(self, sent: Sent, frame: PendingFrame) -> _Waiting:
+        """Remember a frame for as long as the beginning of the connection is unknown, and return it."""
+        if self.is_midstream is None:
+            self.first.append((sent, frame))
+        else:
+            self.first.clear()
+        return _Waiting(self, sent, frame, len(frame.data or b""))
 
-    def end(self) -> Iterator[Sent]:
-        """Yield all that is left."""
-        self.encoder.end()
+    def decide(self) -> None:
+        """Decide from the frames so far whether they are midstream, as no later ones will show it."""
         if self.is_midstream is None:
             self.is_midstream = self._breaks_rules()
-        yield from self.settled()
 
     def _breaks_rules(self) -> bool:
         """Whether something would be wrong with the frames that wait if they were the first of their connection."""
         conversation = self.protocol.open(True)
         return any(
             conversation.read(sent.side, frame.data, 0, len(frame.data), n).defects
-            for n, (sent, frame) in enumerate(self.waiting, 1)
+            for n, (sent, frame) in enumerate(self.first, 1)
             if frame.data
         )
 
@@ -149,6 +161,11 @@ class _Script:
         self._protocol = protocol
         self._side = side
         self._connections: dict[int, _Connection] = {}
+        #: Frames in the order of their lines: one whose bytes are not known yet holds those of later lines back.
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._waiting_max = limits.ENCODE_WAITING_MESSAGES_MAX
+        self._waiting_bytes_max = limits.ENCODE_WAITING_BYTES_MAX
 
     def send(self, said: Mapping[str, Any]) -> Iterator[Sent]:
         """Yield the frames that are settled by this line."""
@@ -171,8 +188,7 @@ class _Script:
             client=_text(said, "client"),
             server=_text(said, "server"),
         )
-        connection.waiting.append((sent, connection.encoder.encode(message)))
-        yield from connection.settled()
+        yield from self._add(connection, sent, connection.encoder.encode(message))
 
     def note(self, said: Mapping[str, Any]) -> None:
         """Note a problem: where the first bytes of a connection are unknown, its first frames may say anything."""
@@ -197,13 +213,46 @@ class _Script:
             server=_text(said, "server"),
             missing=_whole(said, "length") or 0,
         )
-        connection.waiting.append((sent, PendingFrame(b"")))
-        yield from connection.settled()
+        yield from self._add(connection, sent, PendingFrame(b""))
 
     def end(self) -> Iterator[Sent]:
         """Yield the frames that are still pending."""
         for connection in self._connections.values():
-            yield from connection.end()
+            connection.encoder.end()
+            connection.decide()
+        yield from self._settled()
+
+    def _add(self, connection: _Connection, sent: Sent, frame: PendingFrame) -> Iterator[Sent]:
+        waiting = connection.add(sent, frame)
+        self._waiting.append(waiting)
+        self._waiting_bytes += waiting.size
+        yield from self._settled()
+        if len(self._waiting) > self._waiting_max or self._waiting_bytes > self._waiting_bytes_max:
+            yield from self._overtake()
+
+    def _settled(self) -> Iterator[Sent]:
+        """Yield the frames before the first that is pending."""
+        while self._waiting and self._waiting[0].is_settled:
+            yield self._release(self._waiting.popleft())
+
+    def _overtake(self) -> Iterator[Sent]:
+        """Yield the settled frames of connections without a pending frame before them: too many are in memory."""
+        waiting, self._waiting = self._waiting, deque()
+        stuck = set[int]()
+        for each in waiting:
+            each.connection.decide()
+            if each.is_settled and id(each.connection) not in stuck:
+                yield self._release(each)
+            else:
+                stuck.add(id(each.connection))
+                self._waiting.append(each)
+        # What is left waits for its own connection: looked through again only once it has doubled.
+        self._waiting_max = max(limits.ENCODE_WAITING_MESSAGES_MAX, 2 * len(self._waiting))
+        self._waiting_bytes_max = max(limits.ENCODE_WAITING_BYTES_MAX, 2 * self._waiting_bytes)
+
+    def _release(self, waiting: _Waiting) -> Sent:
+        self._waiting_bytes -= waiting.size
+        return waiting.sent._replace(data=waiting.frame.data or b"", is_midstream=bool(waiting.connection.is_midstream))
 
     def _connection(self, number: int, protocol: Protocol, *, is_record: bool) -> _Connection:
         """Return what is known of a connection; what is written by hand is taken for a whole one."""
@@ -212,6 +261,7 @@ class _Script:
             is_midstream = None if is_record and protocol.first_messages else False
             known = self._connections[number] = _Connection(protocol, protocol.open_encoder(), is_midstream)
         elif known.protocol is not protocol:
+            known.encoder.end()
             known.protocol, known.encoder = protocol, protocol.open_encoder()
         return known
 

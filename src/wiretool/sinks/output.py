@@ -10,7 +10,7 @@ from stat import S_IMODE, S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from wiretool.errors import OutputError, UsageError, write_error
+from wiretool.errors import OutputError, UsageError, system_reason, write_error
 from wiretool.sinks.partial import part_of
 
 #: Characters that are gathered before they are written.
@@ -72,7 +72,7 @@ class Output:
             raise
         except OSError as err:
             self._forget()
-            raise OutputError(f"cannot write {self.name}: {err.strerror}") from err
+            raise OutputError(f"cannot write {self.name}: {system_reason(err)}") from err
 
     def _forget(self) -> None:
         """Let what could not be written go nowhere: else closing the file would try again at the end."""
@@ -119,7 +119,7 @@ def open_output(path: Path | None, *, at_once: bool = False, inputs: Sequence[Pa
     try:
         file = path.open("ab")
     except OSError as err:
-        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
+        raise write_error(f"cannot write {path}: {system_reason(err)}", err) from err
     return Output(file, name=str(path), at_once=at_once, own=True)
 
 
@@ -163,7 +163,7 @@ def _part_for(path: Path) -> BinaryIO:
         if path.exists():
             os.fchmod(file.fileno(), S_IMODE(path.stat().st_mode))
     except OSError as err:
-        raise write_error(f"cannot write {path}: {err.strerror}", err) from err
+        raise write_error(f"cannot write {path}: {system_reason(err)}", err) from err
     return file
 
 

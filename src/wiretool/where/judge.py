@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from wiretool.codec.jsonform import nearest
+from wiretool.expectations import regex_problem
 from wiretool.records import Record
 from wiretool.where.history import Getter, History
 from wiretool.where.names import Kind, Names, kind_of, known
@@ -125,7 +126,7 @@ def _pattern(node: Comparison) -> re.Pattern[str]:
             warnings.simplefilter("ignore")
             return re.compile(node.right.value)
     except (re.error, OverflowError, RecursionError) as err:
-        raise wrong(node.right.at, f"not a regular expression: {err}") from err
+        raise wrong(node.right.at, f"not a regular expression: {regex_problem(err)}") from err
 
 
 def _value_getter(operand: Operand, history: History) -> Getter:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretool.errors import UsageError
+from wiretool.protocols.registry import PROTOCOLS
 
 if TYPE_CHECKING:
     from wiretool.net.addresses import Address
@@ -89,6 +90,11 @@ def check_options(options: ConformOptions) -> None:
             raise UsageError("--client: expected a program after --, got an empty text")
         check_placeholders(options.arguments)
     if options.is_capture and not options.arguments and not options.only_lists:
+        if options.protocol not in PROTOCOLS:  # the capture is in its place
+            raise UsageError(
+                f"PROTOCOL is missing before {options.protocol}; expected it first, as in "
+                f"`conform sbp --capture {options.protocol}`"
+            )
         raise UsageError("--capture: expected capture files")
     needs_target = {"--command": options.command, "--controller": options.controller}
     for name, value in needs_target.items():

@@ -8,7 +8,7 @@ from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.run import finish, limits_of, note_stop, shortened, write_list
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
-from wiretool.errors import OutputError, PeerError, Stopped
+from wiretool.errors import OutputError, PeerError, Stopped, system_reason
 from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def save_client_finding(finding: "ClientFinding", options: FuzzOptions) -> str:
     try:
         return str(write_client_finding(finding, options.output))
     except OSError as err:
-        raise OutputError(f"{options.output}: {err.strerror}; the finding is {finding.title}") from err
+        raise OutputError(f"{options.output}: {system_reason(err)}; the finding is {finding.title}") from err

@@ -24,13 +24,13 @@ CorpusFolder = Annotated[
 def minimise(folder: CorpusFolder) -> None:
     """Remove sequences that show nothing on the built-in mock which others do not show as well."""
     from wiretool.commands.conform.reports import write_text
-    from wiretool.errors import OutputError
+    from wiretool.errors import OutputError, system_reason
     from wiretool.fuzz.corpus import minimise as minimise_corpus
 
     try:
         done = minimise_corpus(folder)
     except OSError as err:
-        raise OutputError(f"{folder}: {err.strerror}") from err
+        raise OutputError(f"{folder}: {system_reason(err)}") from err
     write_text(f"{folder}: {done.after:,} of {done.before:,} sequences kept, with all {done.features:,} features\n")
 
 
@@ -46,11 +46,11 @@ def merge(
 ) -> None:
     """Add the sequences of other folders to a folder."""
     from wiretool.commands.conform.reports import write_text
-    from wiretool.errors import OutputError
+    from wiretool.errors import OutputError, system_reason
     from wiretool.fuzz.corpus import merge as merge_corpora
 
     try:
         done = merge_corpora(folder, others)
     except OSError as err:
-        raise OutputError(f"{folder}: {err.strerror}") from err
+        raise OutputError(f"{folder}: {system_reason(err)}") from err
     write_text(f"{folder}: {done.added:,} sequences added, {done.known:,} were there\n")

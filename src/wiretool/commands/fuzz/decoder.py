@@ -7,7 +7,7 @@ from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.run import add_seeds, finish, limits_of, note_stop, shortened
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
-from wiretool.errors import OutputError
+from wiretool.errors import OutputError, system_reason
 from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def save_decoder_finding(finding: "DecoderFinding", options: FuzzOptions) -> str
     try:
         return str(write_decoder_finding(finding, options.output))
     except OSError as err:
-        raise OutputError(f"{options.output}: {err.strerror}; the finding is {finding.title}") from err
+        raise OutputError(f"{options.output}: {system_reason(err)}; the finding is {finding.title}") from err

@@ -17,7 +17,7 @@ from wiretool.commands.fuzz.options import (
 from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.options import ports_from, sources_from, tell
 from wiretool.commands.step_progress import with_progress
-from wiretool.errors import OutputError, PeerError, Stopped, UsageError
+from wiretool.errors import OutputError, PeerError, Stopped, UsageError, system_reason
 from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequen
         try:
             save_sequence(folder, sequence, session)
         except OSError as err:
-            raise OutputError(f"--corpus {folder}: {err.strerror}") from err
+            raise OutputError(f"--corpus {folder}: {system_reason(err)}") from err
 
     return save_one
 
@@ -275,7 +275,7 @@ def save(finding: "Finding", session: "FuzzSession", target: "Target", options: 
     try:
         place = write_finding(finding, options.output, session.protocol_in(setup), options.target_words, target)
     except OSError as err:
-        raise OutputError(f"{options.output}: {err.strerror}; the finding is {finding.title}") from err
+        raise OutputError(f"{options.output}: {system_reason(err)}; the finding is {finding.title}") from err
     return str(place)
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from wiretool.errors import UsageError
+from wiretool.errors import UsageError, system_reason
 
 #: Spark 4's classes are of level 61.
 JAVA_MIN = 17
@@ -141,7 +141,7 @@ def wrapped(program: Path, cache: Path) -> Path:
             _write_program(target, text)
     except OSError as err:
         raise UsageError(
-            f"{target}: cannot be written: {err.strerror}; set XDG_CACHE_HOME to a folder that can, "
+            f"{target}: cannot be written: {system_reason(err)}; set XDG_CACHE_HOME to a folder that can, "
             f"or JAVA_HOME to a Java {JAVA_MIN} or newer"
         ) from err
     return home

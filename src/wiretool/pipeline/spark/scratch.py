@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from wiretool.errors import write_error
+from wiretool.errors import system_reason, write_error
 from wiretool.folder_locks import hold, is_left
 
 PREFIX = "wiretool-spark-"
@@ -32,7 +32,7 @@ def scratch(parent: Path | None = None) -> Iterator[Scratch]:
     try:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
     except OSError as err:
-        raise write_error(f"{parent}: no folder for Spark's files can be made there: {err.strerror}", err) from err
+        raise write_error(f"{parent}: Spark's files cannot be stored there: {system_reason(err)}", err) from err
     try:
         held = hold(path)
         try:

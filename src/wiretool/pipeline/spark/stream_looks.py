@@ -15,7 +15,7 @@ from wiretool.capture.files import check_to_seek
 from wiretool.capture.index import FileIndex, Joint, extended, index_of
 from wiretool.capture.seals import seal_of
 from wiretool.capture.source import PACKINGS
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.pipeline.spark.stream_offsets import Offset, Reached, as_in, moved
 from wiretool.pipeline.spark.wishes import Wishes, is_pattern
 
@@ -153,7 +153,7 @@ class Looks:
             except OSError as err:
                 if err.errno == errno.ELOOP:  # which never was a capture
                     continue
-                raise CaptureError(path, f"cannot be looked at: {err.strerror}") from err
+                raise CaptureError(path, f"cannot be looked at: {system_reason(err)}") from err
             if path in self._named:
                 check_to_seek(Path(path))
             if not S_ISREG(stat.st_mode) or not stat.st_size:

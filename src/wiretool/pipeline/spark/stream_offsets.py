@@ -15,7 +15,7 @@ import msgspec
 
 from wiretool.capture.index import NO_TIME, FileIndex, Joint
 from wiretool.capture.seals import seal
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.expectations import json_problem
 
 #: Of what is written here: another number where it changes.
@@ -108,7 +108,7 @@ def _candidates(reached: Reached) -> Iterator[Path]:
 
 
 def _unread(path: Path, err: OSError) -> CaptureError:
-    return CaptureError(str(path), f"cannot be read: {err.strerror}")
+    return CaptureError(str(path), f"cannot be read: {system_reason(err)}")
 
 
 def moved(reached: Reached, path: str) -> Reached:

@@ -10,7 +10,7 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from wiretool.capture.index import JOINT_BYTES
-from wiretool.errors import CaptureError, UsageError
+from wiretool.errors import CaptureError, UsageError, system_reason
 from wiretool.units import SIZE
 
 #: What `mode` may be: the good part of a damaged capture is used, or nothing is.
@@ -106,7 +106,7 @@ def is_pattern(place: str) -> bool:
     except OSError as err:
         # A pattern sees nothing in a folder that is closed: it would be taken for an empty one.
         if err.errno in (errno.EACCES, errno.EPERM):
-            raise CaptureError(place, f"cannot be looked at: {err.strerror}") from err
+            raise CaptureError(place, f"cannot be looked at: {system_reason(err)}") from err
         return True
     except ValueError:  # a name with a null byte
         return True

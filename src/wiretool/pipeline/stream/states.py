@@ -100,17 +100,28 @@ class States(Mapping[bytes, Carried]):
                 self._at[flow] = _At(file, number, row, turn_ns, is_ended, size)
 
 
+class _Unsound(Exception):
+    """A file whose content is not that of states; its text says why."""
+
+
+def _why(err: Exception) -> str:
+    """Return why a file cannot be read, in our words where Arrow finds its content wrong."""
+    if isinstance(err, OSError) and err.errno is not None:
+        return reason(err)
+    return str(err) if isinstance(err, _Unsound) else "a damaged file; expected a whole Arrow file"
+
+
 def _opened(path: Path) -> tuple[pa.MemoryMappedFile, list[pa.RecordBatch]]:
     try:
         if is_special(path):
-            raise pa.ArrowInvalid("it is not a regular file")
+            raise _Unsound("not a regular file")
         source = pa.memory_map(os.fsencode(path))
         file = pa.ipc.open_file(source)
         if file.schema != SCHEMA:
-            raise pa.ArrowInvalid("its columns are others than those of states")
+            raise _Unsound("its columns are not those of states")
         return source, [_checked(file.get_batch(number)) for number in range(file.num_record_batches)]
-    except (OSError, pa.ArrowException) as err:
-        why = reason(err) if isinstance(err, OSError) else str(err).partition("\n")[0]
+    except (OSError, pa.ArrowException, _Unsound) as err:
+        why = _why(err)
         raise CaptureError(
             str(path), f"the state of open flows cannot be read: {why}; start again with another checkpoint"
         ) from err
@@ -120,7 +131,7 @@ def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows of states that nobody has forged: pyarrow follows offsets without looking."""
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in ("flow", "turn_ns", "is_ended")):
-        raise pa.ArrowInvalid("a row has no flow")
+        raise _Unsound("a row without a flow")
     return batch
 
 

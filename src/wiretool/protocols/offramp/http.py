@@ -109,8 +109,11 @@ def is_other_http(asked: bytes, answered: bytes, is_final: bool) -> bool:
 
     A client that asks for a path of Offramp, or for a WebSocket, makes it Offramp, whatever the answer. Without a
     request only an upgrade to a WebSocket does: a refusal of Offramp looks like any other. The request may be captured
-    after its response, so only `is_final` tells that there is none.
+    after its response, so only `is_final` tells that there is none. Offramp has no HTTP/2, whose preface is a request
+    line of HTTP/1 by design (RFC 9113 §3.4).
     """
+    if asked.startswith(b"PRI * HTTP/2.0\r\n"):
+        return True
     if _OFFRAMP.search(asked) is not None:
         return False
     if _HEAD_END.search(asked) is not None:

@@ -365,8 +365,7 @@ class _Pair:
             recorded, live = ones.get((side, error, why), []), others.get((side, error, why), [])
             if len(recorded) != len(live):
                 outcome = Outcome(self._one, None, recorded, live)
-                name, other = self._whole.names
-                told = f"{error} of the {side} ({why}): {len(recorded):,} in {name}, {len(live):,} in {other}"
+                told = _count_of_problem(f"{error} of the {side}: {why}", len(recorded), len(live), self._whole.names)
                 is_other = len(live) > len(recorded)
                 loss = self._loss("server", is_other=is_other) or self._loss(side, is_other=not is_other)
                 outcome.note(Verdict.UNKNOWN if loss else Verdict.DIFFERENT, f"{told}; {loss}" if loss else told)
@@ -378,6 +377,15 @@ def _exchanges_in(of: Dialogue, eye: Eye) -> int:
     frames = [each for each in of.records if each.kind == "frame" and not eye.dialect.is_carriage(each)]
     asked = {each.n for each in frames if each.side == "client"}
     return len(asked) + sum(each.side == "server" and each.reply_to not in asked for each in frames)
+
+
+def _count_of_problem(problem: str, recorded: int, live: int, names: Names) -> str:
+    """Return which recording has a problem, or how often each has it; the problem is of what a side sent."""
+    if recorded and live:
+        return f"{names[0]} and {names[1]} have this problem {recorded:,} and {live:,} times: {problem}"
+    only, count, other = (names[0], recorded, names[1]) if recorded else (names[1], live, names[0])
+    times = "" if count == 1 else f" ({count:,} times)"
+    return f"only {only} has this problem{times}, {other} does not: {problem}"
 
 
 def _turned(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wiretool import __version__
-from wiretool.errors import write_error
+from wiretool.errors import system_reason, write_error
 from wiretool.sinks.arrow.frames import readers
 from wiretool.sinks.arrow.leaves import CODED
 from wiretool.sinks.partial import part_of
@@ -226,5 +226,5 @@ def refused(path: Path) -> Iterator[None]:
 
 
 def reason(err: OSError) -> str:
-    """What the system says of it, without the path."""
-    return os.strerror(err.errno) if err.errno else str(err)
+    """Return the system's reason without the path, which Arrow repeats in its own."""
+    return system_reason(OSError(err.errno, os.strerror(err.errno))) if err.errno else str(err)

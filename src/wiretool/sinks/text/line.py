@@ -45,8 +45,8 @@ class Lines:
         if self._has_protocol:
             return ""
         columns = f"{self._columns} column{'s' * (self._columns != 1)}"
-        why = f"no room for the protocol in {columns} (expected {PROTOCOL_COLUMN_FROM})"
-        return f"{why}; the line of its connection names it"
+        why = f"protocol column hidden: the terminal has {columns}, {PROTOCOL_COLUMN_FROM} are needed"
+        return f"{why}; the line of each connection names its protocol"
 
     def of(self, record: Record) -> str:
         """The line of a record, without the newline; the text of a problem wraps."""
