@@ -80,3 +80,12 @@ def test_an_output_that_may_not_be_written_has_that_spelling(tmp_path: Path, mon
     why = r"manifest\.json: permission denied; expected a file that you may read$"
     with pytest.raises(UsageError, match=why):
         read_head(tmp_path)
+
+
+def test_reports_that_cannot_be_opened_are_named_as_other_files(tmp_path: Path) -> None:
+    """The command line does not look at them itself: its words would name an argument. An empty name shows it."""
+    path = tmp_path / "report.json"
+    path.write_text("{}")
+    refused = forked.run("bench", "compare", "", str(path))
+    assert refused.returncode == 2
+    assert "the name is empty" in refused.stderr.decode()

@@ -113,7 +113,7 @@ def main() -> None:
         app(prog_name="wiretool")
     except Exception:  # noqa: BLE001  (the last resort: everything expected has been dealt with)
         traceback.print_exc()
-        print(f"wiretool: this is a bug in wiretool; please report it with the lines above:  {ISSUES}", file=sys.stderr)
+        print(f"wiretool: this is a bug in wiretool; please report it with the lines above: {ISSUES}", file=sys.stderr)
         sys.exit(EXIT_DEFECT)
 
 

@@ -175,7 +175,7 @@ _REGEX_WORDS: tuple[tuple[str, str], ...] = (
     ("bad escape (end of pattern)", "a backslash at the end"),
     ("bad escape", "an unknown escape"),
     ("incomplete escape", "an incomplete escape"),
-    ("look-behind requires fixed-width pattern", "a look-behind without a fixed length"),
+    ("look-", "a lookbehind without a fixed length"),
     ("unknown extension", "an unknown kind of group"),
     ("unexpected end of pattern", "a group that ends early"),
     ("invalid group reference", "a reference to a group that does not exist"),

@@ -217,9 +217,14 @@ def bench(
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A.json", show_default=False, help="report of bench --json")],
+    a: Annotated[
+        Path, typer.Argument(metavar="A.json", show_default=False, parser=path_from, help="report of bench --json")
+    ],
     b: Annotated[
-        Path, typer.Argument(metavar="B.json", show_default=False, help="report of bench --json to compare with A")
+        Path,
+        typer.Argument(
+            metavar="B.json", show_default=False, parser=path_from, help="report of bench --json to compare with A"
+        ),
     ],
     tolerance: Annotated[
         str, typer.Option(metavar="SHARE", help="share by which B may be worse, such as 5% or 0.05")

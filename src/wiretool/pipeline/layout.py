@@ -217,17 +217,16 @@ def read_manifest(root: Path) -> Manifest:
     return whole(root, read_head(root))
 
 
+def check_counted(root: Path, manifest: Manifest) -> None:
+    """Check that a manifest that counts frames names their table; CaptureError otherwise."""
+    count = manifest.total.get(FRAMES, 0)
+    if count and FRAMES not in manifest.tables:
+        why = f"names no table {FRAMES}, though it counts {count:,} of its rows; make the tables again"
+        raise CaptureError(str(root / MANIFEST), why)
+
+
 def whole(root: Path, head: Head) -> Manifest:
-    """Return a manifest with all its sealed parts. Errors as those of `sealed_of`; CaptureError for a missing table."""
-    manifest = _joined(root, head)
-    for name in (FRAMES, GAPS, PROBLEMS):
-        if manifest.total.get(name, 0) and name not in manifest.tables:
-            why = f"names no table {name}, though it counts {manifest.total[name]:,} of its rows; make the tables again"
-            raise CaptureError(str(root / MANIFEST), why)
-    return manifest
-
-
-def _joined(root: Path, head: Head) -> Manifest:
+    """Return a manifest with all its sealed parts. Errors as those of `sealed_of`."""
     values = {name: getattr(head, name) for name in Manifest.__struct_fields__}
     if not head.sealed:
         return Manifest(**values)

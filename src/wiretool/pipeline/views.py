@@ -15,7 +15,7 @@ import pyarrow as pa
 from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline import layout
 from wiretool.pipeline.damaged_tables import ANEW, check_content, check_tables
-from wiretool.pipeline.layout import Manifest, message_tables, read_manifest
+from wiretool.pipeline.layout import Manifest, check_counted, message_tables, read_manifest
 from wiretool.sinks.arrow.frames import readers
 
 #: Nothing is fetched from anywhere.
@@ -72,6 +72,7 @@ def opened(
     """
     check_text("the name of the folder", str(root.absolute()))
     manifest = read_manifest(root)
+    check_counted(root, manifest)
     with TemporaryDirectory(prefix="wiretool-sql-") as spill:
         database = duckdb.connect(config={**_CONFIG, "temp_directory": spill})
         try:

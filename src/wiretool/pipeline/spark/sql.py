@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from wiretool.errors import UsageError
 from wiretool.pipeline.damaged_tables import check_tables
-from wiretool.pipeline.layout import File, Manifest, read_manifest
+from wiretool.pipeline.layout import File, Manifest, check_counted, read_manifest
 from wiretool.pipeline.spark.session import session
 from wiretool.pipeline.views import (
     EMPTY,
@@ -56,6 +56,7 @@ def asked(root: Path, question: str, *, master: str | None = None) -> Iterator[p
     check_text("the question", question)
     check_text("the name of the folder", str(root.absolute()))
     manifest = read_manifest(root)
+    check_counted(root, manifest)
     check_tables(root, manifest.tables)
     with session(master) as spark:
         with _damage_named(root, manifest), _views(spark, root, manifest, question) as names:
