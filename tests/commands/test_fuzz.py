@@ -166,6 +166,25 @@ def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
     assert passing.returncode == 0, passing.stdout
 
 
+def test_the_tests_of_several_findings_run_together(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    shutil.copytree(place, folder / "wiretool-findings" / "999-other")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "wiretool-findings"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
+    count = len(list((folder / "wiretool-findings").iterdir()))
+    assert f"{count} failed in" in ended.stdout, ended.stdout
+
+
+def test_a_second_run_continues_the_numbers(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    first = {each: each.stat().st_mtime_ns for each in (folder / "wiretool-findings").iterdir()}
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    names = sorted(each.name for each in (folder / "wiretool-findings").iterdir())
+    assert [int(name[:3]) for name in names] == [*range(1, 2 * len(first) + 1)]
+    assert all(each.stat().st_mtime_ns == changed for each, changed in first.items())
+
+
 def test_known_findings_do_not_fail_a_run(folder: Path) -> None:
     known = folder / "known.json"
     first = wiretool("fuzz", *MUTANT, *FEW, "--write-baseline", str(known))

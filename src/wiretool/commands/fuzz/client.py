@@ -53,6 +53,7 @@ def run_campaign(
     from wiretool.fuzz.client.investigation import ClientInvestigation
     from wiretool.fuzz.client.oracles import ClientOracles
     from wiretool.fuzz.client.pool import RunPool
+    from wiretool.fuzz.finding_folder import next_number
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
@@ -63,7 +64,7 @@ def run_campaign(
     investigation = ClientInvestigation(clean.setup, oracles, is_stopped=lambda: bool(stopped))
 
     def note(confirmed: "ConfirmedFault") -> None:
-        finding = ClientFinding(len(result.findings) + 1, clean.setup, confirmed)
+        finding = ClientFinding(next_number(options.output), clean.setup, confirmed)
         folder = save_client_finding(finding, options)
         result.findings.append((finding, folder))
         tell(f"{finding.id}: {shortened(finding.title)} ({folder})")

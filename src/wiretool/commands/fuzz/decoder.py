@@ -28,6 +28,7 @@ def fuzz_decoder(session: "FuzzSession", mutations: "Sequence[Mutation]", option
     from wiretool.fuzz.decoder.findings import DECODER, DecoderFinding
     from wiretool.fuzz.decoder.inputs import CaptureMaker
     from wiretool.fuzz.decoder.run import DecoderCampaign
+    from wiretool.fuzz.finding_folder import next_number
     from wiretool.fuzz.reports import FuzzResult
 
     known: frozenset[Bucket] = frozenset()
@@ -37,7 +38,7 @@ def fuzz_decoder(session: "FuzzSession", mutations: "Sequence[Mutation]", option
     result = FuzzResult(options.protocol, DECODER, options.seed, is_self=True)
 
     def note(confirmed: "ConfirmedCapture") -> None:
-        finding = DecoderFinding(len(result.findings) + 1, options.protocol, options.seed, confirmed)
+        finding = DecoderFinding(next_number(options.output), options.protocol, options.seed, confirmed)
         folder = save_decoder_finding(finding, options)
         result.findings.append((finding, folder))
         tell(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")

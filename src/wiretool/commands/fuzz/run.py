@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -77,6 +78,7 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
+    from wiretool.fuzz.finding_folder import next_number
     from wiretool.fuzz.reports import FuzzResult
 
     known = known_buckets(options)
@@ -92,6 +94,7 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         result = FuzzResult(options.protocol, target.name, options.seed)
 
         def note(finding: "Finding") -> None:
+            finding = replace(finding, number=next_number(options.output))
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
             screen.add_finding(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")

@@ -151,9 +151,9 @@ class Connection(Conversation):
 
     def _note_unreadable_request(self, side: Side, n: int) -> None:
         """Note frames before the upgrade: unless it is granted, a response (400) answers them (RFC 9112 §9.3.2)."""
-        if side == "client" and self.session.phases["server"] is Phase.HTTP:
-            if not self._asked or self._asked[-1][1] != _NO_METHOD:
-                self._asked.append((n, _NO_METHOD))
+        is_refused = side == "client" and self.session.phases["server"] is Phase.HTTP
+        if is_refused and (not self._asked or self._asked[-1][1] != _NO_METHOD):
+            self._asked.append((n, _NO_METHOD))
 
     def _drop_unreadable_requests(self) -> None:
         """The upgrade is granted: frames that came before the response are read as frames."""
