@@ -340,6 +340,7 @@ def test_a_mute_server_is_reported() -> None:
         ended = wiretool("fuzz", "pravega-draft", "--target", address, "--time", "20s", "--timeout", "100ms")
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert f"{address} accepts connections, and answers no message in " in ended.stderr
+    assert "; it hangs, or uses another protocol; " in ended.stderr
     assert "; the last message sent was " in ended.stderr
     assert "the last message sent was none" not in ended.stderr
 
