@@ -406,6 +406,10 @@ def test_ctrl_c_keeps_the_findings(folder: Path) -> None:
         (("fuzz", "sbp", "--json", "nowhere/a"), "no such folder: nowhere"),
         (("fuzz", "sbp", "--runs", "0"), "--runs"),
         (("fuzz", "sbp", "--seeds", "nowhere.pcap"), "nowhere.pcap: no such file"),
+        (("fuzz", "sbp", "--replay", "nowhere"), "--replay nowhere: no such folder"),
+        (("fuzz", "sbp", "--replay", ".", "--json", "q"), "--replay and --json: a finding has its own sequence"),
+        (("fuzz", "sbp", "--replay", ".", "--runs", "3"), "--replay and --runs: a finding has its own sequence"),
+        (("fuzz", "sbp", "--replay", ""), "the name of a folder"),
     ],
 )
 def test_wrong_usage_is_one_line(words: tuple[str, ...], message: str) -> None:
@@ -419,15 +423,16 @@ def test_bad_files_are_reported(folder: Path) -> None:
     (folder / "noise.pcap").write_bytes(b"no capture at all")
     (folder / "known.json").write_text("[]")
     (folder / "broken").mkdir()
+    (folder / "other").mkdir()
     (folder / "broken" / "finding.json").write_text('{"version": 1}')
     for words, message in [
         (("--seeds", "noise.pcap"), "noise.pcap"),
         (("--seeds", str(CAPTURES / "offramp" / "plain.pcap")), "no connection of sbp with its first bytes"),
         (("--baseline", "known.json"), "known.json: not a baseline"),
         (("--replay", "broken"), "not a finding; expected the keys"),
-        (("--replay", "."), "no finding.json in it"),
+        (("--replay", "other"), "no finding.json in it"),
     ]:
-        ended = wiretool("fuzz", "sbp", *FEW, *words)
+        ended = wiretool("fuzz", "sbp", *words)
         assert ended.returncode == 3, (words, ended.stderr)
         assert message in ended.stderr
         assert "Traceback" not in ended.stderr

@@ -17,6 +17,7 @@ from wiretool.fuzz.oracles import (
 )
 from wiretool.protocols.conversation import Protocol
 
+JSON_FILE = "finding.json"
 _NUMBERED = re.compile(r"([0-9]{3,9})-.+")
 #: The expected behaviour by oracle; `{}` is the program under test.
 _EXPECTED = {
@@ -40,6 +41,13 @@ def next_number(folder: Path) -> int:
         return 1
     found = (_NUMBERED.fullmatch(each.name) for each in folder.iterdir())
     return max((int(each[1]) for each in found if each), default=0) + 1
+
+
+def finding_folders(folder: Path) -> list[Path]:
+    """Return the folders of the findings in a folder of findings, in order; any other folder is returned itself."""
+    if (folder / JSON_FILE).exists():
+        return [folder]
+    return sorted(each.parent for each in folder.glob(f"*/{JSON_FILE}")) or [folder]
 
 
 def new_folder(folder: Path, name: str) -> Path:

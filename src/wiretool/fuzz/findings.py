@@ -11,7 +11,7 @@ from typing import Any
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.finding_folder import expected_line, new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -35,7 +35,7 @@ from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 
 VERSION = 1
-JSON_FILE, PAGE_FILE, TEST_FILE, CAPTURE_FILE = "finding.json", "README.md", "test_repro.py", "repro.pcapng"
+PAGE_FILE, TEST_FILE, CAPTURE_FILE = "README.md", "test_repro.py", "repro.pcapng"
 #: Characters of a value, and bytes of a message, that a page shows.
 _SHOWN_TEXT, _SHOWN_BYTES = 120, 64
 #: Keys of the JSON form of a finding about a server, about a client, and about wiretool's own decoder.

@@ -18,7 +18,7 @@ from wiretool.commands.fuzz.options import (
 from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.options import ports_from, sources_from, tell
 from wiretool.commands.step_progress import with_progress
-from wiretool.errors import OutputError, PeerError, Stopped, UsageError
+from wiretool.errors import CaptureError, OutputError, PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
     from wiretool.fuzz.finding_folder import next_number
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.reports import FuzzResult, found_line
 
     known = known_buckets(options)
-    add_seeds(session, options)
+    damages = add_seeds(session, options)
     if options.compares_answers:
         session.compare_answers()
     stopped: list[int] = []
@@ -91,13 +91,15 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
         stack.enter_context(watched_branches(session, options))
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
-        result = FuzzResult(options.protocol, target.name, options.seed)
+        result = FuzzResult(options.protocol, target.name, options.seed, damages=damages)
 
         def note(finding: "Finding") -> None:
             finding = replace(finding, number=next_number(options.output))
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
-            screen.add_finding(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
+            screen.add_finding(
+                f"{finding.id}: {shortened(finding.title)} ({finding.size})", found_line(finding, folder)
+            )
 
         is_reference = not (options.targets or options.mutant)
         campaign = session.campaign(
@@ -160,6 +162,8 @@ def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -
         raise Stopped(stopped_by)
     if result.why_cut:
         raise PeerError(result.why_cut) if result.counts.runs or not is_empty else UsageError(result.why_cut)
+    if result.damages:
+        raise typer.Exit(result.damages[0].exit_code)
     if result.findings:
         raise typer.Exit(1)
 
@@ -171,29 +175,38 @@ def why_empty(runs: int) -> str:
     return f"the target took no message of {runs:,} sequences, so nothing was judged"
 
 
-def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of the conformance cases, of captures and of the corpus. CaptureError as in `add_captures`."""
+def add_seeds(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
+    """Take the sessions of the conformance cases, of captures and of the corpus; return as `add_captures` does."""
     session.add_cases()
     session.add_table()
-    add_captures(session, options)
+    damages = add_captures(session, options)
     if options.corpus is not None:
         from wiretool.fuzz.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+    return damages
 
 
-def add_captures(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the sessions of captures, if there are any. CaptureError where none of them has one."""
+def add_captures(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
+    """Take the sessions of captures, if there are any, and return the damage of those read in part.
+
+    CaptureError where none of them has one, or where a file is empty.
+    """
     from wiretool.capture.files import read_packets
 
+    damages: list[CaptureError] = []
     if options.seeds:
         ports = ports_from(options.ports)
         for path in options.seeds:
+            if path.is_file() and not path.stat().st_size:
+                raise CaptureError(str(path), "the file is empty; expected a capture with packets")
             packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
             damage = session.add_capture(str(path), packets, ports=ports, notes=tell)
             if damage is not None:
                 tell(f"{damage}; the sessions before the damage are seeds")
+                damages.append(damage)
         session.check_captures([str(path) for path in options.seeds])
+    return damages
 
 
 def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":

@@ -10,10 +10,9 @@ from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.client_run import ClientSetup, run_plan
 from wiretool.fuzz.client.investigation import ConfirmedFault
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
-from wiretool.fuzz.finding_folder import expected_line, new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
-    JSON_FILE,
     PAGE_FILE,
     TEST_FILE,
     VERSION,

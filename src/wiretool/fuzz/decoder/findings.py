@@ -11,10 +11,9 @@ from wiretool.capture.packets import Packet
 from wiretool.fuzz.decoder.capture import FuzzCapture, capture_form, capture_from_form, described, rendered
 from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture
-from wiretool.fuzz.finding_folder import new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE, new_folder
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
-    JSON_FILE,
     PAGE_FILE,
     TEST_FILE,
     VERSION,
