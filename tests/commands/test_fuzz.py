@@ -169,6 +169,25 @@ def test_the_test_of_a_finding_runs_alone(folder: Path) -> None:
     assert passing.returncode == 0, passing.stdout
 
 
+def test_the_tests_of_several_findings_run_together(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    place = next((folder / "wiretool-findings").iterdir())
+    shutil.copytree(place, folder / "wiretool-findings" / "999-other")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "wiretool-findings"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=60, check=False)
+    count = len(list((folder / "wiretool-findings").iterdir()))
+    assert f"{count} failed in" in ended.stdout, ended.stdout
+
+
+def test_a_second_run_continues_the_numbers(folder: Path) -> None:
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    first = {each: each.stat().st_mtime_ns for each in (folder / "wiretool-findings").iterdir()}
+    assert wiretool("fuzz", *MUTANT, *FEW).returncode == 1
+    names = sorted(each.name for each in (folder / "wiretool-findings").iterdir())
+    assert [int(name[:3]) for name in names] == [*range(1, 2 * len(first) + 1)]
+    assert all(each.stat().st_mtime_ns == changed for each, changed in first.items())
+
+
 def test_known_findings_do_not_fail_a_run(folder: Path) -> None:
     known = folder / "known.json"
     first = wiretool("fuzz", *MUTANT, *FEW, "--write-baseline", str(known))
@@ -335,6 +354,7 @@ def test_a_mute_server_is_reported() -> None:
         ended = wiretool("fuzz", "pravega-draft", "--target", address, "--time", "20s", "--timeout", "100ms")
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert f"{address} accepts connections, and answers no message in " in ended.stderr
+    assert "; it hangs, or uses another protocol; " in ended.stderr
     assert "; the last message sent was " in ended.stderr
     assert "the last message sent was none" not in ended.stderr
 
@@ -400,6 +420,10 @@ def test_ctrl_c_keeps_the_findings(folder: Path) -> None:
         (("fuzz", "sbp", "--json", "nowhere/a"), "no such folder: nowhere"),
         (("fuzz", "sbp", "--runs", "0"), "--runs"),
         (("fuzz", "sbp", "--seeds", "nowhere.pcap"), "nowhere.pcap: no such file"),
+        (("fuzz", "sbp", "--replay", "nowhere"), "--replay nowhere: no such folder"),
+        (("fuzz", "sbp", "--replay", ".", "--json", "q"), "--replay and --json: a finding has its own sequence"),
+        (("fuzz", "sbp", "--replay", ".", "--runs", "3"), "--replay and --runs: a finding has its own sequence"),
+        (("fuzz", "sbp", "--replay", ""), "the name of a folder"),
     ],
 )
 def test_wrong_usage_is_one_line(words: tuple[str, ...], message: str) -> None:
@@ -413,6 +437,7 @@ def test_bad_files_are_reported(folder: Path) -> None:
     (folder / "noise.pcap").write_bytes(b"no capture at all")
     (folder / "known.json").write_text("[]")
     (folder / "broken").mkdir()
+    (folder / "other").mkdir()
     (folder / "broken" / "finding.json").write_text('{"version": 1}')
     for words, message in [
         (("--seeds", "noise.pcap"), "noise.pcap"),
@@ -420,9 +445,9 @@ def test_bad_files_are_reported(folder: Path) -> None:
         (("--seeds", str(CAPTURES / "offramp" / "plain.pcap")), "no connection of sbp with its first bytes"),
         (("--baseline", "known.json"), "known.json: not a baseline"),
         (("--replay", "broken"), "not a finding; expected the keys"),
-        (("--replay", "."), "no finding.json in it"),
+        (("--replay", "other"), "no finding.json in it"),
     ]:
-        ended = wiretool("fuzz", "sbp", *FEW, *words)
+        ended = wiretool("fuzz", "sbp", *words)
         assert ended.returncode == 3, (words, ended.stderr)
         assert message in ended.stderr
         assert "Traceback" not in ended.stderr

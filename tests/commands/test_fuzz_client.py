@@ -30,7 +30,7 @@ def test_a_finding_from_the_command_to_its_replay(tmp_path: Path) -> None:
     assert ended.returncode == 1, ended.stderr
     assert "001-crash-indexerror-at" in ended.stdout
     assert "8 runs in" in ended.stdout
-    assert "1 messages of the server mutated in" in ended.stdout
+    assert "1 message of the server mutated in" in ended.stdout
     report = json.loads(reports["json"].read_text("utf-8"))
     (found,) = report["findings"]
     assert (found["oracle"], found["messages"], found["flaky"]) == ("crash", 1, False)

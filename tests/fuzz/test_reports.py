@@ -7,10 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from wiretool.commands.fuzz.screen import FuzzScreen
+from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.findings import Finding
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket, Suspicion
-from wiretool.fuzz.reports import FuzzResult, junit_report
+from wiretool.fuzz.reports import FuzzResult, junit_report, summary_line
 from wiretool.fuzz.sarif import CLIENT_RULES, DECODER_RULES, PAGE, SERVER_RULES, RuleText, page_uri, sarif_report
 from wiretool.fuzz.sequence import FuzzSequence
 
@@ -118,3 +120,21 @@ def test_the_help_of_a_rule_is_a_section_of_the_page(is_client: bool, is_self: b
 )
 def test_pages_have_valid_uris(folder: str, uri: str) -> None:
     assert page_uri(str(Path(folder))) == uri
+
+
+def test_figures_of_one_have_a_singular() -> None:
+    one = FuzzResult("sbp", "x", 0, Counts(runs=1, messages=1, seconds=1.0, cases=1, features=1), phases=["a"])
+    assert summary_line(one) == (
+        "sbp, x: 1 sequence, 1 message in 1.0 s (1 messages/s), 1 phase, 1 kind of exchanges, "
+        "1 run of conformance cases: 0 findings"
+    )
+
+
+def test_the_first_line_of_progress_has_rates(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([100.0, 100.0, 105.0])
+    monkeypatch.setattr("wiretool.commands.fuzz.screen.is_watched", lambda: False)
+    monkeypatch.setattr("wiretool.commands.fuzz.screen.time.monotonic", lambda: next(clock))
+    FuzzScreen("fuzz").update(Counts(runs=10, messages=50, findings=1, features=2))
+    assert "fuzz: 10 sequences (2/s, 10 messages/s), 2 kinds of exchanges, 1 finding\n" in capsys.readouterr().err

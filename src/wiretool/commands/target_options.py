@@ -26,13 +26,19 @@ def file_parser(option: str) -> Callable[[str], Path]:
     return lambda text: Path(parse(text))
 
 
+def folder_parser(option: str) -> Callable[[str], Path]:
+    """Return a parser of the name of a folder for an option; an empty one would be the current folder."""
+    parse = text_parser(option, "the name of a folder")
+    return lambda text: Path(parse(text))
+
+
 ServerCommand = Annotated[
     str | None,
     typer.Option(
         parser=text_parser("--command", "a program and its arguments"),
         metavar="COMMAND",
         show_default=False,
-        help="start this command, which serves at --target; restart it when it ends; stop it at the end",
+        help="start this command, which serves at --target; restart it if it exits; stop it after the run",
     ),
 ]
 AllowedHosts = Annotated[

@@ -34,4 +34,4 @@ def read_baseline(path: Path, protocol: str) -> frozenset[Bucket]:
     buckets = form["buckets"]
     if not all(isinstance(each, list) and len(each) == len(Bucket._fields) for each in buckets):
         raise InputError(f"{path}: buckets: expected lists of {len(Bucket._fields)} texts")
-    return frozenset(Bucket(*map(str, each)) for each in buckets)
+    return frozenset(Bucket.from_form(each) for each in buckets)

@@ -11,6 +11,7 @@ from typing import Any
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -34,7 +35,7 @@ from wiretool.sinks.output import open_output
 from wiretool.sinks.pcapng import Recording
 
 VERSION = 1
-JSON_FILE, PAGE_FILE, TEST_FILE, CAPTURE_FILE = "finding.json", "README.md", "test_repro.py", "repro.pcapng"
+PAGE_FILE, TEST_FILE, CAPTURE_FILE = "README.md", "test_repro.py", "repro.pcapng"
 #: Characters of a value, and bytes of a message, that a page shows.
 _SHOWN_TEXT, _SHOWN_BYTES = 120, 64
 #: Keys of the JSON form of a finding about a server, about a client, and about wiretool's own decoder.
@@ -49,9 +50,15 @@ _TEST = '''"""{title}
 Runs with pytest wherever wiretool is installed. {note}
 """
 
+import sys
 from pathlib import Path
+from typing import Any
 
 from wiretool.fuzz.replaying import replay_finding
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    sys.modules.pop(__name__, None)  # other findings have a test_repro.py, too: pytest imports it by its name alone
 
 
 def test_the_finding_is_fixed() -> None:
@@ -107,8 +114,7 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
 
     The recording is empty where the server is gone. OSError where a file cannot be written.
     """
-    place = folder / finding.id
-    place.mkdir(parents=True, exist_ok=True)
+    place = new_folder(folder, finding.id)
     form = finding_form(finding, protocol, command)
     (place / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
     (place / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
@@ -166,7 +172,9 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         f"- {_confirmation(confirmed)}",
     ]
     if confirmed.case is not None:
-        lines += [f"- expected ({confirmed.case.source}): {confirmed.case.requirement}"]
+        lines.append(f"- expected ({confirmed.case.source}): {confirmed.case.requirement}")
+    else:
+        lines.append(expected_line(bucket, protocol))
     lines += ["", "## The sequence", ""]
     adapter = dialect_of(protocol)
     for number, step in enumerate(confirmed.sequence.steps, 1):

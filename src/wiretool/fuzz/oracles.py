@@ -38,6 +38,12 @@ class Bucket(NamedTuple):
     def __str__(self) -> str:
         return " | ".join(self)
 
+    @classmethod
+    def from_form(cls, form: Sequence[object]) -> "Bucket":
+        """Return a bucket of a file, as it is written today: earlier versions began some replies with a colon."""
+        bucket = cls(*map(str, form))
+        return bucket._replace(reply=bucket.reply.removeprefix(": "))
+
 
 class Suspicion(NamedTuple):
     """A sign of a bug in one run."""
@@ -123,8 +129,9 @@ class Oracles:
             if (reply, kind) in self.allowed or kind.startswith(self.real.get(reply, ())):
                 continue
             step = outcome.last_step if exchanged.step is None else exchanged.step
-            bucket = Bucket(oracle, "", message_at(outcome.sequence, step), "", f"{reply}: {kind}")
-            yield Suspicion(bucket, f"{reply}: {text}", step)
+            name = f"{reply}: " if reply else ""  # bytes that are not a message have none
+            bucket = Bucket(oracle, "", message_at(outcome.sequence, step), "", f"{name}{kind}")
+            yield Suspicion(bucket, f"{name}{text}", step)
 
     def _silent(self, outcome: Outcome) -> Iterator[Suspicion]:
         for each in outcome.unanswered:

@@ -61,7 +61,7 @@ def replay_finding(
     add_seed_files(session)
     sequence = _sequence(folder, form, session)
     case = _case(folder, form, session)
-    bucket = Bucket(*map(str, form["bucket"]))
+    bucket = Bucket.from_form(form["bucket"])
     with (target_of or target_from(form, pacer))(session) as target:
         if not target.fits(sequence):
             return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 
+from wiretool.errors import CaptureError
 from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -31,6 +32,8 @@ class FuzzResult:
     is_self: bool = False
     #: Why the run ended early; empty for its own end.
     why_cut: str = ""
+    #: Damage of captures of which only a part gave seeds.
+    damages: Sequence[CaptureError] = ()
 
     @property
     def unit(self) -> str:
@@ -93,30 +96,40 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     for bucket in result.gone:
         yield printable(f"known finding not shown in this run: {bucket}")
     if result.known:
-        yield f"{len(result.known)} known finding{'' if len(result.known) == 1 else 's'} of the baseline shown again"
+        yield f"{counted(len(result.known), 'known finding')} of the baseline shown again"
     yield printable(summary_line(result))
+
+
+def found_line(finding: ReportedFinding[Any], folder: str) -> str:
+    """Return the line about a new finding while the run goes on; the report has its text."""
+    return printable(f"found {finding.id} ({finding.size}; {folder})")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as `1 finding` or `2 findings`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary_line(result: FuzzResult) -> str:
     """Return the figures of a run in one line."""
     counts = result.counts
-    rate = counts.messages / counts.seconds if counts.seconds else 0.0
-    findings = len(result.findings)
+    name = f"{result.protocol}, {result.target}"
+    findings = counted(len(result.findings), "finding")
+    done = counts.runs if result.is_self else counts.messages
+    rate = done / counts.seconds if counts.seconds else 0.0
     if result.is_self:
-        rate = counts.runs / counts.seconds if counts.seconds else 0.0
         return (
-            f"{result.protocol}, {result.target}: {counts.runs:,} captures, {counts.messages:,} frames in "
-            f"{counts.seconds:.1f} s ({rate:,.0f} captures/s), {counts.features:,} kinds of records:"
-            f" {findings} finding{'' if findings == 1 else 's'}"
+            f"{name}: {counted(counts.runs, 'capture')}, {counted(counts.messages, 'frame')} in {counts.seconds:.1f} s "
+            f"({rate:,.0f} captures/s), {counted(counts.features, 'kind')} of records: {findings}"
         )
     if result.is_client:
         return (
-            f"{result.protocol}, {result.target}: {counts.runs:,} runs in {counts.seconds:.1f} s, {len(result.phases)}"
-            f" messages of the server mutated in {counts.features:,} ways:"
-            f" {findings} finding{'' if findings == 1 else 's'}"
+            f"{name}: {counted(counts.runs, 'run')} in {counts.seconds:.1f} s, "
+            f"{counted(len(result.phases), 'message')} of the server mutated in {counted(counts.features, 'way')}: "
+            f"{findings}"
         )
     return (
-        f"{result.protocol}, {result.target}: {counts.runs:,} sequences, {counts.messages:,} messages in "
-        f"{counts.seconds:.1f} s ({rate:,.0f} messages/s), {len(result.phases)} phases, {counts.features:,} kinds of "
-        f"exchanges, {counts.cases:,} runs of conformance cases: {findings} finding{'' if findings == 1 else 's'}"
+        f"{name}: {counted(counts.runs, 'sequence')}, {counted(counts.messages, 'message')} in {counts.seconds:.1f} s "
+        f"({rate:,.0f} messages/s), {counted(len(result.phases), 'phase')}, {counted(counts.features, 'kind')} of "
+        f"exchanges, {counted(counts.cases, 'run')} of conformance cases: {findings}"
     )

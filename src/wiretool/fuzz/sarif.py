@@ -62,7 +62,7 @@ SERVER_RULES: Mapping[str, RuleText] = {
     "changed-event": RuleText("An acknowledged event is changed.", f"{_EVENTS} One is returned with other bytes."),
     MEMORY: RuleText(
         "A server takes too much memory.",
-        "The server keeps, or takes at one time, far more memory than the bytes that were sent and received.",
+        "The server holds, or briefly uses, far more memory than the bytes that were sent and received.",
     ),
     SLOW: RuleText("A message takes too long.", "One message keeps the server busy out of proportion to its size."),
     DIFFERS: RuleText(

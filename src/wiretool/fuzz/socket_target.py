@@ -9,16 +9,17 @@ from dataclasses import replace
 from itertools import count
 
 from wiretool.codec.remembering import remembering
-from wiretool.conformance.case import Case, Conformance, Connect, Expect, Wait
+from wiretool.conformance.case import Case, Conformance, Connect
 from wiretool.conformance.evidence import is_answer
 from wiretool.conformance.levels import Verdict
-from wiretool.conformance.results import CaseResult
+from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.fuzz.case_seeds import TOKEN
 from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.oracles import message_at
 from wiretool.fuzz.pacing import Pacer, parts_of
+from wiretool.fuzz.protocol_check import PAUSE_MAX_S, check_protocol, is_quick
 from wiretool.fuzz.sequence import FuzzSequence, Pause
 from wiretool.fuzz.sequence_run import NS_PER_S, Outcome, Patience, RunSetting, SequenceRun
 from wiretool.fuzz.session import FuzzSession
@@ -38,8 +39,6 @@ DEATH_S = 1.0
 CASES = 8
 #: Sequences that the target remembers.
 HISTORY_MAX = 64
-#: Pauses that are waited for in real time.
-PAUSE_MAX_S = 0.2
 _TOKEN_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -63,11 +62,13 @@ class SocketTarget(Target):
         slow: Collection[str],
         name: str = "",
         pacer: Pacer | None = None,
+        may_be_other: bool = True,
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
         `reference` shows which requests get no reply, so that nothing is waited for in vain; `slow` are the names of
-        messages of which some get none. `pacer` delays what is sent, for another machine.
+        messages of which some get none. `pacer` delays what is sent, for another machine. `may_be_other`: the server
+        may use another protocol.
         """
         self._pacer = pacer
         self._reference = reference
@@ -89,6 +90,7 @@ class SocketTarget(Target):
         self.batch = 4 * jobs
         self.cases_at_once = CASES
         self._has_answered = False
+        self._may_be_other = may_be_other
 
     @property
     def address(self) -> Address:
@@ -219,27 +221,45 @@ class SocketTarget(Target):
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
     def _run_cases(self, cases: Sequence[Case]) -> list[CaseResult]:
-        if self._pacer is not None:
-            self._pacer.wait(self._sessions_of(cases))
-        token = "".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6))
-        options = TargetOptions(
-            self._addresses,
-            token=token,
-            patience_s=self._patience.reply_ns / NS_PER_S,
-            process=self._process,
-            jobs=1 if self._process is not None else self._jobs,
-            on_result=self._note_sent,
-        )
-        result = run_on_target(self._part, cases, options)
-        self.stopped_by = self.stopped_by or result.stopped_by
+        result = self._run_cases_of(self._part, cases, self._note_sent)
         self._has_answered = self._has_answered or any(
             is_answer(event) for each in result.results for event in each.events
         )
         # Cases that a reply has shown to require what the server does not have are not run.
         was_run = any(each.verdict is not Verdict.NOT_EXERCISED for each in result.results)
-        if was_run and not self._has_answered and self.stopped_by is None:
-            raise PeerError(f"{self.name} accepts connections, and answers no message in {result.seconds:.1f} s")
+        is_mute = was_run and not self._has_answered
+        if is_mute or any(each.verdict is Verdict.FAIL for each in result.results):
+            self._check_protocol()
+        if is_mute and self.stopped_by is None:
+            why = f"answers no message in {result.seconds:.1f} s; it hangs, or uses another protocol"
+            raise PeerError(f"{self.name} accepts connections, and {why}")
         return list(result.results)
+
+    def _check_protocol(self) -> None:
+        """OtherProtocol where the server uses another one; once, and before its failures count as findings."""
+        if self._may_be_other and self.stopped_by is None:
+            self._may_be_other = False
+            check_protocol(
+                self._part, self.name, lambda part, cases: self._run_cases_of(part, cases, lambda result: None).results
+            )
+
+    def _run_cases_of(
+        self, part: Conformance, cases: Sequence[Case], on_result: Callable[[CaseResult], None]
+    ) -> RunResult:
+        """Run cases of this protocol, or of another one."""
+        if self._pacer is not None:
+            self._pacer.wait(self._sessions_of(cases))
+        options = TargetOptions(
+            self._addresses,
+            token="".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6)),
+            patience_s=self._patience.reply_ns / NS_PER_S,
+            process=self._process,
+            jobs=1 if self._process is not None else self._jobs,
+            on_result=on_result,
+        )
+        result = run_on_target(part, cases, options)
+        self.stopped_by = self.stopped_by or result.stopped_by
+        return result
 
     def _sessions_of(self, cases: Sequence[Case]) -> int:
         """Return how many sessions cases take at most: their own, probes of the setup, a greeting before and after."""
@@ -262,12 +282,6 @@ class SocketTarget(Target):
             return tuple(self._history)
         protocol = self._protocol_in(sequence.setup)
         return tuple(each for each in self._last_sent if self._protocol_in(each.setup) is protocol)
-
-
-def is_quick(case: Case) -> bool:
-    """Return whether a case waits no longer than a sequence may pause."""
-    waits = sum(step.seconds for step in case.steps if isinstance(step, Wait))
-    return waits + sum(step.after_s for step in case.steps if isinstance(step, Expect)) <= PAUSE_MAX_S
 
 
 @contextmanager
@@ -310,6 +324,7 @@ def open_target(
             slow=session.oracles.slow,
             name=f"built-in mock at {places['']}" if is_mock else "",
             pacer=(pacer or Pacer()) if is_remote else None,
+            may_be_other=not is_mock,
         )
 
 

@@ -314,6 +314,29 @@ def test_the_answer_to_head_has_no_body() -> None:
     assert talk.say("server", answer).reply_to == 1
 
 
+@pytest.mark.parametrize("first", [(), (request("/", method="GET"),)])
+def test_frames_before_the_upgrade_have_a_response_of_their_own(first: tuple[Message, ...]) -> None:
+    talk = Talk()
+    for each in first:
+        talk.event("client", each)
+    talk.event("client", CancelEvent())
+    cancel = talk.n
+    talk.event("client", request("/", method="HEAD"))
+    for number, _ in enumerate(first, 1):
+        assert talk.event("server", response(401, (("Content-Length", "2"),), body=b"no")).reply_to == number
+    refusal = encode(response(400, (("Content-Length", "2"),), body=b"{}"), "server")
+    assert talk.connection.extent("server", refusal, 0, len(refusal)) == len(refusal)
+    assert talk.say("server", refusal).reply_to == cancel
+
+
+def test_frames_that_overtake_the_upgrade_take_no_response() -> None:
+    talk = Talk()
+    talk.say("client", asking())
+    talk.event("client", CancelEvent())
+    assert talk.event("server", response(101)).reply_to == 1
+    assert talk.event("server", response(500, (("Content-Length", "0"),))).reply_to is None
+
+
 def test_a_body_without_length_is_whole_when_the_stream_is_over() -> None:
     talk = Talk()
     data = b"HTTP/1.0 200 OK\r\n\r\nhello"

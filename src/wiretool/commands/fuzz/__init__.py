@@ -6,7 +6,15 @@ from typing import Annotated
 import typer
 
 from wiretool.commands.options import PortNames, Seed, duration_parser
-from wiretool.commands.target_options import JsonFile, JunitFile, SarifFile, ServerCommand, file_parser, text_parser
+from wiretool.commands.target_options import (
+    JsonFile,
+    JunitFile,
+    SarifFile,
+    ServerCommand,
+    file_parser,
+    folder_parser,
+    text_parser,
+)
 
 _FILE = {"metavar": "FILE", "show_default": False}
 
@@ -31,7 +39,7 @@ def fuzz(
     corpus: Annotated[
         Path | None,
         typer.Option(
-            parser=file_parser("--corpus"),
+            parser=folder_parser("--corpus"),
             metavar="FOLDER",
             show_default=False,
             help="start from the sequences in this folder too, and add those that show something new",
@@ -88,7 +96,7 @@ def fuzz(
         typer.Option(
             parser=duration_parser("--time", most=86_400 * 7),
             metavar="TIME",
-            show_default="60s, without --runs",
+            show_default="60s, unless --runs is given",
             help="end the run after this time",
         ),
     ] = None,
@@ -118,10 +126,10 @@ def fuzz(
     replay: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=file_parser("--replay"),
+            parser=folder_parser("--replay"),
             metavar="FOLDER",
             show_default=False,
-            help="run the finding in this folder again; repeatable",
+            help="run the finding in this folder again, or all findings in it; repeatable",
         ),
     ] = None,
     output: Annotated[
@@ -129,10 +137,10 @@ def fuzz(
         typer.Option(
             "-o",
             "--output",
-            parser=file_parser("--output"),
+            parser=folder_parser("--output"),
             metavar="FOLDER",
-            show_default=False,
-            help="folder for findings; else wiretool-findings",
+            show_default="wiretool-findings",
+            help="folder for findings",
         ),
     ] = None,
     baseline: Annotated[
@@ -141,7 +149,7 @@ def fuzz(
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option(parser=file_parser("--write-baseline"), **_FILE, help="write the findings as such a file"),
+        typer.Option(parser=file_parser("--write-baseline"), **_FILE, help="write the findings to a baseline file"),
     ] = None,
     junit: JunitFile = None,
     json: JsonFile = None,
@@ -153,8 +161,8 @@ def fuzz(
 
     Sessions come from the conformance cases, from files with --seeds, and from a folder with --corpus; `wiretool
     fuzz corpus` reduces and joins such folders. A client runs again and again against
-    the built-in mock, whose replies are mutated. Exit code 1 with new findings, 3 when no seed decodes, 4 when the
-    server is gone or the client never connects.
+    the built-in mock, whose replies are mutated. Exit code 1 with new findings, 2 with wrong options, 3 when no seed
+    decodes or an input file is damaged, 4 when the server is gone or the client never connects.
     """
     from wiretool.commands.fuzz.options import CLIENT_JOBS, CLIENT_TIMEOUT_S, JOBS, TIMEOUT_S, FuzzOptions, Reports
     from wiretool.commands.fuzz.run import run_fuzz

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import finish, limits_of, note_stop, shortened, write_list
+from wiretool.commands.fuzz.run import finish, limits_of, note_stop, write_list
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
 from wiretool.errors import OutputError, PeerError, Stopped, system_reason
@@ -53,7 +53,8 @@ def run_campaign(
     from wiretool.fuzz.client.investigation import ClientInvestigation
     from wiretool.fuzz.client.oracles import ClientOracles
     from wiretool.fuzz.client.pool import RunPool
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.finding_folder import next_number
+    from wiretool.fuzz.reports import FuzzResult, found_line
 
     known: frozenset[Bucket] = frozenset()
     if options.baseline is not None:
@@ -63,10 +64,10 @@ def run_campaign(
     investigation = ClientInvestigation(clean.setup, oracles, is_stopped=lambda: bool(stopped))
 
     def note(confirmed: "ConfirmedFault") -> None:
-        finding = ClientFinding(len(result.findings) + 1, clean.setup, confirmed)
+        finding = ClientFinding(next_number(options.output), clean.setup, confirmed)
         folder = save_client_finding(finding, options)
         result.findings.append((finding, folder))
-        tell(f"{finding.id}: {shortened(finding.title)} ({folder})")
+        tell(found_line(finding, folder))
 
     with ExitStack() as stack:
         pool = stack.enter_context(RunPool(clean.setup, options.jobs))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wiretool.commands.target_options import file_parser
+from wiretool.commands.target_options import folder_parser
 
 app = typer.Typer(
     add_completion=False,
@@ -16,13 +16,13 @@ app = typer.Typer(
 
 CorpusFolder = Annotated[
     Path,
-    typer.Argument(parser=file_parser("FOLDER"), metavar="FOLDER", show_default=False, help="folder of sequences"),
+    typer.Argument(parser=folder_parser("FOLDER"), metavar="FOLDER", show_default=False, help="folder of sequences"),
 ]
 
 
 @app.command()
 def minimise(folder: CorpusFolder) -> None:
-    """Remove sequences that show nothing on the built-in mock which others do not show as well."""
+    """Remove sequences that add nothing new on the built-in mock."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.errors import OutputError, system_reason
     from wiretool.fuzz.corpus import minimise as minimise_corpus
@@ -40,7 +40,7 @@ def merge(
     others: Annotated[
         list[Path],
         typer.Argument(
-            parser=file_parser("OTHER"), metavar="OTHER...", show_default=False, help="folders to take sequences from"
+            parser=folder_parser("OTHER"), metavar="OTHER...", show_default=False, help="folders to take sequences from"
         ),
     ],
 ) -> None:
@@ -48,9 +48,10 @@ def merge(
     from wiretool.commands.conform.reports import write_text
     from wiretool.errors import OutputError, system_reason
     from wiretool.fuzz.corpus import merge as merge_corpora
+    from wiretool.fuzz.reports import counted
 
     try:
         done = merge_corpora(folder, others)
     except OSError as err:
         raise OutputError(f"{folder}: {system_reason(err)}") from err
-    write_text(f"{folder}: {done.added:,} sequences added, {done.known:,} were there\n")
+    write_text(f"{folder}: {counted(done.added, 'sequence')} added, {done.known:,} were there\n")

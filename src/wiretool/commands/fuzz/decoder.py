@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.run import add_seeds, finish, limits_of, note_stop, shortened
+from wiretool.commands.fuzz.run import add_seeds, finish, limits_of, note_stop
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
 from wiretool.errors import OutputError, system_reason
@@ -28,19 +28,20 @@ def fuzz_decoder(session: "FuzzSession", mutations: "Sequence[Mutation]", option
     from wiretool.fuzz.decoder.findings import DECODER, DecoderFinding
     from wiretool.fuzz.decoder.inputs import CaptureMaker
     from wiretool.fuzz.decoder.run import DecoderCampaign
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.finding_folder import next_number
+    from wiretool.fuzz.reports import FuzzResult, found_line
 
     known: frozenset[Bucket] = frozenset()
     if options.baseline is not None:
         known = read_baseline(options.baseline, options.protocol)
-    add_seeds(session, options)
-    result = FuzzResult(options.protocol, DECODER, options.seed, is_self=True)
+    damages = add_seeds(session, options)
+    result = FuzzResult(options.protocol, DECODER, options.seed, is_self=True, damages=damages)
 
     def note(confirmed: "ConfirmedCapture") -> None:
-        finding = DecoderFinding(len(result.findings) + 1, options.protocol, options.seed, confirmed)
+        finding = DecoderFinding(next_number(options.output), options.protocol, options.seed, confirmed)
         folder = save_decoder_finding(finding, options)
         result.findings.append((finding, folder))
-        tell(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
+        tell(found_line(finding, folder))
 
     stopped: list[int] = []
     with ExitStack() as stack:

@@ -95,8 +95,7 @@ def check_options(options: FuzzOptions) -> None:
         raise UsageError("--mutant and --target: mutants exist only of the built-in mock")
     if options.compares_answers and not (options.targets or options.mutant or options.uses_sockets):
         raise UsageError("--differs: the target is the built-in mock itself; expected --target, --mutant or --sockets")
-    if options.replay and (options.corpus or options.baseline or options.only_lists):
-        raise UsageError("--replay: the finding has its own sequence; expected no --corpus, --baseline or --list")
+    check_replay(options)
     if options.corpus is not None and options.corpus.exists() and not options.corpus.is_dir():
         raise UsageError(f"--corpus {options.corpus}: a file; expected a folder")
     if options.output.exists() and not options.output.is_dir():
@@ -112,6 +111,30 @@ def check_options(options: FuzzOptions) -> None:
         other = seen.setdefault(path.absolute(), option)
         if other != option and not (other == "--baseline" and option == "--write-baseline"):
             raise UsageError(f"{other} and {option} are both {path}; give each its own file")
+
+
+def check_replay(options: FuzzOptions) -> None:
+    """UsageError where --replay is given with options of a run, or names no folder."""
+    if not options.replay:
+        return
+    of_runs = {
+        "--corpus": options.corpus,
+        "--baseline": options.baseline,
+        "--list": options.only_lists,
+        "--runs": options.runs,
+        "--time": options.time_s,
+        "--case": options.case_globs,
+        "--differs": options.compares_answers,
+        **dict(options.reports.files()),
+    }
+    for name, value in of_runs.items():
+        if value:
+            raise UsageError(f"--replay and {name}: a finding has its own sequence; expected no {name}")
+    for folder in options.replay:
+        if not folder.exists():
+            raise UsageError(f"--replay {folder}: no such folder")
+        if not folder.is_dir():
+            raise UsageError(f"--replay {folder}: a file; expected the folder of a finding")
 
 
 def check_self(options: FuzzOptions) -> None:

@@ -7,10 +7,11 @@ import typer
 
 from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.fuzz.run import add_seed_files, target_for
-from wiretool.errors import PeerError
+from wiretool.errors import CaptureError, PeerError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from wiretool.fuzz.pacing import Pacer
     from wiretool.fuzz.session import FuzzSession
@@ -23,19 +24,23 @@ def replay_findings(options: FuzzOptions) -> None:
     PeerError, after all of them, where the target of one could not be reached.
     """
     from wiretool.commands.conform.reports import write_text
+    from wiretool.fuzz.finding_folder import finding_folders
     from wiretool.fuzz.pacing import Pacer
     from wiretool.fuzz.replaying import replay_finding
     from wiretool.sinks.printable import printable
 
     pacer = Pacer()
     is_fine, not_run = True, 0
-    for folder in options.replay:
+    damages: list[CaptureError] = []
+    folders = [each for folder in options.replay for each in finding_folders(folder)]
+    check_protocols(folders, options.protocol)
+    for folder in folders:
         try:
             replayed = replay_finding(
                 folder,
                 target_maker(options, pacer),
                 options.arguments,
-                add_seed_files=lambda session: add_seed_files(session, options),
+                add_seed_files=lambda session: damages.extend(add_seed_files(session, options)),
                 pacer=pacer,
             )
         except PeerError as err:
@@ -45,10 +50,22 @@ def replay_findings(options: FuzzOptions) -> None:
         write_text(f"{folder}: {replayed.standing}: {printable(replayed.text)}\n")
         is_fine = is_fine and replayed.is_fixed
     if not_run:
-        count = len(options.replay)
+        count = len(folders)
         raise PeerError(f"{not_run} of {count} finding{'' if count == 1 else 's'} not run; see above")
+    if damages:
+        raise typer.Exit(damages[0].exit_code)
     if not is_fine:
         raise typer.Exit(1)
+
+
+def check_protocols(folders: "Sequence[Path]", protocol: str) -> None:
+    """UsageError for a finding of another protocol, InputError for a folder that is not a finding."""
+    from wiretool.fuzz.findings import read_finding
+
+    for folder in folders:
+        other = read_finding(folder)["protocol"]
+        if other != protocol:
+            raise UsageError(f"--replay {folder}: a finding of {other}; expected one of {protocol}")
 
 
 def target_maker(

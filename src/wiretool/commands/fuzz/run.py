@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,7 +18,7 @@ from wiretool.commands.fuzz.options import (
 from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.options import ports_from, sources_from, tell
 from wiretool.commands.step_progress import with_progress
-from wiretool.errors import OutputError, PeerError, Stopped, UsageError, system_reason
+from wiretool.errors import CaptureError, OutputError, PeerError, Stopped, UsageError, system_reason
 from wiretool.processes import handled_by
 
 if TYPE_CHECKING:
@@ -77,10 +78,11 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 
 def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
     """Fuzz the server that the options name."""
-    from wiretool.fuzz.reports import FuzzResult
+    from wiretool.fuzz.finding_folder import next_number
+    from wiretool.fuzz.reports import FuzzResult, found_line
 
     known = known_buckets(options)
-    add_seeds(session, options)
+    damages = add_seeds(session, options)
     if options.compares_answers:
         session.compare_answers()
     stopped: list[int] = []
@@ -90,12 +92,15 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
             stack.enter_context(session.noting_branches())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
-        result = FuzzResult(options.protocol, target.name, options.seed)
+        result = FuzzResult(options.protocol, target.name, options.seed, damages=damages)
 
         def note(finding: "Finding") -> None:
+            finding = replace(finding, number=next_number(options.output))
             folder = save(finding, session, target, options)
             result.findings.append((finding, folder))
-            screen.add_finding(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
+            screen.add_finding(
+                f"{finding.id}: {shortened(finding.title)} ({finding.size})", found_line(finding, folder)
+            )
 
         is_reference = not (options.targets or options.mutant)
         campaign = session.campaign(
@@ -148,6 +153,8 @@ def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -
         raise Stopped(stopped_by)
     if result.why_cut:
         raise PeerError(result.why_cut) if result.counts.runs or not is_empty else UsageError(result.why_cut)
+    if result.damages:
+        raise typer.Exit(result.damages[0].exit_code)
     if result.findings:
         raise typer.Exit(1)
 
@@ -159,37 +166,47 @@ def why_empty(runs: int) -> str:
     return f"the target took no message of {runs:,} sequences, so nothing was judged"
 
 
-def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the seeds of every run, and those of files and of the corpus. CaptureError as in `add_seed_files`."""
+def add_seeds(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
+    """Take the seeds of every run, and those of files and of the corpus; return as `add_seed_files` does."""
     session.add_built_in_seeds()
-    add_seed_files(session, options)
+    damages = add_seed_files(session, options)
     if options.corpus is not None:
         from wiretool.fuzz.corpus import read_corpus
 
         session.add_sequences([entry.sequence for entry in read_corpus(options.corpus, session)])
+    return damages
 
 
-def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> None:
-    """Take the seeds of captures and of files of vectors, if there are any. CaptureError where no file has one."""
+def add_seed_files(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
+    """Take the seeds of captures and of files of vectors, if there are any; return the damage of those read in part.
+
+    CaptureError where no file has a seed, or where a capture is empty.
+    """
     from wiretool.fuzz.vector_seeds import is_vector_file
 
+    damages: list[CaptureError] = []
     for path in options.seeds:
         if is_vector_file(path):
             add_vectors(session, path)
         else:
-            add_capture(session, path, options)
+            damage = add_capture(session, path, options)
+            damages += [] if damage is None else [damage]
     if options.seeds:
         session.check_seed_files([str(path) for path in options.seeds])
+    return damages
 
 
-def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> None:
-    """Take the sessions of a capture; name its damage."""
+def add_capture(session: "FuzzSession", path: "Path", options: FuzzOptions) -> "CaptureError | None":
+    """Take the sessions of a capture; name its damage, and return it."""
     from wiretool.capture.files import read_packets
 
+    if path.is_file() and not path.stat().st_size:
+        raise CaptureError(str(path), "the file is empty; expected a capture with packets")
     packets = with_progress(read_packets(sources_from([path])), "reading", "packets")
     damage = session.add_capture(str(path), packets, ports=ports_from(options.ports), notes=tell)
     if damage is not None:
         tell(f"{damage}; the sessions before the damage are seeds")
+    return damage
 
 
 def add_vectors(session: "FuzzSession", path: "Path") -> None:

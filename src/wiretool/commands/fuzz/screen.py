@@ -28,7 +28,7 @@ class FuzzScreen:
         self._is_watched = is_watched()
         self._next_s = time.monotonic() + (0.0 if self._is_watched else LONG_S)
         self._live: Live | None = None
-        self._samples: deque[tuple[float, int, int]] = deque()
+        self._samples = deque([(time.monotonic(), 0, 0)])
         self._findings: deque[str] = deque(maxlen=SHOWN_MAX)
 
     def __enter__(self) -> Self:
@@ -40,19 +40,21 @@ class FuzzScreen:
         if self._live is not None:
             self._live.stop()
 
-    def add_finding(self, line: str) -> None:
-        """Show a finding: on the screen, or as a line."""
-        self._findings.append(line)
+    def add_finding(self, title: str, line: str) -> None:
+        """Show a finding: its title on the screen, or a short line."""
+        self._findings.append(title)
         if not self._is_watched:
             tell(line)
 
     def update(self, counts: "Counts") -> None:
         """Show the figures, if it is time to."""
+        from wiretool.fuzz.reports import counted
+
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
         self._samples.append((now_s, counts.runs, counts.messages))
-        while now_s - self._samples[0][0] > RATE_S:
+        while len(self._samples) > 2 and now_s - self._samples[0][0] > RATE_S:
             self._samples.popleft()
         if self._is_watched:
             self._next_s = now_s + SCREEN_S
@@ -61,8 +63,8 @@ class FuzzScreen:
             self._next_s = now_s + LINE_S
             runs, messages = self._rates()
             tell(
-                f"fuzz: {counts.runs:,} sequences ({runs:,.0f}/s, {messages:,.0f} messages/s), "
-                f"{counts.features:,} kinds of exchanges, {counts.findings} findings"
+                f"fuzz: {counted(counts.runs, 'sequence')} ({runs:,.0f}/s, {messages:,.0f} messages/s), "
+                f"{counted(counts.features, 'kind')} of exchanges, {counted(counts.findings, 'finding')}"
             )
 
     def _rates(self) -> tuple[float, float]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.client_run import ClientSetup, run_plan
 from wiretool.fuzz.client.investigation import ConfirmedFault
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
-    JSON_FILE,
     PAGE_FILE,
     TEST_FILE,
     VERSION,
@@ -70,8 +71,7 @@ def write_client_finding(finding: ClientFinding, folder: Path) -> Path:
 
     OSError where a file cannot be written.
     """
-    place = folder / finding.id
-    place.mkdir(parents=True, exist_ok=True)
+    place = new_folder(folder, finding.id)
     (place / JSON_FILE).write_text(json.dumps(client_finding_form(finding), indent=2) + "\n", "utf-8")
     (place / PAGE_FILE).write_text(client_page(finding, place), "utf-8")
     (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
@@ -94,6 +94,7 @@ def client_page(finding: ClientFinding, place: Path) -> str:
         f"- bucket: {one_line(str(finding.bucket))}",
         f"- confirmed: {finding.confirmed.shown} of 3 runs"
         + ("; flaky: its timing matters" if finding.is_flaky else ""),
+        expected_line(finding.bucket, conformance_of(finding.setup.protocol).protocol_in(""), "client"),
         f"- its end: {how} after {outcome.seconds:.1f} s, {outcome.peak_bytes / 1e6:,.0f} MB",
         "",
         "## Messages of the server with a fault",

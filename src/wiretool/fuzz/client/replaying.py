@@ -30,7 +30,7 @@ def replay_client_finding(folder: Path, form: Mapping[str, Any], command: Sequen
     plan = plan_from_form(form["faults"], name=str(folder))
     setup = setup_for(str(form["protocol"]), words, timeout_s=float(form["timeout"]), seed=form["seed"])
     clean = learn(setup)
-    oracles, bucket = ClientOracles(clean), Bucket(*map(str, form["bucket"]))
+    oracles, bucket = ClientOracles(clean), Bucket.from_form(form["bucket"])
     found: list[Suspicion] = []
     acted = 0
     for _ in range(RUNS):

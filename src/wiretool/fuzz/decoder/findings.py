@@ -11,9 +11,9 @@ from wiretool.capture.packets import Packet
 from wiretool.fuzz.decoder.capture import FuzzCapture, capture_form, capture_from_form, described, rendered
 from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture
+from wiretool.fuzz.finding_folder import JSON_FILE, new_folder
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
-    JSON_FILE,
     PAGE_FILE,
     TEST_FILE,
     VERSION,
@@ -69,8 +69,7 @@ def decoder_finding_form(finding: DecoderFinding) -> dict[str, Any]:
 
 def write_decoder_finding(finding: DecoderFinding, folder: Path) -> Path:
     """Write the folder of a finding into `folder` and return it. OSError where a file cannot be written."""
-    place = folder / finding.id
-    place.mkdir(parents=True, exist_ok=True)
+    place = new_folder(folder, finding.id)
     (place / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
     (place / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
     (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
@@ -99,6 +98,7 @@ def decoder_page(finding: DecoderFinding, place: Path) -> str:
         f"- bucket: {one_line(str(finding.bucket))}",
         f"- confirmed: {finding.confirmed.shown} of 3 readings"
         + ("; flaky: its time or memory is near the limit" if finding.is_flaky else ""),
+        "- expected (docs/fuzzing.md): both paths give the same records, in bounded time and memory",
         f"- read as: `--protocol {capture.protocol}`; tables of {capture.table_bytes:,} bytes on the column path",
         f"- session: {capture.origin or 'none'}",
     ]
@@ -126,7 +126,7 @@ def decoder_page(finding: DecoderFinding, place: Path) -> str:
 def replay_decoder_finding(folder: Path, form: Mapping[str, Any]) -> Replayed:
     """Read the packets of a finding again. InputError for a form without packets."""
     capture = capture_from_form(form["capture"], name=str(folder))
-    bucket = Bucket(*map(str, form["bucket"]))
+    bucket = Bucket.from_form(form["bucket"])
     found = [each for _ in range(RUNS) for each in _judged(capture, bucket)]
     same = next((each for each in found if each.bucket == bucket), None)
     if same is not None:

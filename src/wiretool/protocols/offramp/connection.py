@@ -40,6 +40,8 @@ _GIVEN_COUNT = re.compile(r"\(given (-[0-9]{1,19})\)\Z", re.ASCII)
 #: What every stream's path holds, whatever a server makes of the rest.
 _OWN_PATH = "/offramp/"
 _SIDES: tuple[Side, Side] = ("client", "server")
+#: The method of frames that a client sends to a server which still uses HTTP: the server reads a broken request.
+_NO_METHOD = ""
 
 
 class Connection(Conversation):
@@ -54,6 +56,7 @@ class Connection(Conversation):
         self._is_foreign = False
         self._is_over: dict[Side, bool] = {"client": False, "server": False}
         self._heads: dict[Side, int] = {"client": 0, "server": 0}
+        #: Requests without a response: the number of the record, and the method.
         self._asked: deque[tuple[int, str]] = deque(maxlen=1_024)
         self.commits = Waiting()
         self._negative = Waiting()
@@ -99,6 +102,7 @@ class Connection(Conversation):
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         if framing.is_http(side, data, at, end):
             return self._read_http(side, data, at, end, n)
+        self._note_unreadable_request(side, n)
         header = framing.read_header(data, at, end)
         assert header is not None
         payload = framing.payload_of(header, data, at, end)
@@ -135,6 +139,8 @@ class Connection(Conversation):
 
     def _read_response(self, response: HandshakeResponse, defects: list[Defect]) -> Reading:
         self._take("server", HandshakeResponse, defects, response.status)
+        if response.status == 101:
+            self._drop_unreadable_requests()
         is_interim = response.status < 200 and response.status != 101
         reply_to = self._asked[0][0] if self._asked else None
         if self._asked and not is_interim:
@@ -142,6 +148,17 @@ class Connection(Conversation):
         if response.status == 101:
             self._upgrade(response)
         return Reading("HandshakeResponse", response, defects, reply_to)
+
+    def _note_unreadable_request(self, side: Side, n: int) -> None:
+        """Note frames before the upgrade: unless it is granted, a response (400) answers them (RFC 9112 §9.3.2)."""
+        is_refused = side == "client" and self.session.phases["server"] is Phase.HTTP
+        if is_refused and (not self._asked or self._asked[-1][1] != _NO_METHOD):
+            self._asked.append((n, _NO_METHOD))
+
+    def _drop_unreadable_requests(self) -> None:
+        """The upgrade is granted: frames that came before the response are read as frames."""
+        for each in [each for each in self._asked if each[1] == _NO_METHOD]:
+            self._asked.remove(each)
 
     def _upgrade(self, response: HandshakeResponse) -> None:
         """Both sides begin anew, with what was agreed."""

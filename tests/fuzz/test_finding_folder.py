@@ -1,0 +1,46 @@
+"""Folders of findings: their numbers, and the expected behaviour in their pages."""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from wiretool.fuzz.connection import FuzzConnection
+from wiretool.fuzz.finding_folder import expected_line, new_folder, next_number
+from wiretool.fuzz.oracles import Bucket, Oracles
+from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.sequence_run import Exchanged, Outcome
+from wiretool.protocols.registry import PROTOCOLS
+
+
+def test_numbers_continue_after_the_highest(tmp_path: Path) -> None:
+    assert next_number(tmp_path / "absent") == 1
+    for name in ("001-died-a", "012-slow-b", "notes", "7-x"):
+        (tmp_path / name).mkdir()
+    assert next_number(tmp_path) == 13
+    with pytest.raises(FileExistsError):
+        new_folder(tmp_path, "001-died-a")
+
+
+def test_each_finding_names_the_expected_behaviour_and_its_source() -> None:
+    protocol = PROTOCOLS["offramp"]
+    line = expected_line(Bucket("undecodable", reply="Pong: bad"), protocol)
+    assert line.startswith(
+        "- expected (RFC 6455 §5.5.3; oracle `undecodable` in docs/fuzzing.md): the bytes of the server"
+    )
+    assert "acknowledged event" in expected_line(Bucket("lost-event"), protocol)
+
+
+def test_bytes_that_are_no_message_have_no_name_in_a_finding() -> None:
+    connection = FuzzConnection(PROTOCOLS["offramp"], 1, count(1))
+    outcome = Outcome(FuzzSequence((Sending(1, b"x"),), ""))
+    received = [*connection.received(b'{"a": 1}', 1), *connection.end()]
+    outcome.exchanged = [Exchanged(each, 0, "", connection, 0) for each in received]
+    (suspicion,) = Oracles().judge(outcome)
+    assert suspicion.why.startswith("bad_frame_header: ")
+    assert suspicion.bucket.reply.startswith("bad_frame_header: ")
+
+
+def test_buckets_of_earlier_versions_are_known() -> None:
+    new = Bucket("undecodable", "", "Pong", "", "bad_frame_header")
+    assert Bucket.from_form(["undecodable", "", "Pong", "", ": bad_frame_header"]) == new
