@@ -31,6 +31,12 @@ class FuzzResult:
     is_self: bool = False
     #: Why the run ended early; empty for its own end.
     why_cut: str = ""
+    #: Known findings that a run which was cut did not show, and keeps in the new baseline.
+    kept: int = 0
+    #: Pages of findings whose folders could not be written, by id.
+    pages: dict[str, str] = field(default_factory=dict)
+    #: Why files could not be written, an option each.
+    unwritten: list[str] = field(default_factory=list)
 
     @property
     def unit(self) -> str:
@@ -89,11 +95,21 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder or 'not saved'})")
+        yield from map(printable, result.pages.get(finding.id, "").splitlines())
     for bucket in result.gone:
         yield printable(f"known finding not shown in this run: {bucket}")
     if result.known:
         yield f"{len(result.known)} known finding{'' if len(result.known) == 1 else 's'} of the baseline shown again"
+    counts = result.counts
+    if counts.start_cases < counts.planned_cases and not result.why_cut:
+        yield (
+            f"{counts.start_cases:,} of {counts.planned_cases:,} conformance cases were run in their share of the time,"
+            f" {counts.cases_s:.1f} s; --time gives them a third of a run"
+        )
+    if result.kept:
+        plural = "" if result.kept == 1 else "s"
+        yield f"the baseline keeps {result.kept} known finding{plural} that this run, cut early, did not show"
     yield printable(summary_line(result))
 
 

@@ -154,7 +154,7 @@ def check_self(options: FuzzOptions) -> None:
     }
     for name, is_given in of_sessions.items():
         if is_given:
-            raise UsageError(f"--self and {name}: captures are read one by one, without a server; leave out {name}")
+            raise UsageError(f"--self and {name}: captures are read one by one, without a server; expected one of them")
 
 
 def check_client(options: FuzzOptions) -> None:

@@ -59,11 +59,17 @@ class FuzzScreen:
             self._draw(counts)
         else:
             self._next_s = now_s + LINE_S
-            runs, messages = self._rates()
-            tell(
-                f"fuzz: {counts.runs:,} sequences ({runs:,.0f}/s, {messages:,.0f} messages/s), "
-                f"{counts.features:,} kinds of exchanges, {counts.findings} findings"
-            )
+            tell(f"fuzz: {self._line(counts)}")
+
+    def _line(self, counts: "Counts") -> str:
+        """Return the figures in one line: of the conformance cases at the start, then of the sequences."""
+        if not counts.runs and counts.planned_cases:
+            return f"{counts.start_cases:,} of {counts.planned_cases:,} conformance cases, {counts.findings} findings"
+        runs, messages = self._rates()
+        return (
+            f"{counts.runs:,} sequences ({runs:,.0f}/s, {messages:,.0f} messages/s), "
+            f"{counts.features:,} kinds of exchanges, {counts.findings} findings"
+        )
 
     def _rates(self) -> tuple[float, float]:
         """Return the sequences and the messages a second."""
@@ -93,7 +99,7 @@ class FuzzScreen:
             "messages": f"{counts.messages:,}  ({messages:,.0f}/s)",
             "phases reached": f"{counts.phases:,}",
             "kinds of exchanges": f"{counts.features:,}",
-            "conformance cases": f"{counts.cases:,}",
+            "conformance cases": f"{counts.start_cases:,} of {counts.planned_cases:,}",
             "findings": f"{counts.findings:,}",
         }
         for name, value in rows.items():

@@ -19,6 +19,7 @@ from wiretool.fuzz.findings import (
     VERSION,
     one_line,
     pytest_file,
+    whole_folder,
 )
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -70,11 +71,11 @@ def decoder_finding_form(finding: DecoderFinding) -> dict[str, Any]:
 def write_decoder_finding(finding: DecoderFinding, folder: Path) -> Path:
     """Write the folder of a finding into `folder` and return it. OSError where a file cannot be written."""
     place = folder / finding.id
-    place.mkdir(parents=True, exist_ok=True)
-    (place / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
-    (place / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
-    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
-    write_packets(rendered(finding.confirmed.capture), place / CAPTURE_FILE)
+    with whole_folder(place) as part:
+        (part / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
+        (part / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
+        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        write_packets(rendered(finding.confirmed.capture), part / CAPTURE_FILE)
     return place
 
 
