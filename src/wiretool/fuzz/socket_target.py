@@ -221,9 +221,11 @@ class SocketTarget(Target):
             return []
         try:
             return self._run_cases(fitting, within_s)
-        except (PeerError, OtherProtocol):
+        except (PeerError, OtherProtocol) as err:
             if not (death := self._death(wait_s=DEATH_S)):
                 raise
+            if not self._has_answered:
+                raise PeerError(f"{death}, and answered no message") from err
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
     def _run_cases(self, cases: Sequence[Case], within_s: float | None) -> list[CaseResult]:
@@ -248,6 +250,7 @@ class SocketTarget(Target):
             process=self._process,
             jobs=self._case_jobs,
             on_result=self._note_sent,
+            on_greeting=self._note_sent,
         )
         result = run_on_target(self._part, cases, options)
         self.stopped_by = self.stopped_by or result.stopped_by
@@ -260,6 +263,9 @@ class SocketTarget(Target):
 
     def _why_mute(self, seconds: float) -> str:
         """Return why a server has answered nothing in some seconds: it is gone, or it is mute."""
+        if self._process is not None and self._process.last_death:
+            many = "once" if self._process.restarts == 1 else f"{self._process.restarts} times"
+            return f"{self._process.last_death}, was started again {many}, and answered no message in {seconds:.1f} s"
         if self._process is None and (why := why_unreachable(self.address)):
             return f"{self.name} accepts no more connections: {why}"
         return f"{self.name} accepts connections, and answers no message in {seconds:.1f} s"

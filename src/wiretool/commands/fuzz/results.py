@@ -52,7 +52,7 @@ def finish(
 ) -> None:
     """Write the reports and end with the exit code of the result; `error` is what cut the run, where it is known."""
     is_empty = note_cut(result, stopped_by)
-    write_reports(result, options)
+    write_reports(result, options, has_summary=error is None or bool(result.counts.runs or result.findings))
     if result.unwritten:
         for each in result.unwritten[1:]:
             tell(each)
@@ -134,7 +134,7 @@ def shortened(text: str, most: int = 200) -> str:
 # -- reports -----------------------------------------------------------------------------------------------------------
 
 
-def write_reports(result: "FuzzResult", options: FuzzOptions) -> None:
+def write_reports(result: "FuzzResult", options: FuzzOptions, *, has_summary: bool) -> None:
     """Write the summary, and the files that were asked for; errors are noted in the result."""
     from wiretool.commands.conform.reports import write_text
     from wiretool.fuzz.baseline import baseline_form
@@ -148,7 +148,8 @@ def write_reports(result: "FuzzResult", options: FuzzOptions) -> None:
         "--sarif": lambda: sarif_report(result),
         "--write-baseline": lambda: baseline_form(result.protocol, buckets),
     }
-    note_unwritten(result, "", lambda: write_summary(result))
+    if has_summary:
+        note_unwritten(result, "", lambda: write_summary(result))
     for option, path in options.reports.files():
         note_unwritten(result, f"{option}: ", lambda: write_text(makers[option](), path))  # noqa: B023 (called at once)
 
@@ -175,7 +176,7 @@ def note_unwritten(result: "FuzzResult", name: str, write: Callable[[], None]) -
 
 
 def baseline_buckets(result: "FuzzResult", options: FuzzOptions) -> "Iterable[Bucket]":
-    """Return the buckets of the new baseline; a run that was cut keeps those of the old one, and says so."""
+    """Return the buckets of the new baseline; a run that was cut keeps those of the old one, and notes how many."""
     buckets = {finding.bucket for finding, _ in result.findings} | set(result.known)
     if not result.why_cut or options.reports.write_baseline is None:
         return buckets
