@@ -1,8 +1,10 @@
 """The end of `wiretool fuzz`: runs that are cut or empty, baselines, reports, and files that cannot be written."""
 
 import json
+import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -147,14 +149,31 @@ def test_a_signal_during_the_preparation_is_reported(
     name: str,
 ) -> None:
     def stop(*arguments: Any) -> None:
-        raise Stopped(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
 
+    before = signal.signal(signal.SIGTERM, lambda number, frame: os._exit(99))  # as the program does while it starts
     monkeypatch.setattr(owner, name, stop)
-    with pytest.raises(Stopped) as caught:
-        run_fuzz(FuzzOptions("sbp", runs=5, reports=all_reports(folder), **given))
+    try:
+        with pytest.raises(Stopped) as caught:
+            run_fuzz(FuzzOptions("sbp", runs=5, reports=all_reports(folder), **given))
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert caught.value.exit_code == 143
     check_cut(folder, "stopped by SIGTERM")
     assert ": 0 findings" in capsys.readouterr().out
+
+
+def test_a_signal_whose_exception_is_lost_ends_the_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an import of a library that drops it."""
+
+    def lose(*arguments: Any) -> None:
+        with suppress(Stopped):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(FuzzSession, "add_table", lose)
+    with pytest.raises(Stopped):
+        run_fuzz(FuzzOptions("sbp", runs=5, reports=all_reports(folder)))
+    check_cut(folder, "stopped by Ctrl-C")
 
 
 def test_an_absent_server_is_in_the_reports(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.results import add_finding, report_run, shortened
-from wiretool.commands.fuzz.run import empty_result, known_buckets, limits_of, note_stop, write_list
+from wiretool.commands.fuzz.results import add_finding, note_stop, report_run, shortened
+from wiretool.commands.fuzz.run import empty_result, known_buckets, limits_of, write_list
 from wiretool.commands.fuzz.writable import check_writable
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
@@ -32,17 +32,22 @@ def fuzz_client(options: FuzzOptions) -> None:
         write_list(mutations)
         return
     check_writable(options)
-    report_run(lambda: empty_result(options), lambda result: fuzz_client_with(mutations, result, options), options)
+    report_run(
+        lambda: empty_result(options),
+        lambda result, stopped: fuzz_client_with(mutations, result, options, stopped),
+        options,
+    )
 
 
-def fuzz_client_with(mutations: "Sequence[ReplyMutation]", result: "FuzzResult", options: FuzzOptions) -> int | None:
+def fuzz_client_with(
+    mutations: "Sequence[ReplyMutation]", result: "FuzzResult", options: FuzzOptions, stopped: list[int]
+) -> int | None:
     """Learn what the client does without faults, and fuzz it. Return the stop signal that ended the run."""
     from wiretool.fuzz.client.clean_runs import learn, setup_for
 
     known = known_buckets(options)
     result.gone = sorted(known)
     setup = setup_for(options.protocol, options.arguments, timeout_s=options.timeout_s, seed=options.seed)
-    stopped: list[int] = []
     with handled_by(lambda number, frame: note_stop(stopped, number)):
         clean = learn(setup, tell)
         return stopped[0] if stopped else run_campaign(clean, mutations, known, result, options, stopped)

@@ -4,11 +4,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import FuzzOptions
-from wiretool.commands.fuzz.results import add_finding, shortened
-from wiretool.commands.fuzz.run import add_seeds, known_buckets, limits_of, note_stop, selected
+from wiretool.commands.fuzz.results import add_finding, note_stop, shortened
+from wiretool.commands.fuzz.run import add_seeds, known_buckets, limits_of, selected
 from wiretool.commands.options import tell
 from wiretool.commands.step_progress import StepProgress
-from wiretool.processes import handled_by
+from wiretool.processes import handled_by, held_interrupts
 
 if TYPE_CHECKING:
     from wiretool.fuzz.decoder.findings import DecoderFinding
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wiretool.fuzz.reports import FuzzResult
 
 
-def fuzz_decoder(result: "FuzzResult", options: FuzzOptions) -> int | None:
+def fuzz_decoder(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) -> int | None:
     """Read mutated sessions on both paths. Return the stop signal that ended the run."""
     import random
 
@@ -24,7 +24,8 @@ def fuzz_decoder(result: "FuzzResult", options: FuzzOptions) -> int | None:
     from wiretool.fuzz.decoder.inputs import CaptureMaker
     from wiretool.fuzz.decoder.run import DecoderCampaign
 
-    session, mutations = selected(options)
+    with held_interrupts():  # an exception of a signal may be lost in an import
+        session, mutations = selected(options)
     known = known_buckets(options)
     result.gone = sorted(known)
     add_seeds(session, options)
@@ -34,7 +35,6 @@ def fuzz_decoder(result: "FuzzResult", options: FuzzOptions) -> int | None:
         folder = save_decoder_finding(finding, result, options)
         tell(f"{finding.id}: {shortened(finding.title)} ({finding.size}, {folder})")
 
-    stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
         progress = stack.enter_context(StepProgress("fuzz", "captures", options.runs or 0))

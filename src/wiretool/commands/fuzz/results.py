@@ -4,14 +4,14 @@ import signal
 from collections.abc import Callable, Iterable
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import typer
 
 from wiretool.commands.fuzz.options import FuzzOptions
 from wiretool.commands.options import tell
 from wiretool.errors import InputError, OtherProtocol, OutputError, PeerError, Stopped, UsageError
-from wiretool.processes import held_interrupts, signal_name
+from wiretool.processes import handled_by, held_interrupts, signal_name
 
 if TYPE_CHECKING:
     from wiretool.fuzz.campaign import Counts
@@ -24,24 +24,43 @@ if TYPE_CHECKING:
 AGAIN = "## Run it again"
 
 
-def report_run(
-    make_result: "Callable[[], FuzzResult]", run: "Callable[[FuzzResult], int | None]", options: FuzzOptions
-) -> None:
-    """Run and report, however the run ends. `run` fills the result and returns the stop signal that ended it.
+#: Fills the result of a run, and returns the stop signal that ended it. The list has the stop signals so far, whose
+#: exceptions may have been lost.
+Run: TypeAlias = "Callable[[FuzzResult, list[int]], int | None]"
+
+
+def report_run(make_result: "Callable[[], FuzzResult]", run: Run, options: FuzzOptions) -> None:
+    """Run and report, however the run ends. Until `run` has its own handler, a stop signal raises Stopped in it.
 
     `typer.Exit` of 1 for a new finding, Stopped after a stop signal, PeerError and OtherProtocol of the run.
     """
+    stopped: list[int] = []
     stopped_by: int | None = None
     error: PeerError | OtherProtocol | None = None
     try:
-        with held_interrupts():  # there is a result for the report, whenever a signal comes
-            result = make_result()
-        stopped_by = run(result)
+        with handled_by(lambda number, frame: stop_preparation(stopped, number)):
+            with held_interrupts():  # there is a result for the report, whenever a signal comes
+                result = make_result()
+            stopped_by = run(result, stopped)
     except KeyboardInterrupt as err:
         stopped_by = err.number if isinstance(err, Stopped) else signal.SIGINT
     except (PeerError, OtherProtocol) as err:
         error, result.why_cut = err, str(err)
-    finish(result, options, stopped_by, error)
+    with held_interrupts():
+        finish(result, options, stopped_by, error)
+
+
+def stop_preparation(stopped: list[int], number: int) -> NoReturn:
+    """Note a stop signal, and raise it where the program is."""
+    stopped.append(number)
+    raise Stopped(number)
+
+
+def note_stop(stopped: list[int], number: int) -> None:
+    """Note the first stop signal; the second one ends the run where it is."""
+    if stopped:
+        raise KeyboardInterrupt
+    stopped.append(number)
 
 
 def finish(

@@ -13,13 +13,13 @@ from wiretool.commands.fuzz.options import (
     check_options,
     is_remote,
 )
-from wiretool.commands.fuzz.results import add_finding, report_run, shortened
+from wiretool.commands.fuzz.results import add_finding, note_stop, report_run, shortened
 from wiretool.commands.fuzz.screen import FuzzScreen
 from wiretool.commands.fuzz.writable import check_writable
 from wiretool.commands.options import ports_from, sources_from, tell
 from wiretool.commands.step_progress import with_progress
 from wiretool.errors import PeerError, UsageError
-from wiretool.processes import handled_by
+from wiretool.processes import handled_by, held_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,10 +57,14 @@ def run_fuzz(options: FuzzOptions) -> None:
         from wiretool.commands.fuzz.decoder import fuzz_decoder
 
         check_writable(options)
-        report_run(lambda: empty_result(options), lambda result: fuzz_decoder(result, options), options)
+        report_run(
+            lambda: empty_result(options), lambda result, stopped: fuzz_decoder(result, options, stopped), options
+        )
     else:
         check_writable(options)
-        report_run(lambda: empty_result(options), lambda result: fuzz_server(result, options), options)
+        report_run(
+            lambda: empty_result(options), lambda result, stopped: fuzz_server(result, options, stopped), options
+        )
 
 
 def selected(options: FuzzOptions) -> "tuple[FuzzSession, Sequence[Mutation]]":
@@ -95,15 +99,15 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 
-def fuzz_server(result: "FuzzResult", options: FuzzOptions) -> int | None:
+def fuzz_server(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) -> int | None:
     """Fuzz the server that the options name. Return the stop signal that ended the run."""
-    session, mutations = selected(options)
+    with held_interrupts():  # an exception of a signal may be lost in an import
+        session, mutations = selected(options)
     known = known_buckets(options)
     result.gone = sorted(known)
     add_seeds(session, options)
     if options.compares_answers:
         session.compare_answers()
-    stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
         stack.enter_context(watched_branches(session, options))
@@ -174,13 +178,6 @@ def watched_branches(session: "FuzzSession", options: FuzzOptions) -> "AbstractC
 def last_sent(target: "Target") -> str:
     """Return which message was sent last, in words."""
     return f"the last message sent was {target.last_message}" if target.last_message else "no message was sent before"
-
-
-def note_stop(stopped: list[int], number: int) -> None:
-    """Note the first stop signal; the second one ends the run where it is."""
-    if stopped:
-        raise KeyboardInterrupt
-    stopped.append(number)
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> None:
