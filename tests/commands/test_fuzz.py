@@ -19,7 +19,7 @@ from tests.commands.test_conform import accepting, listener
 from tests.helpers.servers import wiretool
 
 from wiretool.commands.fuzz.options import FuzzOptions, Reports
-from wiretool.commands.fuzz.run import finish
+from wiretool.commands.fuzz.results import finish
 from wiretool.errors import PeerError, UsageError, WiretoolError
 from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.reports import FuzzResult

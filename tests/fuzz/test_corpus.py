@@ -125,7 +125,8 @@ def test_a_sequence_of_a_capture_needs_no_capture(tmp_path: Path) -> None:
 def test_a_folder_without_sequences(tmp_path: Path) -> None:
     assert read_corpus(tmp_path, session_of(PROTOCOL)) == []
     assert read_corpus(tmp_path / "none", session_of(PROTOCOL)) == []
-    assert minimise(tmp_path) == (0, 0, 0)
+    with pytest.raises(InputError, match="no sequence in it; expected a folder that `fuzz --corpus` wrote"):
+        minimise(tmp_path)
     assert merge(tmp_path / "made", [tmp_path]) == (0, 0)
     with pytest.raises(UsageError, match="none: no such folder; expected one that `fuzz --corpus` wrote"):
         protocol_of(tmp_path / "none")

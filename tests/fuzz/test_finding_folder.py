@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from wiretool.fuzz.connection import FuzzConnection
-from wiretool.fuzz.finding_folder import expected_line, new_folder, next_number
+from wiretool.fuzz.finding_folder import expected_line, next_number
+from wiretool.fuzz.findings import whole_folder
 from wiretool.fuzz.oracles import Bucket, Oracles
 from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import Exchanged, Outcome
@@ -18,8 +19,8 @@ def test_numbers_continue_after_the_highest(tmp_path: Path) -> None:
     for name in ("001-died-a", "012-slow-b", "notes", "7-x"):
         (tmp_path / name).mkdir()
     assert next_number(tmp_path) == 13
-    with pytest.raises(FileExistsError):
-        new_folder(tmp_path, "001-died-a")
+    with pytest.raises(FileExistsError), whole_folder(tmp_path / "001-died-a"):
+        pass
 
 
 def test_each_finding_names_the_expected_behaviour_and_its_source() -> None:

@@ -51,6 +51,8 @@ class TargetOptions:
     recording: "Recording | None" = None
     process: "ServerProcess | None" = None
     on_result: Callable[[CaseResult], None] = field(default=lambda result: None)
+    #: Takes the result of the greeting before the cases.
+    on_greeting: Callable[[CaseResult], None] = field(default=lambda result: None)
 
 
 class _RunClock:
@@ -230,6 +232,8 @@ def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str
     """
     caller = _greeting(part, f"{options.token}g", min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
+    for greeted in caller.results.values():
+        options.on_greeting(greeted)
     if called.stopped_by is not None:
         return called.stopped_by
     if (caller.is_cut or not called.reached) and _restart_dead(options.process, remarks):

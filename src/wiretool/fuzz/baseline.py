@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from wiretool.errors import InputError, why_unreadable
+from wiretool.errors import InputError, UsageError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.fuzz.oracles import Bucket
 
@@ -18,13 +18,18 @@ def baseline_form(protocol: str, buckets: Iterable[Bucket]) -> str:
 
 
 def read_baseline(path: Path, protocol: str) -> frozenset[Bucket]:
-    """Return the buckets of a file. InputError for a file that is not a baseline of the protocol."""
+    """Return the buckets of a file.
+
+    UsageError for a file that cannot be read, InputError for one that is not a baseline of the protocol.
+    """
     try:
         form = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as err:
-        raise InputError(f"{path}: no such file; --write-baseline writes it") from err
+        raise UsageError(f"{path}: no such file; --write-baseline writes it") from err
+    except IsADirectoryError as err:
+        raise UsageError(f"{path}: a folder; expected a file that --write-baseline wrote") from err
     except OSError as err:
-        raise InputError(f"{path}: {why_unreadable(err)}; expected a file that --write-baseline wrote") from err
+        raise UsageError(f"{path}: {why_unreadable(err)}; expected a file that --write-baseline wrote") from err
     except (ValueError, RecursionError) as err:
         raise InputError(f"{path}: {json_problem(err)}; expected a file that --write-baseline wrote") from err
     if not isinstance(form, dict) or form.get("version") != VERSION or not isinstance(form.get("buckets"), list):

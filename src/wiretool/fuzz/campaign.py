@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
@@ -30,6 +31,8 @@ QUEUE_MAX = 4096
 BATCH = 16
 #: The share of sequences that are made systematically, while there are any.
 SYSTEMATIC_SHARE = 0.75
+#: The share of the time of a run that conformance cases may take at its start.
+CASES_SHARE = 1 / 3
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -42,6 +45,8 @@ class Limits:
     runs: int | None = None
     #: Findings after which the run ends: more of them show nothing new.
     findings: int = 100
+    #: Seconds that the conformance cases at the start may take; None for all of them.
+    cases_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -51,7 +56,11 @@ class Counts:
     runs: int = 0
     messages: int = 0
     seconds: float = 0.0
+    #: Runs of conformance cases; those at the start, out of all that the target can run, and their time.
     cases: int = 0
+    start_cases: int = 0
+    planned_cases: int = 0
+    cases_s: float = 0.0
     features: int = 0
     phases: int = 0
     findings: int = 0
@@ -138,17 +147,34 @@ class Campaign:
     # -- valid sessions -------------------------------------------------------------------------------------
 
     def _run_cases(self) -> None:
-        """Run each conformance case once: a server that fails one has a bug that needs no mutation."""
+        """Run each conformance case once: a server that fails one has a bug that needs no mutation.
+
+        They have a share of the time, so that mutated sequences run, too.
+        """
+        cases, counts = [case for case in self.cases if self.target.has_case(case)], self.counts
+        counts.planned_cases = len(cases)
         at = 0
-        while at < len(self.cases) and not self._is_over():
-            for result in self.target.run_cases(self.cases[at : at + self.target.cases_at_once]):
-                self.counts.cases += 1
+        while at < len(cases) and not self._is_over() and self._cases_left_s() > 0:
+            together = cases[at : at + self.target.cases_at_once]
+            at += len(together)
+            for result in self.target.run_cases(together, within_s=self._limit_s()):
+                is_cut = result.verdict is Verdict.ERROR and self._cases_left_s() <= 0
+                counts.cases += not is_cut
+                counts.start_cases += not is_cut
                 if result.verdict is Verdict.FAIL and isinstance(result.case, Case):
                     bucket = Bucket(WRONG_ANSWER, "", "", "", result.case.id)
                     why = f"conformance case {result.case.id}: {result.why}"
                     self._suspect([Suspicion(bucket, why, 0)], self._seed_of(result.case), ())
-            at += self.target.cases_at_once
+            counts.cases_s = time.monotonic() - self._started
             self.on_progress(self.counted())
+
+    def _limit_s(self) -> float | None:
+        return None if self.limits.cases_s is None else self._cases_left_s()
+
+    def _cases_left_s(self) -> float:
+        """Return the seconds that are left for conformance cases at the start."""
+        limit_s = self.limits.cases_s
+        return inf if limit_s is None else limit_s - (time.monotonic() - self._started)
 
     def _seed_of(self, case: Case) -> FuzzSequence:
         found = (seed for seed in self.seeds if seed.origin == case.id)

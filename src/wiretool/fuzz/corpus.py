@@ -153,12 +153,12 @@ class Minimised(NamedTuple):
 def minimise(folder: Path) -> Minimised:
     """Remove the sequences without which the corpus shows the same features on the built-in mock.
 
-    Files are removed one by one: a run that is stopped leaves more of them, not fewer. InputError for damaged files,
-    UsageError while another process minimises the folder.
+    Files are removed one by one: a run that is stopped leaves more of them, not fewer. InputError for damaged files and
+    for a folder without sequences, UsageError while another process minimises the folder.
     """
     protocol = protocol_of(folder)
     if not protocol:
-        return Minimised(0, 0, 0)
+        raise InputError(f"{folder}: no sequence in it; expected a folder that `fuzz --corpus` wrote")
     with _sole(folder):
         session = FuzzSession(protocol)
         entries = read_corpus(folder, session)

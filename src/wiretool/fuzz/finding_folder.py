@@ -50,13 +50,6 @@ def finding_folders(folder: Path) -> list[Path]:
     return sorted(each.parent for each in folder.glob(f"*/{JSON_FILE}")) or [folder]
 
 
-def new_folder(folder: Path, name: str) -> Path:
-    """Make the folder of a finding in `folder` and return it. OSError where that fails or it exists."""
-    place = folder / name
-    place.mkdir(parents=True)
-    return place
-
-
 def expected_line(bucket: Bucket, protocol: Protocol, program: str = "server") -> str:
     """Return the line of a page with the expected behaviour and its source: the clause of the message, if declared."""
     text = _EXPECTED.get(bucket.oracle, _EXPECTED_READ).format(program)

@@ -2,16 +2,17 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
-from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.investigation import Confirmed
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -114,17 +115,32 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
 
     The recording is empty where the server is gone. OSError where a file cannot be written.
     """
-    place = new_folder(folder, finding.id)
+    place = folder / finding.id
     form = finding_form(finding, protocol, command)
-    (place / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
-    (place / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
-    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
-    with open_output(place / CAPTURE_FILE) as output:
-        recording = Recording(output)
-        recording.begin()
-        with suppress(PeerError):  # the next sequence reports it
-            target.record(finding.confirmed.sequence, recording)
+    with whole_folder(place) as part:
+        (part / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
+        (part / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
+        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        with open_output(part / CAPTURE_FILE) as output:
+            recording = Recording(output)
+            recording.begin()
+            with suppress(PeerError):  # the next sequence reports it
+                target.record(finding.confirmed.sequence, recording)
     return place
+
+
+@contextmanager
+def whole_folder(place: Path) -> Iterator[Path]:
+    """Yield a temporary folder whose files go to `place` when the block ends without an error, else nowhere.
+
+    OSError where that fails, or where `place` exists.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".", dir=place.parent) as part:
+        yield Path(part)
+        place.mkdir()
+        for path in Path(part).iterdir():
+            path.replace(place / path.name)
 
 
 def read_finding(folder: Path) -> Mapping[str, Any]:

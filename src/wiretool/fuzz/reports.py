@@ -34,6 +34,12 @@ class FuzzResult:
     why_cut: str = ""
     #: Damage of captures of which only a part gave seeds.
     damages: Sequence[CaptureError] = ()
+    #: Known findings that a run which was cut did not show, and keeps in the new baseline.
+    kept: int = 0
+    #: Pages of findings whose folders could not be written, by id.
+    pages: dict[str, str] = field(default_factory=dict)
+    #: Why files could not be written, an option each.
+    unwritten: list[str] = field(default_factory=list)
 
     @property
     def unit(self) -> str:
@@ -92,11 +98,20 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder})")
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder or 'not saved'})")
+        yield from map(printable, result.pages.get(finding.id, "").splitlines())
     for bucket in result.gone:
         yield printable(f"known finding not shown in this run: {bucket}")
     if result.known:
         yield f"{counted(len(result.known), 'known finding')} of the baseline shown again"
+    counts = result.counts
+    if counts.start_cases < counts.planned_cases and not result.why_cut:
+        yield (
+            f"{counts.start_cases:,} of {counts.planned_cases:,} conformance cases were run in their share of the time,"
+            f" {counts.cases_s:.1f} s; --time gives them a third of a run"
+        )
+    if result.kept:
+        yield f"the baseline keeps {counted(result.kept, 'known finding')} that this run, cut early, did not show"
     yield printable(summary_line(result))
 
 

@@ -155,11 +155,12 @@ def _result(finding: ReportedFinding[Any], folder: str, result: FuzzResult) -> d
     bucket = str(finding.bucket)
     digest = sha256(bucket.encode()).hexdigest()[:_HASH_DIGITS]
     place = {"artifactLocation": {"uri": page_uri(folder)}, "region": {"startLine": 1}}
+    locations = [{"physicalLocation": place}] if folder else []
     return {
         "ruleId": finding.bucket.oracle,
         "level": _level(finding.bucket.oracle, result),
         "message": {"text": printable(finding.title)},
-        "locations": [{"physicalLocation": place}],
+        "locations": locations,
         "partialFingerprints": {"primaryLocationLineHash": f"{digest}:1", "bucket/v1": bucket},
     }
 

@@ -26,7 +26,7 @@ from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.target import Target, setting_of
 from wiretool.net.addresses import Address, is_loopback
 from wiretool.net.calling import Stage, call
-from wiretool.net.reach import check_reachable, is_reachable_within
+from wiretool.net.reach import check_reachable, is_reachable_within, why_unreachable
 from wiretool.net.server_process import ServerProcess, free_address
 from wiretool.protocols.conversation import Protocol
 from wiretool.sinks.pcapng import Recording
@@ -35,7 +35,7 @@ from wiretool.sinks.pcapng import Recording
 CLOSE_S = 0.25
 #: How long the end of a process is awaited that accepts no more connections.
 DEATH_S = 1.0
-#: Conformance cases that are run together; a target that answers none of the first ones is mute.
+#: Conformance cases that are run together at first; a target that answers none of the first ones is mute.
 CASES = 8
 #: Sequences that the target remembers.
 HISTORY_MAX = 64
@@ -58,6 +58,7 @@ class SocketTarget(Target):
         patience_s: float,
         jobs: int,
         process: ServerProcess | None = None,
+        is_mock: bool = False,
         reference: Target,
         slow: Collection[str],
         name: str = "",
@@ -66,9 +67,9 @@ class SocketTarget(Target):
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
-        `reference` shows which requests get no reply, so that nothing is waited for in vain; `slow` are the names of
-        messages of which some get none. `pacer` delays what is sent, for another machine. `may_be_other`: the server
-        may use another protocol.
+        `is_mock`: it is the built-in mock, of which no case needs to run alone. `reference` shows which requests get no
+        reply, so that nothing is waited for in vain; `slow` are the names of messages of which some get none. `pacer`
+        delays what is sent, for another machine. `may_be_other`: the server may use another protocol.
         """
         self._pacer = pacer
         self._reference = reference
@@ -80,6 +81,7 @@ class SocketTarget(Target):
         self._addresses = addresses
         self._patience = Patience(round(patience_s * NS_PER_S), round(CLOSE_S * NS_PER_S))
         self._jobs = jobs
+        self._case_jobs = jobs if process is None or is_mock else 1
         self._process = process
         self._numbers = count(1)
         self._settings: dict[str, RunSetting] = {}
@@ -206,34 +208,59 @@ class SocketTarget(Target):
         """Return how the server that wiretool started has ended; empty if it runs after this time."""
         return "" if self._process is None else self._process.death(wait_s=wait_s)
 
-    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
+    def has_case(self, case: Case) -> bool:
+        return not case.variant and self._has_endpoints(case) and is_quick(case)
+
+    def run_cases(
+        self, cases: Sequence[Case], before: Sequence[FuzzSequence] = (), *, within_s: float | None = None
+    ) -> list[CaseResult]:
         if before and any(outcome.error is not None for outcome in self.run_fresh(before)):
             return []
         self._revive()
-        fitting = [case for case in cases if not case.variant and self._has_endpoints(case) and is_quick(case)]
+        fitting = [case for case in cases if self.has_case(case)]
         if not fitting:
             return []
         try:
-            return self._run_cases(fitting)
-        except (PeerError, OtherProtocol):
+            return self._run_cases(fitting, within_s)
+        except (PeerError, OtherProtocol) as err:
             if not (death := self._death(wait_s=DEATH_S)):
                 raise
+            if not self._has_answered:
+                raise PeerError(f"{death}, and answered no message") from err
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
-    def _run_cases(self, cases: Sequence[Case]) -> list[CaseResult]:
-        result = self._run_cases_of(self._part, cases, self._note_sent)
-        self._has_answered = self._has_answered or any(
-            is_answer(event) for each in result.results for event in each.events
-        )
+    def _run_cases(self, cases: Sequence[Case], within_s: float | None) -> list[CaseResult]:
+        result = self._conform(cases, within_s)
+        if result.why_cut and not self._has_answered and self.stopped_by is None:
+            self._conform(cases[:1], None)  # a mute server is reported as one, however short the run is
         # Cases that a reply has shown to require what the server does not have are not run.
         was_run = any(each.verdict is not Verdict.NOT_EXERCISED for each in result.results)
         is_mute = was_run and not self._has_answered
         if is_mute or any(each.verdict is Verdict.FAIL for each in result.results):
             self._check_protocol()
         if is_mute and self.stopped_by is None:
-            why = f"answers no message in {result.seconds:.1f} s; it hangs, or uses another protocol"
-            raise PeerError(f"{self.name} accepts connections, and {why}")
+            raise PeerError(self._why_mute(result.seconds))
         return list(result.results)
+
+    def _conform(self, cases: Sequence[Case], within_s: float | None) -> RunResult:
+        """Run cases of this protocol, those that have not ended after some seconds without a verdict."""
+        result = self._run_cases_of(self._part, cases, self._note_sent, within_s)
+        self._has_answered = self._has_answered or any(
+            is_answer(event) for each in result.results for event in each.events
+        )
+        if self._has_answered and self._case_jobs > 1 and self._pacer is None:
+            self.cases_at_once = self.batch
+        return result
+
+    def _why_mute(self, seconds: float) -> str:
+        """Return why a server has answered nothing in some seconds: it is gone, or it is mute."""
+        if self._process is not None and self._process.last_death:
+            many = "once" if self._process.restarts == 1 else f"{self._process.restarts} times"
+            return f"{self._process.last_death}, was started again {many}, and answered no message in {seconds:.1f} s"
+        if self._process is None and (why := why_unreachable(self.address)):
+            return f"{self.name} accepts no more connections: {why}"
+        why = f"answers no message in {seconds:.1f} s; it hangs, or uses another protocol"
+        return f"{self.name} accepts connections, and {why}"
 
     def _check_protocol(self) -> None:
         """OtherProtocol where the server uses another one; once, and before its failures count as findings."""
@@ -244,18 +271,24 @@ class SocketTarget(Target):
             )
 
     def _run_cases_of(
-        self, part: Conformance, cases: Sequence[Case], on_result: Callable[[CaseResult], None]
+        self,
+        part: Conformance,
+        cases: Sequence[Case],
+        on_result: Callable[[CaseResult], None],
+        within_s: float | None = None,
     ) -> RunResult:
-        """Run cases of this protocol, or of another one."""
+        """Run cases of this protocol, or of another one; None as `within_s` for all of them."""
         if self._pacer is not None:
             self._pacer.wait(self._sessions_of(cases))
         options = TargetOptions(
             self._addresses,
             token="".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6)),
             patience_s=self._patience.reply_ns / NS_PER_S,
+            deadline_s=lambda: within_s,
             process=self._process,
-            jobs=1 if self._process is not None else self._jobs,
+            jobs=self._case_jobs,
             on_result=on_result,
+            on_greeting=on_result,
         )
         result = run_on_target(part, cases, options)
         self.stopped_by = self.stopped_by or result.stopped_by
@@ -320,6 +353,7 @@ def open_target(
             patience_s=patience_s,
             jobs=jobs,
             process=process,
+            is_mock=is_mock and not mutant,
             reference=session.reference(),
             slow=session.oracles.slow,
             name=f"built-in mock at {places['']}" if is_mock else "",

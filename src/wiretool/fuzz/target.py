@@ -78,9 +78,18 @@ class Target(ABC):
         `is_measured`: with the memory that each run takes, where it can be known.
         """
 
+    def has_case(self, case: Case) -> bool:
+        """Return whether a conformance case can be run on the server."""
+        return True
+
     @abstractmethod
-    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
-        """Run conformance cases on a fresh server, after some sequences."""
+    def run_cases(
+        self, cases: Sequence[Case], before: Sequence[FuzzSequence] = (), *, within_s: float | None = None
+    ) -> list[CaseResult]:
+        """Run conformance cases on a fresh server, after some sequences.
+
+        Where waiting takes time, those that have not ended after `within_s` seconds have the verdict ERROR.
+        """
 
     def probe(self, case: Case, setup: FuzzSequence) -> list[CaseResult]:
         """Run a case after all sequences in the setup of this one that the server has seen; none after none."""
@@ -176,7 +185,9 @@ class InMemoryTarget(Target):
         model = consistency_of(self._part.protocol, is_new=True)
         return self._run_on(target, sequence, model=model, is_measured=is_measured)
 
-    def run_cases(self, cases: Sequence[Case], before: Sequence[FuzzSequence] = ()) -> list[CaseResult]:
+    def run_cases(
+        self, cases: Sequence[Case], before: Sequence[FuzzSequence] = (), *, within_s: float | None = None
+    ) -> list[CaseResult]:
         with applied(self._mutant):
             return [result for case in cases for result in self._run_case(case, before)]
 

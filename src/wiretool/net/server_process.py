@@ -58,6 +58,8 @@ class ServerProcess:
         self._descendants: Descendants | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.restarts = 0
+        #: How it ended before it was last started again, in words; empty for never.
+        self.last_death = ""
         #: Why it could not be started again; empty while it could.
         self.why_lost = ""
 
@@ -86,6 +88,7 @@ class ServerProcess:
         """Start it again after its end, unless that failed before."""
         if self.why_lost:
             return
+        self.last_death = self.death() or self.last_death
         self._stop()
         self.restarts += 1
         try:

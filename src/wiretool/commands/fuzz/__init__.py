@@ -164,7 +164,7 @@ def fuzz(
     the built-in mock, whose replies are mutated. Exit code 1 with new findings, 2 with wrong options, 3 when no seed
     decodes or an input file is damaged, 4 when the server is gone or the client never connects.
     """
-    from wiretool.commands.fuzz.options import CLIENT_JOBS, CLIENT_TIMEOUT_S, JOBS, TIMEOUT_S, FuzzOptions, Reports
+    from wiretool.commands.fuzz.options import FuzzOptions, Reports
     from wiretool.commands.fuzz.run import run_fuzz
 
     options = FuzzOptions(
@@ -184,8 +184,8 @@ def fuzz(
         only_lists=list_,
         time_s=time,
         runs=runs,
-        timeout_s=timeout or (CLIENT_TIMEOUT_S if client else TIMEOUT_S),
-        jobs=jobs or (CLIENT_JOBS if client else JOBS),
+        given_timeout_s=timeout,
+        given_jobs=jobs,
         replay=replay or (),
         output=output or Path("wiretool-findings"),
         baseline=baseline,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wiretool.commands.options import ports_from
 from wiretool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,14 +61,25 @@ class FuzzOptions:
     only_lists: bool = False
     time_s: float | None = None
     runs: int | None = None
-    timeout_s: float = TIMEOUT_S
-    jobs: int = JOBS
+    #: As given; `timeout_s` and `jobs` have the defaults.
+    given_timeout_s: float | None = None
+    given_jobs: int | None = None
     replay: Sequence[Path] = ()
     output: Path = Path("wiretool-findings")
     baseline: Path | None = None
     reports: Reports = Reports()
     ports: Sequence[str] = ()
     seed: int = 0
+
+    @property
+    def timeout_s(self) -> float:
+        """Time for one reply of a server, or for one run of a client."""
+        return self.given_timeout_s or (CLIENT_TIMEOUT_S if self.is_client else TIMEOUT_S)
+
+    @property
+    def jobs(self) -> int:
+        """Sequences, or runs of a client, at the same time."""
+        return self.given_jobs or (CLIENT_JOBS if self.is_client else JOBS)
 
     @property
     def target_words(self) -> list[str]:
@@ -84,9 +96,14 @@ class FuzzOptions:
 
 
 def check_options(options: FuzzOptions) -> None:
-    """UsageError where options contradict each other, or a file is written twice."""
+    """UsageError where options contradict each other, have no effect, or a file is written twice."""
     check_self(options)
     check_client(options)
+    ports_from(options.ports)
+    if options.ports and not options.seeds:
+        raise UsageError("--port: names the protocol of a port in captures; requires --seeds")
+    if options.targets:
+        addresses_from(options)
     if options.command and not options.targets:
         raise UsageError("--command: requires --target, the address of the server")
     if options.uses_sockets and options.targets:
@@ -138,7 +155,7 @@ def check_replay(options: FuzzOptions) -> None:
 
 
 def check_self(options: FuzzOptions) -> None:
-    """UsageError where --self is given with another target."""
+    """UsageError where --self is given with another target, or with options that have no effect on it."""
     if not options.is_self:
         return
     others = {
@@ -153,6 +170,14 @@ def check_self(options: FuzzOptions) -> None:
     for name, value in others.items():
         if value:
             raise UsageError(f"--self and {name}: the target is wiretool's own decoder; expected one of them")
+    of_sessions = {
+        "--corpus": options.corpus is not None,
+        "--jobs": options.given_jobs is not None,
+        "--timeout": options.given_timeout_s is not None,
+    }
+    for name, is_given in of_sessions.items():
+        if is_given:
+            raise UsageError(f"--self and {name}: captures are read one by one, without a server; expected one of them")
 
 
 def check_client(options: FuzzOptions) -> None:

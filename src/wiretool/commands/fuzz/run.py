@@ -1,11 +1,10 @@
 """The implementation of `wiretool fuzz`."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import typer
 
 from wiretool.commands.fuzz.options import (
     CORPUS,
@@ -15,11 +14,13 @@ from wiretool.commands.fuzz.options import (
     check_options,
     is_remote,
 )
+from wiretool.commands.fuzz.results import add_finding, note_stop, report_run, shortened
 from wiretool.commands.fuzz.screen import FuzzScreen
+from wiretool.commands.fuzz.writable import check_writable
 from wiretool.commands.options import ports_from, sources_from, tell
 from wiretool.commands.step_progress import with_progress
-from wiretool.errors import CaptureError, OutputError, PeerError, Stopped, UsageError, system_reason
-from wiretool.processes import handled_by
+from wiretool.errors import CaptureError, PeerError, UsageError, system_reason
+from wiretool.processes import handled_by, held_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,31 +40,54 @@ if TYPE_CHECKING:
 
 def run_fuzz(options: FuzzOptions) -> None:
     """Run the mode that the options select. `typer.Exit` of 1 for a new finding."""
-    from wiretool.fuzz.mutations import select_mutations
-    from wiretool.fuzz.session import FuzzSession, all_mutations
-
     if options.protocol == CORPUS:
         raise UsageError(f"{CORPUS}: expected right after fuzz; put options after the command")
     check_options(options)
-    if options.is_client and not options.replay:
+    if options.replay:
+        from wiretool.commands.fuzz.replaying import replay_findings
+
+        selected(options)
+        replay_findings(options)
+    elif options.is_client:
         from wiretool.commands.fuzz.client import fuzz_client
 
         fuzz_client(options)
-        return
-    session = FuzzSession(options.protocol, seed=options.seed)
-    mutations = select_mutations(options.case_globs, all_mutations(options.protocol))
-    if options.only_lists:
-        write_list(mutations)
-    elif options.replay:
-        from wiretool.commands.fuzz.replaying import replay_findings
-
-        replay_findings(options)
+    elif options.only_lists:
+        write_list(selected(options)[1])
     elif options.is_self:
         from wiretool.commands.fuzz.decoder import fuzz_decoder
 
-        fuzz_decoder(session, mutations, options)
+        check_writable(options)
+        report_run(
+            lambda: empty_result(options), lambda result, stopped: fuzz_decoder(result, options, stopped), options
+        )
     else:
-        fuzz_server(session, mutations, options)
+        check_writable(options)
+        report_run(
+            lambda: empty_result(options), lambda result, stopped: fuzz_server(result, options, stopped), options
+        )
+
+
+def selected(options: FuzzOptions) -> "tuple[FuzzSession, Sequence[Mutation]]":
+    """Return a session without seeds, and the mutations that the options select. UsageError for unknown names."""
+    from wiretool.fuzz.mutations import select_mutations
+    from wiretool.fuzz.session import FuzzSession, all_mutations
+
+    session = FuzzSession(options.protocol, seed=options.seed)
+    return session, select_mutations(options.case_globs, all_mutations(options.protocol))
+
+
+def empty_result(options: FuzzOptions) -> "FuzzResult":
+    """Return the result of a run that has not begun."""
+    from wiretool.fuzz.decoder.findings import DECODER
+    from wiretool.fuzz.reports import FuzzResult
+
+    name = str(addresses_from(options)[""]) if options.targets else "built-in mock"
+    if options.is_client:
+        name = shlex.join(options.arguments)
+    elif options.is_self:
+        name = DECODER
+    return FuzzResult(options.protocol, name, options.seed, is_client=options.is_client, is_self=options.is_self)
 
 
 def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
@@ -76,28 +100,29 @@ def write_list(mutations: "Sequence[Mutation | ReplyMutation]") -> None:
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 
-def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options: FuzzOptions) -> None:
-    """Fuzz the server that the options name."""
+def fuzz_server(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) -> int | None:
+    """Fuzz the server that the options name. Return the stop signal that ended the run."""
     from wiretool.fuzz.finding_folder import next_number
-    from wiretool.fuzz.reports import FuzzResult, found_line
+    from wiretool.fuzz.reports import found_line
 
+    with held_interrupts():  # an exception of a signal may be lost in an import
+        session, mutations = selected(options)
     known = known_buckets(options)
-    damages = add_seeds(session, options)
+    result.gone = sorted(known)
+    result.damages = add_seeds(session, options)
     if options.compares_answers:
         session.compare_answers()
-    stopped: list[int] = []
     with ExitStack() as stack:
         stack.enter_context(handled_by(lambda number, frame: note_stop(stopped, number)))
         if not options.targets and not options.uses_sockets:
             stack.enter_context(session.noting_branches())
         target = stack.enter_context(target_for(session, options))
         screen = stack.enter_context(FuzzScreen(f"fuzz {options.protocol}, {target.name}"))
-        result = FuzzResult(options.protocol, target.name, options.seed, damages=damages)
+        result.target = target.name
 
         def note(finding: "Finding") -> None:
             finding = replace(finding, number=next_number(options.output))
-            folder = save(finding, session, target, options)
-            result.findings.append((finding, folder))
+            folder = save(finding, result, session, target, options)
             screen.add_finding(
                 f"{finding.id}: {shortened(finding.title)} ({finding.size})", found_line(finding, folder)
             )
@@ -112,16 +137,33 @@ def fuzz_server(session: "FuzzSession", mutations: "Sequence[Mutation]", options
             on_finding=note,
             on_progress=screen.update,
             is_stopped=lambda: bool(stopped or target.stopped_by),
-            on_novel=saver(session, options),
+            on_novel=saver(session, result, options),
         )
         try:
             campaign.run()
         except PeerError as err:
             result.why_cut = f"{err}; {last_sent(target)}"
-        result.counts, result.phases = campaign.counted(), sorted(campaign.novelty.phases)
-        result.known = sorted(campaign.shown & known)
-        result.gone = sorted(known - campaign.shown)
-    finish(result, options, stopped[0] if stopped else target.stopped_by)
+        finally:
+            result.counts, result.phases = campaign.counted(), sorted(campaign.novelty.phases)
+            result.known = sorted(campaign.shown & known)
+            result.gone = sorted(known - campaign.shown)
+    return stopped[0] if stopped else target.stopped_by
+
+
+def save(
+    finding: "Finding", result: "FuzzResult", session: "FuzzSession", target: "Target", options: FuzzOptions
+) -> str:
+    """Write the folder of a finding, and return its name as `add_finding` does."""
+    from wiretool.fuzz.findings import page, write_finding
+
+    protocol = session.protocol_in(finding.confirmed.sequence.setup)
+    return add_finding(
+        result,
+        finding,
+        options,
+        lambda: write_finding(finding, options.output, protocol, options.target_words, target),
+        lambda: page(finding, options.output / finding.id, protocol),
+    )
 
 
 def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
@@ -134,36 +176,6 @@ def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
 def last_sent(target: "Target") -> str:
     """Return which message was sent last, in words."""
     return f"the last message sent was {target.last_message}" if target.last_message else "no message was sent before"
-
-
-def note_stop(stopped: list[int], number: int) -> None:
-    """Note the first stop signal; the second one ends the run where it is."""
-    if stopped:
-        raise KeyboardInterrupt
-    stopped.append(number)
-
-
-def finish(result: "FuzzResult", options: FuzzOptions, stopped_by: int | None) -> None:
-    """Write the reports and end with the exit code of the result."""
-    is_empty = not (result.findings or result.why_cut or result.counts.messages) and stopped_by is None
-    if is_empty:
-        result.why_cut = why_empty(result.counts.runs)
-    write_reports(result, options)
-    if stopped_by is not None:
-        raise Stopped(stopped_by)
-    if result.why_cut:
-        raise PeerError(result.why_cut) if result.counts.runs or not is_empty else UsageError(result.why_cut)
-    if result.damages:
-        raise typer.Exit(result.damages[0].exit_code)
-    if result.findings:
-        raise typer.Exit(1)
-
-
-def why_empty(runs: int) -> str:
-    """Return why a run without a message has no result, in words."""
-    if not runs:
-        return "no sequence was run within the limits; expected a longer --time"
-    return f"the target took no message of {runs:,} sequences, so nothing was judged"
 
 
 def add_seeds(session: "FuzzSession", options: FuzzOptions) -> "list[CaptureError]":
@@ -220,32 +232,39 @@ def add_vectors(session: "FuzzSession", path: "Path") -> None:
         tell(f"{path}: {added:,} of {len(vectors):,} vectors are seeds; {others}")
 
 
-def saver(session: "FuzzSession", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
-    """Return a function that adds a sequence to the corpus, if there is one. OutputError where that fails."""
+def saver(session: "FuzzSession", result: "FuzzResult", options: FuzzOptions) -> "Callable[[FuzzSequence], None]":
+    """Return a function that adds a sequence to the corpus, if there is one, until that fails for the first time."""
     from wiretool.fuzz.corpus import save_sequence
 
     folder = options.corpus
     if folder is None:
         return lambda sequence: None
+    failures: list[str] = []
 
     def save_one(sequence: "FuzzSequence") -> None:
+        if failures:
+            return
         try:
             save_sequence(folder, sequence, session)
         except OSError as err:
-            raise OutputError(f"--corpus {folder}: {system_reason(err)}") from err
+            failures.append(f"--corpus {folder}: {system_reason(err)}")
+            result.unwritten += failures
+            tell(f"{failures[0]}; the run goes on without it")
 
     return save_one
 
 
 def limits_of(options: FuzzOptions) -> "Limits":
     """Return when the run ends; runs against other machines have a limit of their own."""
-    from wiretool.fuzz.campaign import Limits
+    from wiretool.fuzz.campaign import CASES_SHARE, Limits
     from wiretool.fuzz.pacing import REMOTE_SEARCH_S
 
     seconds = options.time_s if options.time_s is not None or options.runs is not None else TIME_S
     if is_remote(options):
         seconds = min(seconds or REMOTE_SEARCH_S, REMOTE_SEARCH_S)
-    return Limits(seconds, options.runs)
+    is_in_memory = not (options.targets or options.uses_sockets)
+    cases_s = None if seconds is None and is_in_memory else (seconds or TIME_S) * CASES_SHARE
+    return Limits(seconds, options.runs, cases_s=cases_s)
 
 
 def shrink_tries(options: FuzzOptions) -> int:
@@ -279,49 +298,3 @@ def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | Non
                 "--target: no seed fits its endpoints; expected the address of each, as ENDPOINT=HOST:PORT"
             )
         yield target
-
-
-# -- results -----------------------------------------------------------------------------------------------------------
-
-
-def save(finding: "Finding", session: "FuzzSession", target: "Target", options: FuzzOptions) -> str:
-    """Write the folder of a finding and return its name. OutputError where that fails."""
-    from wiretool.fuzz.findings import write_finding
-
-    setup = finding.confirmed.sequence.setup
-    try:
-        place = write_finding(finding, options.output, session.protocol_in(setup), options.target_words, target)
-    except OSError as err:
-        raise OutputError(f"{options.output}: {system_reason(err)}; the finding is {finding.title}") from err
-    return str(place)
-
-
-def write_reports(result: "FuzzResult", options: FuzzOptions) -> None:
-    """Write the summary, and the files that were asked for."""
-    from wiretool.commands.conform.reports import write_text
-    from wiretool.fuzz.baseline import baseline_form
-    from wiretool.fuzz.reports import json_report, junit_report, report_lines
-    from wiretool.fuzz.sarif import sarif_report
-    from wiretool.sinks.choose import width_of
-    from wiretool.sinks.output import open_output
-    from wiretool.sinks.text.wrapping import wrap_lines
-
-    with open_output(None) as out:
-        out.write(wrap_lines(report_lines(result), width_of(out)))
-    buckets = {finding.bucket for finding, _ in result.findings} | set(result.known)
-    makers = {
-        "--junit": lambda: junit_report(result),
-        "--json": lambda: json_report(result),
-        "--sarif": lambda: sarif_report(result),
-        "--write-baseline": lambda: baseline_form(result.protocol, buckets),
-    }
-    for option, path in options.reports.files():
-        write_text(makers[option](), path)
-
-
-def shortened(text: str, most: int = 200) -> str:
-    """Return text for one line of a terminal."""
-    from wiretool.sinks.printable import printable
-
-    text = printable(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -48,7 +48,6 @@ class FuzzScreen:
 
     def update(self, counts: "Counts") -> None:
         """Show the figures, if it is time to."""
-        from wiretool.fuzz.reports import counted
 
         now_s = time.monotonic()
         if now_s < self._next_s:
@@ -61,11 +60,20 @@ class FuzzScreen:
             self._draw(counts)
         else:
             self._next_s = now_s + LINE_S
-            runs, messages = self._rates()
-            tell(
-                f"fuzz: {counted(counts.runs, 'sequence')} ({runs:,.0f}/s, {messages:,.0f} messages/s), "
-                f"{counted(counts.features, 'kind')} of exchanges, {counted(counts.findings, 'finding')}"
-            )
+            tell(f"fuzz: {self._line(counts)}")
+
+    def _line(self, counts: "Counts") -> str:
+        """Return the figures in one line: of the conformance cases at the start, then of the sequences."""
+        from wiretool.fuzz.reports import counted
+
+        findings = counted(counts.findings, "finding")
+        if not counts.runs and counts.planned_cases:
+            return f"{counts.start_cases:,} of {counts.planned_cases:,} conformance cases, {findings}"
+        runs, messages = self._rates()
+        return (
+            f"{counted(counts.runs, 'sequence')} ({runs:,.0f}/s, {messages:,.0f} messages/s), "
+            f"{counted(counts.features, 'kind')} of exchanges, {findings}"
+        )
 
     def _rates(self) -> tuple[float, float]:
         """Return the sequences and the messages a second."""
@@ -95,7 +103,7 @@ class FuzzScreen:
             "messages": f"{counts.messages:,}  ({messages:,.0f}/s)",
             "phases reached": f"{counts.phases:,}",
             "kinds of exchanges": f"{counts.features:,}",
-            "conformance cases": f"{counts.cases:,}",
+            "conformance cases": f"{counts.start_cases:,} of {counts.planned_cases:,}",
             "findings": f"{counts.findings:,}",
         }
         for name, value in rows.items():

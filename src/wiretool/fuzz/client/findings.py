@@ -10,7 +10,7 @@ from wiretool.conformance.registry import conformance_of
 from wiretool.fuzz.client.client_run import ClientSetup, run_plan
 from wiretool.fuzz.client.investigation import ConfirmedFault
 from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
-from wiretool.fuzz.finding_folder import JSON_FILE, expected_line, new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
     PAGE_FILE,
@@ -19,6 +19,7 @@ from wiretool.fuzz.findings import (
     described_edit,
     one_line,
     pytest_file,
+    whole_folder,
 )
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.output import open_output
@@ -71,12 +72,13 @@ def write_client_finding(finding: ClientFinding, folder: Path) -> Path:
 
     OSError where a file cannot be written.
     """
-    place = new_folder(folder, finding.id)
-    (place / JSON_FILE).write_text(json.dumps(client_finding_form(finding), indent=2) + "\n", "utf-8")
-    (place / PAGE_FILE).write_text(client_page(finding, place), "utf-8")
-    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
-    with open_output(place / CAPTURE_FILE) as output:
-        run_plan(finding.setup, finding.confirmed.plan, recording=Recording(output))
+    place = folder / finding.id
+    with whole_folder(place) as part:
+        (part / JSON_FILE).write_text(json.dumps(client_finding_form(finding), indent=2) + "\n", "utf-8")
+        (part / PAGE_FILE).write_text(client_page(finding, place), "utf-8")
+        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        with open_output(part / CAPTURE_FILE) as output:
+            run_plan(finding.setup, finding.confirmed.plan, recording=Recording(output))
     return place
 
 

@@ -11,7 +11,7 @@ from wiretool.capture.packets import Packet
 from wiretool.fuzz.decoder.capture import FuzzCapture, capture_form, capture_from_form, described, rendered
 from wiretool.fuzz.decoder.oracles import judge
 from wiretool.fuzz.decoder.run import ConfirmedCapture
-from wiretool.fuzz.finding_folder import JSON_FILE, new_folder
+from wiretool.fuzz.finding_folder import JSON_FILE
 from wiretool.fuzz.findings import (
     CAPTURE_FILE,
     PAGE_FILE,
@@ -19,6 +19,7 @@ from wiretool.fuzz.findings import (
     VERSION,
     one_line,
     pytest_file,
+    whole_folder,
 )
 from wiretool.fuzz.oracles import MEMORY, Bucket, Suspicion
 from wiretool.fuzz.reported_finding import ReportedFinding
@@ -69,11 +70,12 @@ def decoder_finding_form(finding: DecoderFinding) -> dict[str, Any]:
 
 def write_decoder_finding(finding: DecoderFinding, folder: Path) -> Path:
     """Write the folder of a finding into `folder` and return it. OSError where a file cannot be written."""
-    place = new_folder(folder, finding.id)
-    (place / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
-    (place / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
-    (place / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
-    write_packets(rendered(finding.confirmed.capture), place / CAPTURE_FILE)
+    place = folder / finding.id
+    with whole_folder(place) as part:
+        (part / JSON_FILE).write_text(json.dumps(decoder_finding_form(finding), indent=2) + "\n", "utf-8")
+        (part / PAGE_FILE).write_text(decoder_page(finding, place), "utf-8")
+        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        write_packets(rendered(finding.confirmed.capture), part / CAPTURE_FILE)
     return place
 
 
