@@ -96,3 +96,11 @@ RATE = Kind(
 COUNT = Kind("a count", _THOUSANDS, "a number, with k or M if need be, such as 500 or 1.5k")
 SPEED = Kind("a speed", {"": 1.0, "x": 1.0}, "a factor, such as 1, 0.5 or 10x, or max")
 SHARE = Kind("a share", {"": 1.0, "%": 0.01}, "a percentage such as 5%, or a share such as 0.05")
+
+
+def size_text(size: int) -> str:
+    """Return a size as the documentation writes it: `256 MiB`, or bytes where it is not whole."""
+    for unit, width in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if size and not size % width:
+            return f"{size // width:,} {unit}"
+    return f"{size:,} bytes"

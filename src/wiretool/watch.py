@@ -12,6 +12,7 @@ from wiretool.protocols.conversation import Conversation, Protocol, let_go
 from wiretool.protocols.recognise import Chunk, Verdict, recognise
 from wiretool.records import Record
 from wiretool.stretches import Stretches
+from wiretool.units import size_text
 
 SIDES: tuple[Side, Side] = ("client", "server")
 _BOTH: frozenset[Side] = frozenset(SIDES)
@@ -98,7 +99,7 @@ class Watch:
 
     def discard_unfinished(self) -> list[Record]:
         """Lose the held bytes, and return their problems and the records that did not need the rest."""
-        why = f"discarded: unfinished frames of all connections take more than {limits.UNFINISHED_BYTES_MAX:,} bytes"
+        why = f"discarded: unfinished frames of all connections take more than {size_text(limits.UNFINISHED_BYTES_MAX)}"
         out = [] if self._is_settled else self._settle(self._verdict(final=True))
         if self._conversation is not None:
             for side in SIDES:

@@ -98,7 +98,9 @@ def bench(
     from_capture: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", parser=path_from, help="derive options that are not given from the appends in a recording"
+            metavar="FILE",
+            parser=path_from,
+            help="take the options that are not set from the appends in this capture",
         ),
     ] = None,
     backlog: Annotated[bool, typer.Option("--backlog", help="append everything first, then read it back")] = False,

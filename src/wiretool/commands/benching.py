@@ -23,7 +23,7 @@ from wiretool.commands.bench_wishes import (
 )
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
-from wiretool.commands.progress import report_waiting, tell_apart
+from wiretool.commands.progress import is_watched, report_waiting, tell_apart
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 from wiretool.sinks.printable import printable
@@ -246,7 +246,7 @@ def progress_line(second: "Second", duration_s: float) -> str:
 @contextmanager
 def watching(plan: "Plan") -> "Iterator[Callable[[Totals], None]]":
     """Draw a live table on a terminal, and print a line a second elsewhere."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not is_watched():
         yield lambda totals: tell(progress_line(totals.seconds[-1], plan.duration_s))
         return
     from rich.console import Console

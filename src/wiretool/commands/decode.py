@@ -29,7 +29,7 @@ DecodeOutput = Annotated[
         metavar="FILE",
         show_default=False,
         parser=path_from,
-        help="write to this file; for tables, to this folder, which is new, empty or from an earlier run",
+        help="write to this file; tables go to a folder, which must be new, empty or from an earlier run",
     ),
 ]
 

@@ -98,7 +98,7 @@ def where_from(text: str) -> str:
 
 
 #: How many processes read.
-Workers = Annotated[int, typer.Option(min=1, metavar="N", help="number of reading processes, with columns")]
+Workers = Annotated[int, typer.Option(min=1, metavar="N", help="number of processes that decode; only with columns")]
 
 
 class SideName(StrEnum):

@@ -52,9 +52,9 @@ def sql(
     """Query the tables with SQL.
 
     The tables are frames, exchanges, ledger, pravega.AppendBlockEnd, gold.minutes and others. SHOW ALL TABLES lists
-    them, DESCRIBE frames the columns of one. Only the result is written. Spark has no gold, requires backticks for
-    tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names that differ only in case get
-    a number: sbp.UNKNOWN_1, sbp.Unknown_2.
+    them, DESCRIBE frames the columns of one. Statements cannot change the tables. Spark has no gold, requires
+    backticks for tables of messages (`pravega.AppendBlockEnd`), and lists them with SHOW TABLES. Names that differ
+    only in case get a number: sbp.UNKNOWN_1, sbp.Unknown_2.
     """
     from wiretool.pipeline.layout import read_head
     from wiretool.pipeline.sql import asked, write_answer, write_parquet

@@ -60,8 +60,16 @@ def is_file(path: Path) -> bool:
 
 
 def is_watched() -> bool:
-    """Whether somebody sees what is written to stderr."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    """Return whether stderr is a terminal, and the program is not one of its background jobs.
+
+    The job in the foreground has the screen: a live display of another one would overwrite its lines.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
+    try:
+        return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
+    except (AttributeError, OSError):  # no job control: Windows, or a terminal of another session
+        return True
 
 
 def tell_apart(text: str) -> None:

@@ -70,7 +70,7 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="wait this much longer than recorded for a reply; "
+            help="how much later than recorded a reply may arrive; "
             "the total wait for all missing replies is at most six times this",
         ),
     ] = 5.0,
@@ -83,7 +83,7 @@ def replay(
     copy: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="use the names of copy N, so that an earlier run on the server does not interfere"
+            min=0, metavar="N", help="use other names (those of copy N), for a server that still holds an earlier run"
         ),
     ] = 0,
     token: Annotated[

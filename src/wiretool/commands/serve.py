@@ -61,7 +61,7 @@ def serve(
     leases: Annotated[bool, typer.Option(help="Pravega: abort transactions when their lease expires")] = True,
     setup: Annotated[
         str,
-        typer.Option(metavar="NAME", help="serve the mock that the cases of conform --setup NAME require"),
+        typer.Option(metavar="NAME", help="configure the mock for the cases of conform --setup NAME"),
     ] = "",
     mutant: Annotated[
         str, typer.Option(metavar="NAME", help="serve a mutant; conform PROTOCOL --mutants lists them")

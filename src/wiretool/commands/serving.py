@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from wiretool import limits
 from wiretool.commands.options import lines_of, tell
+from wiretool.commands.progress import is_watched
 from wiretool.errors import InputError, UsageError
 from wiretool.units import SIZE
 
@@ -151,7 +152,7 @@ def counters_for(
     """Where lines of the log go, and what draws live counters: nothing where the terminal `is_shared` with output."""
     from wiretool.sinks.text.counters import Counters
 
-    if is_shared or sys.stderr is None or not sys.stderr.isatty():
+    if is_shared or not is_watched():
         return tell, None
     counters = stack.enter_context(Counters(snapshot, sys.stderr))
     return counters.tell, counters.look

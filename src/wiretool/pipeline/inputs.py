@@ -21,6 +21,7 @@ from wiretool.errors import CaptureError, UsageError
 from wiretool.pipeline.layout import MANIFEST, Input
 from wiretool.pipeline.staging import is_ours
 from wiretool.sinks.arrow.files import reason, refused
+from wiretool.units import size_text
 
 #: How the damage of a file begins that cannot be read, of which the index is that.
 UNREADABLE = "cannot be read: "
@@ -30,7 +31,6 @@ NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 _SUFFIXES, _PACKED_SUFFIXES = (".pcap", ".pcapng"), (".gz", ".zst")
 #: The number of skipped files that are named.
 SKIPPED_NAMED_MAX = 3
-_MIB = 1 << 20
 _UNREAD = FileIndex(0, 0, 0, b"", "", (), Joint(0, 1), NO_TIME, NO_TIME, "", is_packed=False)
 
 
@@ -204,15 +204,10 @@ def unpack(path: Path, copy: Path) -> str:
                 out.write(chunk[:left])
                 left -= len(chunk)
                 if left < 0:
-                    return f"byte {most}: it unpacks to more than {_size_text(most)}, and is read up to there"
+                    return f"byte {most}: it unpacks to more than {size_text(most)}, and is read up to there"
         except CaptureError as err:
             return err.reason
     return ""
-
-
-def _size_text(size: int) -> str:
-    """Return a size as the documentation writes it: `256 MiB`, or bytes where it is not whole."""
-    return f"{size:,} bytes" if size % _MIB else f"{size // _MIB:,} MiB"
 
 
 def _unpacked_bytes_max(status: os.stat_result) -> int:

@@ -13,6 +13,7 @@ from wiretool.replay.line import Line
 from wiretool.replay.manners.manner import Manner
 from wiretool.replay.values import Values
 from wiretool.sessions.dialogues import Dialogue
+from wiretool.units import size_text
 
 
 class Lines:
@@ -69,7 +70,7 @@ class Lines:
         """
         self._held.note(connection, self.by_number[connection].unfinished_cost)
         for number in self._held.excess():
-            most = f"unfinished frames of more than {limits.UNFINISHED_BYTES_MAX:,} bytes on all connections"
+            most = f"unfinished frames of more than {size_text(limits.UNFINISHED_BYTES_MAX)} on all connections"
             self.by_number[number].cut(f"the server sends {most}: the connection was closed")
             self._held.note(number, 0)
             yield number

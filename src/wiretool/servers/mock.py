@@ -16,6 +16,7 @@ from wiretool.codec.message import Side
 from wiretool.errors import UsageError
 from wiretool.memory_budget import MemoryBudget
 from wiretool.servers.timers import Timers
+from wiretool.units import size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class Mock(ABC):
         for number, link in self.links.items():
             self._unfinished.note(number, link.held_bytes)
         for number in self._unfinished.excess():
-            why = f"unfinished frames of all clients take more than {limits.MOCK_UNFINISHED_BYTES_MAX:,} bytes"
+            why = f"unfinished frames of all clients take more than {size_text(limits.MOCK_UNFINISHED_BYTES_MAX)}"
             self.outbox.close(number, f"{why}, {self.links[number].held_bytes:,} of them here", is_abort=True)
             self._unfinished.note(number, 0)
 

@@ -95,7 +95,7 @@ def conform(
             parser=duration_parser("--deadline", most=86_400),
             metavar="TIME",
             show_default="ten times the time with the mock, at least 60s; none with --client",
-            help="end the run after this time; no effect on the built-in mock",
+            help="end the run after this time; ignored for the built-in mock",
         ),
     ] = None,
     expect: Annotated[

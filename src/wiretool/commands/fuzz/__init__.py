@@ -32,7 +32,7 @@ def fuzz(
             parser=file_parser("--seeds"),
             metavar="FILE",
             show_default=False,
-            help="start from the sessions of this capture, or from the messages of this .json file, too; "
+            help="also start from the sessions in this capture, or the messages in this .json file; "
             "with --replay, give the mock the data of the capture; repeatable",
         ),
     ] = None,
@@ -70,7 +70,7 @@ def fuzz(
     ] = False,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
     self_: Annotated[
-        bool, typer.Option("--self", help="fuzz wiretool's own decoder: mutated captures, read on both of its paths")
+        bool, typer.Option("--self", help="fuzz wiretool's own decoder: decode mutated captures with both engines")
     ] = False,
     allow_remote: Annotated[
         list[str] | None,
