@@ -193,7 +193,7 @@ def test_no_share_is_refused(command: Sequence[object], text: str) -> None:
     assert (code, lines) == (2, [])
     why = "not a share; expected a percentage such as 5%, or a share such as 0.05"
     if text in ("101%", "2"):
-        why = "out of range; expected 0 to 1"
+        why = f"out of range; expected {'0% to 100%' if '%' in text else '0 to 1'}"
     assert errors == f"wiretool: --min-judged {text!r}: {why}\n"
 
 

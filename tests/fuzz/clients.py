@@ -13,7 +13,7 @@ FRAGILE = (
     _BEGIN
     + """
 data = end.recv(100)
-print("version", data[11], data[15])
+print("version", data[11], data[15], flush=True)
 """
 )
 #: Reads until the reply is whole: at the end of the connection it reads for ever.

@@ -77,6 +77,6 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_where_none_can_be_made(tmp_path: Path) -> None:
-    said = r"no folder for Spark's files can be made there: No such file"
+    said = "Spark's files cannot be stored there: No such file"
     with pytest.raises(UsageError, match=said), scratch(tmp_path / "none"):
         pass

@@ -154,8 +154,12 @@ def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, seque
 
 
 def _is_same(found: Bucket, bucket: Bucket) -> bool:
-    """Return whether the same bug shows; the message at which a server is found to be gone depends on the clock."""
-    return found == bucket or (found.oracle == bucket.oracle == DIED and found.reply == bucket.reply)
+    """Return whether the same bug shows.
+
+    The message at which a server is found to be gone depends on the clock, and so does the reason of the system.
+    """
+    kinds = [each.reply.partition(":")[0] for each in (found, bucket)]
+    return found == bucket or (found.oracle == bucket.oracle == DIED and kinds[0] == kinds[1])
 
 
 def _replay_sequence(

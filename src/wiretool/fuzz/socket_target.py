@@ -4,7 +4,7 @@ import random
 import shlex
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 
@@ -266,9 +266,12 @@ class SocketTarget(Target):
         """OtherProtocol where the server uses another one; once, and before its failures count as findings."""
         if self._may_be_other and self.stopped_by is None:
             self._may_be_other = False
-            check_protocol(
-                self._part, self.name, lambda part, cases: self._run_cases_of(part, cases, lambda result: None).results
-            )
+            with suppress(PeerError):  # a server that is gone by now is reported by the caller
+                check_protocol(
+                    self._part,
+                    self.name,
+                    lambda part, cases: self._run_cases_of(part, cases, lambda result: None).results,
+                )
 
     def _run_cases_of(
         self,
