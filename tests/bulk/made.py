@@ -124,6 +124,8 @@ def _troubled(frames: list[bytes], troubles: frozenset[str], rng: random.Random)
     if "a hole" in troubles:
         start = rng.randrange(len(out))
         del out[start : start + rng.randrange(1, 12)]
+    if not out:
+        return out
     for _ in range(some):
         if "lost" in troubles and len(out) > 1:
             del out[rng.randrange(len(out))]
