@@ -106,7 +106,7 @@ def replies(records: Sequence[Record]) -> dict[Any, list[int | None]]:
 
 
 def has_late_records(records: Sequence[Record]) -> bool:
-    """Whether records come after those of later packets: the first bytes of their connection fit several protocols."""
+    """Return whether records come after those of later packets: their first bytes fit several protocols."""
     packets = [record.packets[1] for record in records]
     return packets != sorted(packets)
 

@@ -1,4 +1,4 @@
-"""What a command loads and generates before the first packet: no protocol that nobody speaks, and no decoder."""
+"""Commands load no unused protocol, and generate no decoder, before the first packet."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What commands take before the first packet, against a Python that imports the same libraries and nothing of ours.
+"""The start-up time of commands, against a Python that imports the same libraries and nothing of wiretool.
 
     python -m tests.bench.startup [--quick]
 

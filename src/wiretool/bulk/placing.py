@@ -37,7 +37,7 @@ class SideFrames(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """The pieces that completed frames: a row each, for the frames `first_frames[i]` and those behind it.
+    """The pieces that completed frames, a row each: `first_frames[i]` is the first, `counts[i]` the number of them.
 
     Where the first of these began in an earlier piece, `low` and `high` packet and `latest` time are of all its pieces.
     """

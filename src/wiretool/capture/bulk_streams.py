@@ -151,7 +151,7 @@ class BulkStreams:
         self.feeds_each = False
 
     def read(self, table: SegmentTable) -> Iterator[PlainSegments | Run | Fed | Pause]:
-        """What the segments of a table add: plain segments, runs, and what each segment gave that was fed.
+        """Yield plain segments, runs, and the items of each segment that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
         """

@@ -114,7 +114,7 @@ class Pairs:
         return [*head, *end, *relabelled(self._renamed(second, first), first.sequence, is_same=False)]
 
     def insert(self, first: Place, second: Place) -> list[Step] | None:
-        """Return the session with one message of the other session in the middle; None where there is no middle."""
+        """Return the session with one message of the other session in the middle; None for a session of one message."""
         if first.at + 1 == len(first.sequence.steps):
             return None
         steps, connection = self._renamed(second, first).steps, first.sending.connection

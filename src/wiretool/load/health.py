@@ -136,7 +136,7 @@ def reasons_from(seconds: Iterable[Second], plan: Plan, failure: str = "") -> li
 
 
 def remarks_from(seconds: Iterable[Second], plan: Plan) -> list[str]:
-    """What to know of load processes that gave all they had, as the limit may be theirs, or that were late.
+    """Return remarks on load processes that used a whole processor, or that sent requests late.
 
     Of a drain by its whole seconds, or by the only one that there is.
     """

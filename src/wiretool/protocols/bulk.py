@@ -17,7 +17,7 @@ NO_REPLY = -1
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """Whole frames in the order in which they are told: `data[starts[i] : ends[i]]`.
+    """Whole frames in the order of their records: `data[starts[i] : ends[i]]`.
 
     `numbers` are those of their records; they grow.
     """

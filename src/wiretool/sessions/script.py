@@ -116,7 +116,7 @@ class _Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class _Connection:
-    """What is remembered of one connection: its encoder, and its first frames while they may be midstream."""
+    """The state of one connection: its encoder, and its first frames while they may be midstream."""
 
     protocol: Protocol
     encoder: ConnectionEncoder

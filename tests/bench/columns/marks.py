@@ -60,7 +60,7 @@ class Report:
 
     @property
     def is_good(self) -> bool:
-        """Whether something was measured, and every mark is reached."""
+        """Return whether something was measured, and every mark is reached."""
         return bool(self.verdicts) and all(verdict.is_reached for verdict in self.verdicts)
 
     def summary(self) -> str:

@@ -1,4 +1,4 @@
-"""PyArrow without pandas: it is not loaded with the first list, and whoever asks for it still gets it."""
+"""PyArrow without pandas: it is not loaded with the first list, and a program that imports it still gets it."""
 
 import os
 import subprocess
