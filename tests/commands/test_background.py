@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 import pytest
 
-from wiretool.commands.progress import is_watched
+from wiretool.commands.progress import LiveDisplay, is_watched
 
 
 @contextmanager
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A terminal as stderr. Not a fixture: pytest replaces stderr between those and the test."""
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A terminal as stderr; its other end. Not a fixture: pytest replaces stderr between those and the test."""
     master, slave = os.openpty()
     with os.fdopen(master, "w"), os.fdopen(slave, "w") as stderr, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stderr)
-        yield
+        yield master
 
 
 @pytest.mark.parametrize("is_foreground", [True, False])
@@ -34,3 +34,32 @@ def test_a_terminal_that_names_no_job_is_watched(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "tcgetpgrp", refuse)
     with terminal(monkeypatch):
         assert is_watched()
+
+
+def test_a_job_that_moves_to_the_background_draws_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    foreground = [os.getpgrp()]
+    monkeypatch.setattr(os, "tcgetpgrp", lambda number: foreground[0])
+    with terminal(monkeypatch) as screen:
+        os.set_blocking(screen, False)
+        display = LiveDisplay()
+        display.show("first")
+        sys.stderr.flush()
+        assert b"first" in os.read(screen, 4096)
+        foreground[0] += 1
+        display.show("second")
+        display.close()
+        sys.stderr.flush()
+        with pytest.raises(BlockingIOError):
+            os.read(screen, 4096)
+
+
+def test_what_was_drawn_is_erased_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "tcgetpgrp", lambda number: os.getpgrp())
+    with terminal(monkeypatch) as screen:
+        display = LiveDisplay()
+        display.show("first")
+        sys.stderr.flush()
+        os.read(screen, 4096)
+        display.close()
+        sys.stderr.flush()
+        assert b"\x1b[2K" in os.read(screen, 4096)

@@ -11,6 +11,7 @@ from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
 from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
+from wiretool.codec.message import Side
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.recognise import Chunk, Verdict, describe_foreign, recognise
 from wiretool.protocols.registry import PROTOCOLS, expected_on
@@ -132,6 +133,17 @@ def test_http2_on_the_port_of_offramp_is_a_stranger_or_the_controller() -> None:
     assert found is not None
     assert (found.protocol, found.why) == (None, "HTTP/2 without a call of Pravega's controller, on a port of offramp")
     assert name_of(verdict(talk("pravega-controller"), 8080)) == "pravega-controller"
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_http2_from_its_middle_is_not_offramp(side: Side) -> None:
+    peer = controller.Peer(side)
+    blocks = [peer.headers(n, controller.request("/grpc.health.v1.Health/Check")) for n in (3, 5)]
+    found = verdict([Sent(side, block.data) for block in blocks], 8080, from_start=False)
+    assert found is not None
+    assert (found.protocol, found.why) == (None, "HTTP/2 without a call of Pravega's controller, on a port of offramp")
+    found = verdict([Sent(side, block.data) for block in blocks[:1]], 8080, from_start=False)
+    assert (name_of(found), found and found.note) == ("offramp", "read as offramp because of its port alone")
 
 
 def test_http2_waits_for_a_call() -> None:

@@ -15,7 +15,7 @@ app = typer.Typer(no_args_is_help=False, rich_markup_mode=None)
 def bench(
     context: typer.Context,
     protocol: Annotated[
-        str | None, typer.Option(metavar="NAME", help="protocol of the server; default: pravega")
+        str | None, typer.Option(metavar="NAME", show_default="pravega", help="protocol of the server")
     ] = None,
     appenders: Annotated[
         int | None,
@@ -23,7 +23,8 @@ def bench(
             min=1,
             max=limits.BENCH_USERS_MAX,
             metavar="N",
-            help="number of appending users, one connection each; default: 64",
+            show_default="64",
+            help="number of appending users, one connection each",
         ),
     ] = None,
     fetchers: Annotated[
@@ -32,11 +33,12 @@ def bench(
             min=0,
             max=limits.BENCH_USERS_MAX,
             metavar="M",
-            help="number of users that read the appended data; default: 0",
+            show_default="0",
+            help="number of users that read the appended data",
         ),
     ] = None,
     target: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="server to load; default: a mock that bench starts")
+        str, typer.Option(metavar="ADDRESS", show_default="a mock that bench starts", help="server to load")
     ] = "",
     controller: Annotated[
         str,
@@ -67,7 +69,9 @@ def bench(
     event_size: Annotated[
         str | None,
         typer.Option(
-            metavar="N|DIST", help="size of an event in bytes, or a distribution such as uniform:100-1K; default: 100"
+            metavar="N|DIST",
+            show_default="100",
+            help="size of an event in bytes, or a distribution such as uniform:100-1K",
         ),
     ] = None,
     batch: Annotated[
@@ -76,17 +80,20 @@ def bench(
             min=1,
             max=limits.BENCH_BATCH_MAX,
             metavar="N",
-            help="events per append; default: 1; Offramp: messages per REQUEST; default: 1000",
+            show_default="1; Offramp: 1000",
+            help="events per append; Offramp: messages per REQUEST",
         ),
     ] = None,
     pipeline: Annotated[
         int | None,
-        typer.Option(min=1, max=limits.BENCH_PIPELINE_MAX, metavar="N", help="appends in flight per user; default: 1"),
+        typer.Option(
+            min=1, max=limits.BENCH_PIPELINE_MAX, metavar="N", show_default="1", help="appends in flight per user"
+        ),
     ] = None,
     segments: Annotated[
         int | None,
         typer.Option(
-            min=1, max=limits.BENCH_SEGMENTS_MAX, metavar="N", help="number of segments to append to; default: 1"
+            min=1, max=limits.BENCH_SEGMENTS_MAX, metavar="N", show_default="1", help="number of segments to append to"
         ),
     ] = None,
     conditional: Annotated[

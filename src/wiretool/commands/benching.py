@@ -1,6 +1,5 @@
 """What `wiretool bench` does: options become a plan, the plan a run, the run a report and an exit code."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import combinations
@@ -23,7 +22,7 @@ from wiretool.commands.bench_wishes import (
 )
 from wiretool.commands.interrupts import stoppable
 from wiretool.commands.options import tell
-from wiretool.commands.progress import is_watched, report_waiting, tell_apart
+from wiretool.commands.progress import LiveDisplay, is_watched, report_waiting, tell_apart
 from wiretool.errors import PeerError, Stopped, UsageError
 from wiretool.processes import handled_by
 from wiretool.sinks.printable import printable
@@ -249,29 +248,27 @@ def watching(plan: "Plan") -> "Iterator[Callable[[Totals], None]]":
     if not is_watched():
         yield lambda totals: tell(progress_line(totals.seconds[-1], plan.duration_s))
         return
-    from rich.console import Console
-    from rich.live import Live
-
     from wiretool.load.report import live_table
 
-    with Live(console=Console(file=sys.stderr, highlight=False), auto_refresh=False, transient=True) as live:
+    display = LiveDisplay()
 
-        def draw(totals: "Totals") -> None:
-            last = totals.seconds[-1]
-            errors = {name: operation.errors for name, operation in totals.operations().items()}
-            live.update(
-                live_table(
-                    last,
-                    elapsed_s=last.second + 1,
-                    duration_s=plan.duration_s,
-                    users=plan.users,
-                    errors=errors,
-                    width=live.console.width,
-                ),
-                refresh=True,
-            )
+    def draw(totals: "Totals") -> None:
+        last = totals.seconds[-1]
+        errors = {name: operation.errors for name, operation in totals.operations().items()}
+        table = live_table(
+            last,
+            elapsed_s=last.second + 1,
+            duration_s=plan.duration_s,
+            users=plan.users,
+            errors=errors,
+            width=display.width,
+        )
+        display.show(table)
 
+    try:
         yield draw
+    finally:
+        display.close()
 
 
 # -- what came of it ---------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ def encode(
     ] = "-",
     protocol: Annotated[str, typer.Option(metavar="NAME", help="protocol of lines without one")] = "",
     side: Annotated[
-        SideName | None, typer.Option(help="sender of lines without one; default: the side that may send the message")
+        SideName | None,
+        typer.Option(show_default="the side that may send the message", help="sender of lines without one"),
     ] = None,
     format_: Annotated[
         Form | None, typer.Option("--format", show_default="hex on a terminal, else raw", help="output format")

@@ -17,7 +17,7 @@ class ExplainFormat(StrEnum):
 
 def explain(
     message: Annotated[
-        str, typer.Argument(metavar="MESSAGE", show_default=False, help="name of a message; default: list all")
+        str, typer.Argument(metavar="MESSAGE", show_default="a list of all", help="name of a message")
     ] = "",
     protocol: Annotated[str, typer.Option(metavar="NAME", help="only messages of this protocol")] = "auto",
     format_: Annotated[ExplainFormat, typer.Option("--format", help="output format")] = ExplainFormat.TEXT,

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 import threading
 import time
@@ -9,14 +10,20 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeGuard, TypeVar, cast
 
 from wiretool.commands.options import tell
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
 
 T = TypeVar("T")
 
 #: Seconds in which most files are read: nothing is shown before.
 QUICK_S = 0.5
+#: Seconds between two drawings of a bar.
+REDRAW_S = 0.1
 #: How often it is reported that something is under way of which nobody knows how far it is.
 WAITING_S = 1.0
 #: Seconds after which work is long where stderr is not a terminal.
@@ -116,25 +123,56 @@ def report_waiting(name: str | Callable[[], str]) -> Iterator[Callable[[], None]
         end()
 
 
+class LiveDisplay:
+    """Shows what changes in one place of the terminal, as long as the program is its job in the foreground."""
+
+    def __init__(self) -> None:
+        self._live: Live | None = None
+
+    def show(self, content: "RenderableType") -> None:
+        """Draw in place of what was drawn before; nothing while the job is in the background."""
+        if not is_watched():
+            return
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=sys.stderr, highlight=False), auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(content, refresh=True)
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns of the terminal."""
+        return shutil.get_terminal_size().columns if self._live is None else self._live.console.width
+
+    def close(self) -> None:
+        """Erase what was drawn, unless another job has the screen by now."""
+        if self._live is None:
+            return
+        if not is_watched():
+            self._live.console.file = io.StringIO()
+        self._live.stop()
+        self._live = None
+
+
 def shown(steps: Iterable[T], files: Sequence[io.FileIO], name: str = "reading") -> Generator[T]:
     """The steps as they come, with a bar of how much of the files was read, at what rate, and what is left to wait.
 
     It is there from `QUICK_S` on, and gone when the steps are over or closed.
     """
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn, TransferSpeedColumn
 
     columns = "{task.description}", BarColumn(), TaskProgressColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar, display = Progress(*columns, auto_refresh=False), LiveDisplay()
     task = bar.add_task(name, total=sum(os.fstat(file.fileno()).st_size for file in files))
-    started, is_shown = time.monotonic(), False
+    next_s = time.monotonic() + QUICK_S
     try:
         for step in steps:
             bar.update(task, completed=sum(file.tell() for file in files))
-            if not is_shown and time.monotonic() - started >= QUICK_S:
-                bar.start()
-                is_shown = True
+            if time.monotonic() >= next_s:
+                display.show(bar.get_renderable())
+                next_s = time.monotonic() + REDRAW_S
             yield step
     finally:
-        if is_shown:
-            bar.stop()
+        display.close()

@@ -29,8 +29,8 @@ def replay(
         list[str] | None,
         typer.Option(
             metavar="[ENDPOINT=]ADDRESS",
-            show_default=False,
-            help="server to replay to; default: a mock that replay starts",
+            show_default="a mock that replay starts",
+            help="server to replay to",
         ),
     ] = None,
     controller: Annotated[
@@ -70,8 +70,8 @@ def replay(
             parser=duration_parser("--timeout", most=3600),
             metavar="TIME",
             show_default="5s",
-            help="how much later than recorded a reply may arrive; "
-            "the total wait for all missing replies is at most six times this",
+            help="longest delay of a reply beyond the recorded one; "
+            "replay gives up on all missing replies after six times this",
         ),
     ] = 5.0,
     connections: Annotated[

@@ -39,7 +39,8 @@ def serve(
         str, typer.Option(metavar="USER:PASSWORD", help="Pravega, Offramp: required credentials of clients")
     ] = "",
     road: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Offramp: name of a road; default: any name; repeatable")
+        list[str] | None,
+        typer.Option(metavar="NAME", show_default="any name", help="Offramp: name of a road; repeatable"),
     ] = None,
     feed: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Offramp: file of messages, one JSON object per line")

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from wiretool.commands.options import tell
-from wiretool.commands.progress import LONG_S, QUICK_S, is_watched
+from wiretool.commands.progress import LONG_S, QUICK_S, REDRAW_S, LiveDisplay, is_watched
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -26,6 +26,7 @@ class StepProgress:
         self._is_watched = is_watched()
         self._next_s = time.monotonic() + (QUICK_S if self._is_watched else LONG_S)
         self._bar: Progress | None = None
+        self._display = LiveDisplay()
 
     def __enter__(self) -> Self:
         return self
@@ -33,8 +34,7 @@ class StepProgress:
     def __exit__(
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._display.close()
 
     def update(self, done: int, total: int = 0) -> None:
         """Report the number of steps that are done, if it is time to."""
@@ -43,7 +43,7 @@ class StepProgress:
             return
         self._total = total or self._total
         if self._is_watched:
-            self._next_s = now_s + LINE_S / 10
+            self._next_s = now_s + REDRAW_S
             self._draw(done)
         else:
             self._next_s = now_s + LINE_S
@@ -52,18 +52,17 @@ class StepProgress:
 
     def _draw(self, done: int) -> None:
         if self._bar is None:
-            self._bar = self._started()
+            self._bar = self._new_bar()
         self._bar.update(self._bar.task_ids[0], completed=done, total=self._total or None)
+        self._display.show(self._bar.get_renderable())
 
-    def _started(self) -> "Progress":
-        from rich.console import Console
+    def _new_bar(self) -> "Progress":
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
         columns = "{task.description}", BarColumn(), MofNCompleteColumn(), self._unit
         times = TimeElapsedColumn(), TimeRemainingColumn()
-        bar = Progress(*columns, *times, console=Console(stderr=True), transient=True)
+        bar = Progress(*columns, *times, auto_refresh=False)
         bar.add_task(self._name, total=None)
-        bar.start()
         return bar
 
 

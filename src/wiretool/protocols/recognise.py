@@ -196,6 +196,8 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
 UNMISTAKABLE = ("TLS", "SSH")
 HTTP = "HTTP"
 HTTP_2 = "HTTP/2 without a call of Pravega's controller"
+#: Whole frames at the beginning of a side that make it HTTP/2.
+HTTP_2_FRAMES = 2
 #: The first bytes of a side by which another protocol is described.
 FOREIGN_BYTES = 16
 #: How foreign streams begin, and what they are.
@@ -225,4 +227,23 @@ def describe_foreign(chunks: Sequence[Chunk]) -> str:
                 return name
         if len(first) > 3 and first[0] in (0x14, 0x15, 0x17) and first[1] == 3 and first[2] <= 4:
             return "TLS"
-    return ""
+    sides = (b"".join(chunk.data for chunk in chunks if chunk.side == side) for side in SIDES)
+    return HTTP_2 if any(map(_begins_with_http2_frames, sides)) else ""
+
+
+def _begins_with_http2_frames(data: bytes) -> bool:
+    """Return whether bytes begin with two whole frames of HTTP/2, as a connection does whose preface is missing.
+
+    Each has a length that all peers accept, a known type, and a stream identifier that its type permits (RFC 9113 §4.1,
+    §4.2, §6).
+    """
+    at = count = 0
+    while count < HTTP_2_FRAMES and at + 9 <= len(data):
+        length, kind = int.from_bytes(data[at : at + 3], "big"), data[at + 3]
+        stream = int.from_bytes(data[at + 5 : at + 9], "big")
+        has_stream_in_place = kind == 8 or (kind in (4, 6, 7)) == (stream == 0)
+        if length > 16_384 or kind > 9 or stream >= 1 << 31 or not has_stream_in_place:
+            return False
+        at += 9 + length
+        count += 1
+    return count == HTTP_2_FRAMES and at <= len(data)

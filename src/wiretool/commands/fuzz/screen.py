@@ -6,10 +6,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from wiretool.commands.options import tell
-from wiretool.commands.progress import LONG_S, is_watched
+from wiretool.commands.progress import LONG_S, LiveDisplay, is_watched
 
 if TYPE_CHECKING:
-    from rich.live import Live
     from rich.table import Table
 
     from wiretool.fuzz.campaign import Counts
@@ -27,7 +26,7 @@ class FuzzScreen:
         self._title = title
         self._is_watched = is_watched()
         self._next_s = time.monotonic() + (0.0 if self._is_watched else LONG_S)
-        self._live: Live | None = None
+        self._display = LiveDisplay()
         self._samples = deque([(time.monotonic(), 0, 0)])
         self._findings: deque[str] = deque(maxlen=SHOWN_MAX)
 
@@ -37,8 +36,7 @@ class FuzzScreen:
     def __exit__(
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._display.close()
 
     def add_finding(self, title: str, line: str) -> None:
         """Show a finding: its title on the screen, or a short line."""
@@ -57,7 +55,7 @@ class FuzzScreen:
             self._samples.popleft()
         if self._is_watched:
             self._next_s = now_s + SCREEN_S
-            self._draw(counts)
+            self._display.show(self._table(counts))
         else:
             self._next_s = now_s + LINE_S
             tell(f"fuzz: {self._line(counts)}")
@@ -80,16 +78,6 @@ class FuzzScreen:
         (first_s, runs, messages), (last_s, runs_now, messages_now) = self._samples[0], self._samples[-1]
         span_s = last_s - first_s
         return ((runs_now - runs) / span_s, (messages_now - messages) / span_s) if span_s else (0.0, 0.0)
-
-    def _draw(self, counts: "Counts") -> None:
-        table = self._table(counts)
-        if self._live is None:
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(table, console=Console(stderr=True), auto_refresh=False, transient=True)
-            self._live.start()
-        self._live.update(table, refresh=True)
 
     def _table(self, counts: "Counts") -> "Table":
         from rich.table import Table
