@@ -13,6 +13,7 @@ from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
 from wiretool.protocols.sbp_0_1.consistency import Sbp01Consistency
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.servers.options import MockOptions
 from wiretool.servers.sbp.batches import Batches
@@ -163,20 +164,47 @@ def test_an_offset_that_is_given_twice_loses_a_batch(world: World, writer: Clien
     assert (len(world.anomalies), world.model.judged) == (1, 2)
 
 
-def test_trimmed_and_deleted_streams_are_not_asked_for(world: World, writer: Client) -> None:
-    append(writer, b"one", b"two")
+def _trim(world: World, offset: int) -> SbpFrame:
     is_s1 = world.options.schema == "S1"
-    trimmed = s1.TrimmedStream(stream_id=0, trim_offset=1), s2.TrimmedStream(stream_id=0, trim_offset=1)
+    trimmed = s1.TrimmedStream(stream_id=0, trim_offset=offset), s2.TrimmedStream(stream_id=0, trim_offset=offset)
     trim = s1.TrimeStreamsRequest(trimmed_streams=trimmed[:1]), s2.TrimStreamsRequest(trimmed_streams=trimmed[1:])
-    writer.send(SbpFrame(opcode=TRIM_STREAMS, stream_id=next(IDS), header=trim[not is_s1]))
-    assert world.ask_all() == 1
-    assert (world.anomalies, world.model.judged) == ([], 1)
+    return SbpFrame(opcode=TRIM_STREAMS, stream_id=next(IDS), header=trim[not is_s1])
+
+
+def _delete(world: World) -> SbpFrame:
+    is_s1 = world.options.schema == "S1"
     streams = (
         s1.DeleteStreamsRequest(streams=(s1.Stream(),)),
         s2.DeleteStreamsRequest(streams=(s2.Stream(stream_id=0),)),
     )
-    writer.send(SbpFrame(opcode=DELETE_STREAMS, stream_id=next(IDS), header=streams[not is_s1]))
+    return SbpFrame(opcode=DELETE_STREAMS, stream_id=next(IDS), header=streams[not is_s1])
+
+
+def test_trimmed_and_deleted_streams_are_not_asked_for(world: World, writer: Client) -> None:
+    append(writer, b"one", b"two")
+    writer.send(_trim(world, 1))
+    assert world.ask_all() == 1
+    assert (world.anomalies, world.model.judged) == ([], 1)
+    writer.send(_delete(world))
     assert world.ask_all() == 0
+
+
+@pytest.mark.parametrize("is_trimmed", [True, False])
+def test_a_change_of_the_stream_behind_an_append_may_remove_its_batch(
+    world: World, writer: Client, is_trimmed: bool
+) -> None:
+    """Both are sent before the acknowledgement comes; a batch that is appended after the answers is judged."""
+    if world.options.schema == "S1":
+        sent = append_s1(next(IDS), (0, batch_s1(1, b"one")))
+    else:
+        sent = append_s2(next(IDS), (0, 0, batch_s2(1, b"one")))
+    change = _trim(world, 1) if is_trimmed else _delete(world)
+    writer.send_bytes(b"".join(PROTOCOLS["sbp-0.1"].encode(message, "client") for message in (sent, change)))
+    assert [record.message for record in world.records[-2:]] == ["APPEND", "TRIM_STREAMS" if is_trimmed else "DELETE_STREAMS"]
+    assert (world.ask_all(), world.anomalies, world.model.judged) == (0, [], 0)
+    if is_trimmed:
+        append(writer, b"two")
+        assert (world.ask_all(), world.anomalies, world.model.judged) == (1, [], 1)
 
 
 @pytest.mark.parametrize(("side", "expected"), [("client", 0), ("server", 1)])

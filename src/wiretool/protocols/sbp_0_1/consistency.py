@@ -61,6 +61,8 @@ class Sbp01Consistency(Consistency):
         self._ranges: dict[int, frozenset[int | None]] = {}
         #: Streams for which another SYNC_RANGES named other ranges.
         self._doubtful: set[int] = set()
+        #: The record of the last trim or removal of a stream, sent while APPENDs were without an answer.
+        self._changed_at: dict[int, int] = {}
         #: Requests without an answer, by record, of each connection.
         self._appends: dict[int, dict[int, list[_Sent]]] = {}
         self._fetches: dict[int, dict[int, list[_Asked]]] = {}
@@ -111,9 +113,16 @@ class Sbp01Consistency(Consistency):
         elif record.message == "TRIM_STREAMS":
             for stream in header.get("trimmed_streams") or ():
                 self._logs.trim((stream["stream_id"],), stream["trim_offset"])
+                self._note_change(stream["stream_id"], record.n)
         elif record.message == "DELETE_STREAMS":
             for stream in header.get("streams") or ():
                 self._logs.forget((stream["stream_id"],))
+                self._note_change(stream["stream_id"], record.n)
+
+    def _note_change(self, stream_id: int, n: int) -> None:
+        """Batches that were sent before this record may be gone by the time they are acknowledged."""
+        if any(self._appends.values()):
+            self._changed_at[stream_id] = n
 
     def _sync(self, stream: Fields) -> None:
         """Other ranges for a stream may take the place of those that have its batches."""
@@ -130,9 +139,12 @@ class Sbp01Consistency(Consistency):
         if len(results) != len(sent):
             return anomalies
         for batch, result in zip(sent, results, strict=True):
-            if _is_ok(result, batch.key) and batch.events > 0 and batch.key[0] not in self._doubtful:
+            is_kept = batch.key[0] not in self._doubtful and self._changed_at.get(batch.key[0], 0) < request
+            if _is_ok(result, batch.key) and batch.events > 0 and is_kept:
                 made = AppendedBatch(request, record.n, result["base_offset"], batch.events, batch.content)
                 anomalies += self._logs.acknowledge(batch.key, _label(batch.key), made)
+        if self._changed_at and not any(self._appends.values()):
+            self._changed_at.clear()
         self._note_acknowledged(record.time_ns, record.n)
         return anomalies
 
