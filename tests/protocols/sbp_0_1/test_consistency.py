@@ -9,11 +9,11 @@ from tests.consistency.world import Client, World, model_of_records, names
 from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
 from wiretool import limits
 from wiretool.consistency.batch_log import AppendedBatch
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
 from wiretool.protocols.sbp_0_1.consistency import Sbp01Consistency
-from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.servers.options import MockOptions
 from wiretool.servers.sbp.batches import Batches
@@ -200,7 +200,8 @@ def test_a_change_of_the_stream_behind_an_append_may_remove_its_batch(
         sent = append_s2(next(IDS), (0, 0, batch_s2(1, b"one")))
     change = _trim(world, 1) if is_trimmed else _delete(world)
     writer.send_bytes(b"".join(PROTOCOLS["sbp-0.1"].encode(message, "client") for message in (sent, change)))
-    assert [record.message for record in world.records[-2:]] == ["APPEND", "TRIM_STREAMS" if is_trimmed else "DELETE_STREAMS"]
+    last = "TRIM_STREAMS" if is_trimmed else "DELETE_STREAMS"
+    assert [record.message for record in world.records[-2:]] == ["APPEND", last]
     assert (world.ask_all(), world.anomalies, world.model.judged) == (0, [], 0)
     if is_trimmed:
         append(writer, b"two")
