@@ -9,6 +9,7 @@ from tests.consistency.world import Client, World, model_of_records, names
 from tests.servers.sbp_0_1.talk import append_s1, append_s2, batch_s1, batch_s2
 from wiretool import limits
 from wiretool.consistency.batch_log import AppendedBatch
+from wiretool.protocols.registry import PROTOCOLS
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp_0_1 import tables_s1 as s1
 from wiretool.protocols.sbp_0_1 import tables_s2 as s2
@@ -163,20 +164,45 @@ def test_an_offset_that_is_given_twice_loses_a_batch(world: World, writer: Clien
     assert (len(world.anomalies), world.model.judged) == (1, 2)
 
 
+def _trim(world: World, offset: int) -> SbpFrame:
+    header: s1.TrimeStreamsRequest | s2.TrimStreamsRequest
+    if world.options.schema == "S1":
+        header = s1.TrimeStreamsRequest(trimmed_streams=(s1.TrimmedStream(stream_id=0, trim_offset=offset),))
+    else:
+        header = s2.TrimStreamsRequest(trimmed_streams=(s2.TrimmedStream(stream_id=0, trim_offset=offset),))
+    return SbpFrame(opcode=TRIM_STREAMS, stream_id=next(IDS), header=header)
+
+
+def _delete(world: World) -> SbpFrame:
+    header: s1.DeleteStreamsRequest | s2.DeleteStreamsRequest
+    if world.options.schema == "S1":
+        header = s1.DeleteStreamsRequest(streams=(s1.Stream(),))
+    else:
+        header = s2.DeleteStreamsRequest(streams=(s2.Stream(stream_id=0),))
+    return SbpFrame(opcode=DELETE_STREAMS, stream_id=next(IDS), header=header)
+
+
 def test_trimmed_and_deleted_streams_are_not_asked_for(world: World, writer: Client) -> None:
     append(writer, b"one", b"two")
-    is_s1 = world.options.schema == "S1"
-    trimmed = s1.TrimmedStream(stream_id=0, trim_offset=1), s2.TrimmedStream(stream_id=0, trim_offset=1)
-    trim = s1.TrimeStreamsRequest(trimmed_streams=trimmed[:1]), s2.TrimStreamsRequest(trimmed_streams=trimmed[1:])
-    writer.send(SbpFrame(opcode=TRIM_STREAMS, stream_id=next(IDS), header=trim[not is_s1]))
+    writer.send(_trim(world, 1))
     assert world.ask_all() == 1
     assert (world.anomalies, world.model.judged) == ([], 1)
-    streams = (
-        s1.DeleteStreamsRequest(streams=(s1.Stream(),)),
-        s2.DeleteStreamsRequest(streams=(s2.Stream(stream_id=0),)),
-    )
-    writer.send(SbpFrame(opcode=DELETE_STREAMS, stream_id=next(IDS), header=streams[not is_s1]))
+    writer.send(_delete(world))
     assert world.ask_all() == 0
+
+
+@pytest.mark.parametrize("remove", [lambda world: _trim(world, 1), _delete])
+def test_a_stream_may_be_trimmed_or_deleted_before_its_append_is_answered(
+    world: World, writer: Client, remove: Callable[[World], SbpFrame]
+) -> None:
+    """The client sends an APPEND and the removal of its batch at once; the APPEND is answered first."""
+    append_frame = append_s1(next(IDS), (0, batch_s1(1, b"a")))
+    if world.options.schema == "S2":
+        append_frame = append_s2(next(IDS), (0, 0, batch_s2(1, b"a")))
+    encode = PROTOCOLS["sbp-0.1"].encode
+    writer.send_bytes(encode(append_frame, "client") + encode(remove(world), "client"))
+    assert world.ask_all() == 0
+    assert world.anomalies == []
 
 
 @pytest.mark.parametrize(("side", "expected"), [("client", 0), ("server", 1)])

@@ -6,7 +6,7 @@ what was acknowledged some time before: a data node shows an open range up to th
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ StreamKey = tuple[int, int, str]
 
 
 class _Sent(NamedTuple):
-    """A batch of an APPEND, and the place that it is for."""
+    """A batch of an APPEND, and the place that it is for; without events it is not followed."""
 
     key: StreamKey
     events: int
@@ -109,11 +109,20 @@ class Sbp01Consistency(Consistency):
             for stream in header.get("stream_ranges") or ():
                 self._sync(stream)
         elif record.message == "TRIM_STREAMS":
-            for stream in header.get("trimmed_streams") or ():
+            trimmed = header.get("trimmed_streams") or ()
+            for stream in trimmed:
                 self._logs.trim((stream["stream_id"],), stream["trim_offset"])
+            self._forget_open_appends({stream["stream_id"] for stream in trimmed})
         elif record.message == "DELETE_STREAMS":
-            for stream in header.get("streams") or ():
-                self._logs.forget((stream["stream_id"],))
+            deleted = {stream["stream_id"] for stream in header.get("streams") or ()}
+            for stream_id in deleted:
+                self._logs.forget((stream_id,))
+            self._forget_open_appends(deleted)
+
+    def _forget_open_appends(self, stream_ids: Collection[int]) -> None:
+        """Batches of these streams that are acknowledged later may be removed by then."""
+        for sent in (each for requests in self._appends.values() for each in requests.values()):
+            sent[:] = [batch._replace(events=0) if batch.key[0] in stream_ids else batch for batch in sent]
 
     def _sync(self, stream: Fields) -> None:
         """Other ranges for a stream may take the place of those that have its batches."""
