@@ -313,7 +313,7 @@ class Watch:
                 out.append(self._hole(side, piece))
                 continue
             if kind == "lost":
-                self._conversation.hole(side)
+                self._conversation.lost(side)
                 out.append(self._problem(side, piece, length, error, why))
                 continue
             if first > latest:

@@ -1,6 +1,7 @@
 """Mutations: each applies to some message, changes it, and depends on nothing but the seed."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,11 +9,14 @@ from hypothesis import strategies as st
 
 from tests.fuzz.helpers import PROTOCOLS, session_of
 from wiretool.errors import DecodeError, UsageError
+from wiretool.fuzz.call_streams import STREAM_MAX
 from wiretool.fuzz.mutations import MUTATIONS, select_mutations
 from wiretool.fuzz.mutations.base import Mutation
 from wiretool.fuzz.mutations.numbers import boundaries
+from wiretool.fuzz.mutations.order import SameObjects, SpliceSessions
 from wiretool.fuzz.rewriting import spliced
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Splice
+from wiretool.protocols.pravega_controller.fuzz import on_stream, stream_of
 
 
 def applied_to_seeds(mutation: Mutation, protocol: str, *, seed: int = 1) -> list[tuple[FuzzSequence, FuzzSequence]]:
@@ -124,3 +128,58 @@ def test_a_session_in_another_setup_has_its_endpoints_there() -> None:
     for _, after in pairs:
         needed = {step.endpoint for step in after.steps if isinstance(step, Connect)} - {""}
         assert needed <= set(setups[after.setup])
+
+
+def streams_begun(sequence: FuzzSequence, connection: int) -> list[int]:
+    """Return the HTTP/2 streams of the HEADERS on a connection, in their order."""
+    sent = [step for step in sequence.sendings if step.connection == connection and step.message == "Headers"]
+    return [stream_of(step.data) for step in sent]
+
+
+@pytest.mark.parametrize("mutation", [SpliceSessions(), SameObjects()])
+def test_calls_of_another_session_have_later_streams(mutation: Mutation) -> None:
+    """Frames of HTTP/2 on an old stream end the connection, so that no call of the other session would be tried."""
+    session = session_of("pravega-controller")
+    seeds = [each for each in session.seeds if each.origin.split("/")[1] in ("scope", "stream", "txn")]
+    rng, made, is_rising = random.Random(3), 0, 0
+    for seed in seeds * 4:
+        mutated = mutation.apply(seed, rng, session.context(seed.setup))
+        if mutated is None:
+            continue
+        begun = streams_begun(mutated, seed.sendings[0].connection)
+        if len(begun) > len(streams_begun(seed, seed.sendings[0].connection)):
+            made += 1
+            is_rising += begun == sorted(set(begun))
+    assert made >= 40
+    assert is_rising > 0.9 * made
+
+
+def test_calls_stay_whole_where_a_session_goes_on_as_another() -> None:
+    """DATA of a call whose HEADERS were left out would end the connection at the splice."""
+    session = session_of("pravega-controller")
+    rng, are_whole = random.Random(3), []
+    for seed in [each for each in session.seeds if "/scope/" in each.origin] * 8:
+        mutated = SpliceSessions().apply(seed, rng, session.context(seed.setup))
+        assert mutated is not None
+        for connection in {step.connection for step in mutated.sendings}:
+            used = {stream_of(step.data) for step in mutated.sendings if step.connection == connection}
+            are_whole.append(used <= {*streams_begun(mutated, connection), 0})
+    assert len(are_whole) > 50
+    assert sum(are_whole) > 0.9 * len(are_whole)
+
+
+def test_a_stream_without_room_for_a_later_one_stays() -> None:
+    """The number of a stream ends at 2^31-1; a frame that a mutation put there has no later stream."""
+    session = session_of("pravega-controller")
+    context = session.context("")
+    assert context.streams is not None
+    seed = next(each for each in session.seeds if each.origin.endswith("scope/2"))
+    at = next(at for at, step in enumerate(seed.steps) if isinstance(step, Sending) and step.message == "Headers")
+    last = seed.steps[at]
+    assert isinstance(last, Sending)
+    last = replace(last, data=on_stream(last.data, STREAM_MAX))
+    connection = seed.sendings[0].connection
+    again = context.streams.appended([*seed.steps, last], seed.steps, connection, context.protocol)
+    assert [step.data for step in again if isinstance(step, Sending)] == [step.data for step in seed.sendings]
+    moved = context.streams.appended(seed.steps[:at], [last], connection, context.protocol)
+    assert [stream_of(step.data) for step in moved if isinstance(step, Sending)] == [1]

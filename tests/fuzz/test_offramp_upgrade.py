@@ -2,11 +2,15 @@
 
 import base64
 import binascii
+from itertools import count
 
 import pytest
 
 from tests.fuzz.mutation_runs import findings_with, mutated, reaching
+from tests.protocols.offramp.talk import NO_FRAME, TARGET
+from wiretool.fuzz.connection import FuzzConnection
 from wiretool.protocols.offramp.fuzz.upgrade import HTTP_VERSIONS, KEYS, METHODS, MUTATIONS, WEBSOCKET_VERSIONS
+from wiretool.protocols.registry import PROTOCOLS
 
 NAMES = tuple(each.name for each in MUTATIONS)
 
@@ -88,3 +92,17 @@ def test_requests_have_bodies() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_clean_mocks_survive(name: str) -> None:
     assert findings_with("offramp", name) == []
+
+
+@pytest.mark.parametrize("before", [b"", NO_FRAME])
+@pytest.mark.parametrize("behind", [b"", b"\x1d\x8f\x55\x09\xa3"])
+def test_the_refusal_of_bytes_without_a_frame_decodes(before: bytes, behind: bytes) -> None:
+    """HEAD has its response without a body, and other bytes have theirs with one, in one packet or in two."""
+    refused = b"HTTP/1.1 405 \r\nContent-Length: 0\r\n\r\n"
+    broken = b'HTTP/1.1 400 \r\nContent-Length: 4\r\n\r\n{"":'
+    connection = FuzzConnection(PROTOCOLS["offramp"], 1, count(1))
+    heads = f"HEAD {TARGET} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * (4 if before else 1)
+    assert connection.sent(before + heads + behind, 0)
+    received = connection.received((b"" if before else refused) + broken, 0) + connection.end()
+    assert [(each.record.message, each.problems) for each in received] == [("HandshakeResponse", [])] * len(received)
+    assert len(received) == (1 if before else 2)

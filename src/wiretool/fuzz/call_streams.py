@@ -10,6 +10,9 @@ from wiretool.fuzz.sequence import Sending, Step
 from wiretool.fuzz.serial import record_of
 from wiretool.protocols.conversation import Protocol
 
+#: The highest number of a stream (RFC 9113 §5.1.1).
+STREAM_MAX = 2**31 - 1
+
 
 class CallStreams(NamedTuple):
     """The numbered streams of a connection: the messages in a row on one of them are those of a call."""
@@ -56,14 +59,29 @@ class CallStreams(NamedTuple):
             for step, number in zip(steps, numbers, strict=True)
         ]
 
+    def inserted(
+        self, head: Sequence[Step], moved: Sequence[Step], rest: Sequence[Step], connection: int, protocol: Protocol
+    ) -> list[Step]:
+        """Return steps with others in between on a connection: their calls, and those of `rest`, have later streams.
+
+        Calls that have begun before them stay.
+        """
+        begun = self.next_after(head, connection) - self.distance
+        between = [*head, *self.appended(head, moved, connection, protocol)]
+        return [*between, *self.appended(between, rest, connection, protocol, begun=begun)]
+
     def _number_on(self, step: Step, connection: int) -> int:
         """Return the stream of a message on a connection; 0 for any other step."""
         return self.number_of(step.data) if isinstance(step, Sending) and step.connection == connection else 0
 
     def _moved(self, step: Sending, by: int, protocol: Protocol) -> Sending:
         record = step.record
-        if record is not None and self.number_of(record.raw):
-            raw = self.moved_to(record.raw, self.number_of(record.raw) + by)
+        if record is not None and (raw := self._moved_by(record.raw, by)) != record.raw:
             read = record_of(record.message, raw, record.fields, protocol)
             record = msgspec.structs.replace(record, raw=raw, fields=read.fields)
-        return replace(step, data=self.moved_to(step.data, self.number_of(step.data) + by), record=record)
+        return replace(step, data=self._moved_by(step.data, by), record=record)
+
+    def _moved_by(self, data: bytes, by: int) -> bytes:
+        """Return a frame on a later stream, or on an earlier one; the same where there is no such stream."""
+        number = self.number_of(data)
+        return self.moved_to(data, number + by) if number and 0 < number + by <= STREAM_MAX else data

@@ -69,6 +69,7 @@ class FuzzConnection:
         for piece in pieces:
             if piece.kind != "frame":
                 self.is_broken = True
+                self._conversation.lost("client")
                 self.client_problems.append(("", f"{piece.error}: {piece.why}"))
                 found.append(self._lost("client", piece))
                 continue

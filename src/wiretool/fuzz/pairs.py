@@ -118,14 +118,14 @@ class Pairs:
         if first.at + 1 == len(first.sequence.steps):
             return None
         steps, connection = self._renamed(second, first).steps, first.sending.connection
-        streams = self._context(first.sequence.setup).streams
+        context = self._context(first.sequence.setup)
+        streams = context.streams
         call = [steps[second.at]] if streams is None else streams.call_up_to(steps, second.at)
         moved = [on(step, second.sending.connection, connection) for step in call]
         head, rest = first.sequence.steps[: first.at + 1], first.sequence.steps[first.at + 1 :]
         if streams is None:
             return [*head, *moved, *rest]
-        moved, begun = self._appended(head, moved, first), streams.next_after(head, connection) - streams.distance
-        return [*head, *moved, *self._appended([*head, *moved], rest, first, begun=begun)]
+        return streams.inserted(head, moved, rest, connection, context.protocol)
 
     def _repeated(self, first: Place) -> list[Step]:
         """Return the message once more; one of a call with those before it, on the next stream."""
@@ -133,12 +133,12 @@ class Pairs:
         streams = self._context(first.sequence.setup).streams
         return [first.sending] if streams is None else self._appended(head, streams.call_up_to(head, first.at), first)
 
-    def _appended(self, head: Sequence[Step], steps: Sequence[Step], first: Place, *, begun: int = 0) -> list[Step]:
+    def _appended(self, head: Sequence[Step], steps: Sequence[Step], first: Place) -> list[Step]:
         """Return steps that come after others on the connection of the first place, with streams of their own."""
         context = self._context(first.sequence.setup)
         if context.streams is None:
             return list(steps)
-        return context.streams.appended(head, steps, first.sending.connection, context.protocol, begun=begun)
+        return context.streams.appended(head, steps, first.sending.connection, context.protocol)
 
     def _rest(self, first: Place, second: Place, head: Sequence[Step]) -> list[Step]:
         """Return the other session for the same connection, without the message that opens a connection in both."""

@@ -94,7 +94,11 @@ class Conversation(ABC):
         """Before the first frame: `earlier`, of the same kind, has read the first frames of this very connection."""
 
     def hole(self, side: Side) -> None:  # noqa: B027  (a protocol without state has nothing to forget)
-        """Bytes of `side` are missing here: what they may have said is unknown from now on."""
+        """Note missing bytes of `side`: they may have changed any state."""
+
+    def lost(self, side: Side) -> None:
+        """Note bytes of `side` that do not decode as a frame: like missing ones, they may have changed any state."""
+        self.hole(side)
 
     def end(self, side: Side) -> None:  # noqa: B027
         """`side` has sent its last byte."""

@@ -48,6 +48,8 @@ UPGRADE = (
     ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
 )
 MASK = b"\x37\xfa\x21\x3d"
+#: Bytes of a client that are neither HTTP nor a frame.
+NO_FRAME = b"~" * 10
 TEXT, BINARY, FIN, RSV1 = 1, 2, 0x80, 0x40
 
 # -- strategies ------------------------------------------------------------------------------------------------------
@@ -231,6 +233,8 @@ class Watched:
             self.pieces.append((side, piece))
             if piece.kind == "gap":
                 self.connection.hole(side)
+            if piece.kind == "lost":
+                self.connection.lost(side)
             if piece.kind == "frame":
                 n = len(self.readings) + 1
                 reading = self.connection.read(side, piece.data, piece.at, piece.end, n)

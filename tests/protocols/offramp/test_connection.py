@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 from tests.protocols.offramp.talk import (
     BINARY,
     FIN,
+    NO_FRAME,
     RSV1,
+    TARGET,
     TEXT,
+    UPGRADE,
     Deflater,
     Talk,
     Watched,
@@ -327,6 +330,41 @@ def test_frames_before_the_upgrade_have_a_response_of_their_own(first: tuple[Mes
     refusal = encode(response(400, (("Content-Length", "2"),), body=b"{}"), "server")
     assert talk.connection.extent("server", refusal, 0, len(refusal)) == len(refusal)
     assert talk.say("server", refusal).reply_to == cancel
+
+
+@pytest.mark.parametrize("cut", [1, 1_000])
+@pytest.mark.parametrize("heads_before", [0, 2])
+def test_bytes_that_are_no_frame_have_a_response_of_their_own(heads_before: int, cut: int) -> None:
+    """Each response has a body of its own or none, also where all are in one packet."""
+    watched = Watched()
+    head = encode(request(TARGET, UPGRADE, method="HEAD"), "client")
+    for _ in range(heads_before):
+        watched.feed("client", head)
+    watched.feed("client", NO_FRAME + head * 4)
+    refused = encode(response(405, (("Allow", "GET"), ("Content-Length", "0"))), "server")
+    broken = encode(response(400, (("Content-Length", "5"),), body=b"{ \n }"), "server")
+    answers = refused * heads_before + broken
+    for at in range(0, len(answers), cut):
+        watched.feed("server", answers[at : at + cut])
+    assert [piece.kind for side, piece in watched.pieces if side == "client"].count("lost") == 1
+    replies = [(piece.kind, piece.length) for side, piece in watched.pieces if side == "server"]
+    assert replies == [*(("frame", len(refused)) for _ in range(heads_before)), ("frame", len(broken))]
+    answered = [reading.reply_to for side, _, reading in watched.readings if side == "server"]
+    assert answered == [*range(1, heads_before + 1), None]
+
+
+def test_responses_in_one_packet_answer_one_request_each() -> None:
+    """The second response has a body, as it does not answer HEAD."""
+    watched = Watched()
+    watched.feed("client", encode(request(TARGET, UPGRADE, method="HEAD"), "client"))
+    watched.feed("client", encode(request(TARGET, UPGRADE), "client"))
+    first = b"HTTP/1.1 405 Not allowed\r\nContent-Length: 9\r\n\r\n"
+    second = encode(response(401, (("Content-Length", "2"),), body=b"no"), "server")
+    interim = encode(response(100), "server")
+    watched.feed("server", interim + first + interim + second)
+    lengths = [piece.length for side, piece in watched.pieces if side == "server"]
+    assert lengths == [len(interim), len(first), len(interim), len(second)]
+    assert [reading.reply_to for side, _, reading in watched.readings if side == "server"] == [1, 1, 2, 2]
 
 
 def test_frames_that_overtake_the_upgrade_take_no_response() -> None:

@@ -107,9 +107,13 @@ class SpliceSessions(_OrderMutation):
             return None
         at = rng.choice((*places, len(sequence.steps)))
         tail = relabelled(rng.choice(others), sequence, is_same=rng.random() < 0.7)
-        begin = rng.randrange(len(tail)) if tail else 0
+        begin = _call_begin(tail, rng.randrange(len(tail)), context) if tail else 0
         opening = [step for step in tail[:begin] if isinstance(step, Connect)]
-        return self.done(sequence, [*sequence.steps[:at], *opening, *tail[begin:]], at)
+        head, rest = [*sequence.steps[:at], *opening], tail[begin:]
+        if context.streams is not None:
+            connection = first_connection(sequence)
+            rest = context.streams.appended(head, rest, connection, context.protocol)
+        return self.done(sequence, [*head, *rest], at)
 
 
 class SameObjects(_OrderMutation):
@@ -127,11 +131,15 @@ class SameObjects(_OrderMutation):
             return None
         at, begin = rng.choice(places), rng.choice(begins)
         to = sequence.steps[at].connection
+        count = rng.choice((1, 1, 2, 4, len(other.steps)))
         run = context.renamer.onto(other.steps, sequence.steps)[
-            begin : begin + rng.choice((1, 1, 2, 4, len(other.steps)))
+            _call_begin(other.steps, begin, context) : begin + count
         ]
         moved = [on(step, step.connection, to) for step in run if isinstance(step, Sending)]
-        return self.done(sequence, [*sequence.steps[: at + 1], *moved, *sequence.steps[at + 1 :]], at)
+        head, rest = sequence.steps[: at + 1], sequence.steps[at + 1 :]
+        if context.streams is not None:
+            return self.done(sequence, context.streams.inserted(head, moved, rest, to, context.protocol), at)
+        return self.done(sequence, [*head, *moved, *rest], at)
 
 
 class Reconnect(_AtMessage):
@@ -265,8 +273,19 @@ def relabelled(other: FuzzSequence, sequence: FuzzSequence, *, is_same: bool) ->
     """Return the steps of another sequence on new connections, or on the first connection of this one."""
     if not is_same or not other.steps:
         return joined(other.steps, sequence)
-    first = next((step.connection for step in sequence.steps if isinstance(step, Sending)), 1)
-    return joined(other.steps, sequence, {other.steps[0].connection: first})
+    return joined(other.steps, sequence, {other.steps[0].connection: first_connection(sequence)})
+
+
+def first_connection(sequence: FuzzSequence) -> int:
+    """Return the connection of the first message of a sequence; 1 where it has none."""
+    return next((step.connection for step in sequence.steps if isinstance(step, Sending)), 1)
+
+
+def _call_begin(steps: Sequence[Step], at: int, context: MutationContext) -> int:
+    """Return the index of the first message of the call at an index; the same where there are no calls."""
+    if context.streams is None or not isinstance(steps[at], Sending):
+        return at
+    return at + 1 - len(context.streams.call_up_to(steps, at))
 
 
 def joined(steps: Sequence[Step], sequence: FuzzSequence, same: Mapping[int, int] | None = None) -> list[Step]:

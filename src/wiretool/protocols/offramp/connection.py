@@ -40,6 +40,7 @@ _GIVEN_COUNT = re.compile(r"\(given (-[0-9]{1,19})\)\Z", re.ASCII)
 #: What every stream's path holds, whatever a server makes of the rest.
 _OWN_PATH = "/offramp/"
 _SIDES: tuple[Side, Side] = ("client", "server")
+_HEAD = "HEAD"
 #: The method of frames that a client sends to a server which still uses HTTP: the server reads a broken request.
 _NO_METHOD = ""
 
@@ -56,7 +57,7 @@ class Connection(Conversation):
         self._is_foreign = False
         self._is_over: dict[Side, bool] = {"client": False, "server": False}
         self._heads: dict[Side, int] = {"client": 0, "server": 0}
-        #: Requests without a response: the number of the record, and the method.
+        #: Requests without a response: the number of the record, 0 for bytes without a frame, and the method.
         self._asked: deque[tuple[int, str]] = deque(maxlen=1_024)
         self.commits = Waiting()
         self._negative = Waiting()
@@ -74,9 +75,34 @@ class Connection(Conversation):
         return framing.frame_extent(side, data, at, end)
 
     def _http_extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        answers_head = bool(side == "server" and self._asked and self._asked[0][1] == "HEAD")
+        answers_head = side == "server" and self._answers_head(data, at, end)
         is_over = self._is_over[side]
         return http.http_extent(side, data, at, end, answers_head=answers_head, is_over=is_over)
+
+    def _answers_head(self, data: bytes, at: int, end: int) -> bool:
+        """Return whether the server's response at `data[at]` is the one to a HEAD request.
+
+        The responses before it in `data` are not read yet: all extents are found first.
+        """
+        place = 0
+        for _, method in self._asked if any(method == _HEAD for _, method in self._asked) else ():
+            place = self._after_response(data, place, end, answers_head=method == _HEAD)
+            if place > at:
+                return method == _HEAD
+        return False
+
+    def _after_response(self, data: bytes, at: int, end: int, *, answers_head: bool) -> int:
+        """Return the end of the first final response from `data[at]` on; `end` where there is none."""
+        while framing.is_http("server", data, at, end):
+            try:
+                head = http.read_head("server", data, at, end)
+                size = http.http_extent("server", data, at, end, answers_head=answers_head, is_over=False)
+            except DecodeError:
+                break
+            if head is None or not is_interim(head.status):
+                return at + size if size else end
+            at += size
+        return end
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return candidates(side, data, at, end, may_deflate=self.deflates is not False)
@@ -90,6 +116,12 @@ class Connection(Conversation):
         for pings in self._pings.values():
             pings.forget_repeated()
 
+    def lost(self, side: Side) -> None:
+        asked = self._asked.copy()
+        self.hole(side)
+        self._asked = asked  # all requests were captured: a server that uses HTTP refuses these bytes as another one
+        self._note_unreadable_request(side, 0)
+
     @property
     def held_bytes(self) -> int:
         return self.joiners["client"].held_bytes + self.joiners["server"].held_bytes
@@ -97,7 +129,7 @@ class Connection(Conversation):
     def end(self, side: Side) -> None:
         self._is_over[side] = True
 
-    # -- what it says ----------------------------------------------------------------------------------------------
+    # -- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, side: Side, data: bytes, at: int, end: int, n: int) -> Reading:
         if framing.is_http(side, data, at, end):
@@ -141,16 +173,18 @@ class Connection(Conversation):
         self._take("server", HandshakeResponse, defects, response.status)
         if response.status == 101:
             self._drop_unreadable_requests()
-        is_interim = response.status < 200 and response.status != 101
-        reply_to = self._asked[0][0] if self._asked else None
-        if self._asked and not is_interim:
+        reply_to = (self._asked[0][0] or None) if self._asked else None
+        if self._asked and not is_interim(response.status):
             self._asked.popleft()
         if response.status == 101:
             self._upgrade(response)
         return Reading("HandshakeResponse", response, defects, reply_to)
 
     def _note_unreadable_request(self, side: Side, n: int) -> None:
-        """Note frames before the upgrade: unless it is granted, a response (400) answers them (RFC 9112 §9.3.2)."""
+        """Note bytes before the upgrade that are not HTTP.
+
+        Unless it is granted, a response (400) answers them (RFC 9112 §9.3.2).
+        """
         is_refused = side == "client" and self.session.phases["server"] is Phase.HTTP
         if is_refused and (not self._asked or self._asked[-1][1] != _NO_METHOD):
             self._asked.append((n, _NO_METHOD))
@@ -290,6 +324,11 @@ class Connection(Conversation):
         if framing.is_http(side, data, at, end):
             return annotate_http(side, data, at, end)
         return annotate_frame(side, data, at, end)
+
+
+def is_interim(status: int) -> bool:
+    """Return whether another response to the same request follows (RFC 9110 §15.2)."""
+    return status < 200 and status != 101
 
 
 def _frame_fields(header: Header) -> Mapping[str, Any]:

@@ -22,15 +22,17 @@ class MisdirectedCalls:
     def feed(self, data: bytes) -> bytes:
         """Take bytes of the client; return those to send."""
         try:
-            events = self._http2.receive_data(data)
+            for event in self._http2.receive_data(data):
+                if isinstance(event, RequestReceived):
+                    self._refuse(event)
+            if self.is_done:
+                self._http2.close_connection()
         except ProtocolError:
             self.is_done = True
-            return self._http2.data_to_send()
-        for event in events:
-            if isinstance(event, RequestReceived):
-                assert event.stream_id is not None, "h2 names the stream of every request"
-                self._http2.send_headers(event.stream_id, self._headers, end_stream=True)
-                self.is_done = True
-        if self.is_done:
-            self._http2.close_connection()
         return self._http2.data_to_send()
+
+    def _refuse(self, call: RequestReceived) -> None:
+        """Answer a call; ProtocolError where a later frame of the same bytes has closed its stream."""
+        assert call.stream_id is not None, "h2 names the stream of every request"
+        self._http2.send_headers(call.stream_id, self._headers, end_stream=True)
+        self.is_done = True
