@@ -112,6 +112,7 @@ def test_text_from_outside_in_an_error_is_escaped(
         ["decode", "-", "--format", "xml"],
         ["decode", "-", "--count", "0"],
         ["decode", "-", "--port", "99999=pravega"],
+        ["decode", "-", "--port", "12345"],
         ["decode", "-", "--port", "12345=pravga"],
         ["decode", "-", "--protocol", "pravga"],
         ["decode", "-", "--where", "ofset == 3"],

@@ -87,7 +87,9 @@ class Kind:
 DURATION = Kind(
     "a duration", {"": 1.0, **_SECONDS}, "a number with ns, us, ms, s, m (or min), h or d, such as 200ms or 5s"
 )
-SIZE = Kind("a size", _BYTES, "bytes, or a number with kB, MB, GB, KiB, MiB or GiB, such as 100 or 64KiB")
+SIZE = Kind(
+    "a size", _BYTES, "bytes, or a number with k, M or G (kB, MB, GB), KiB, MiB or GiB, such as 100, 512M or 64KiB"
+)
 RATE = Kind(
     "a rate",
     {thousands + period: worth / _PERIODS[period] for thousands, worth in _THOUSANDS.items() for period in _PERIODS},
@@ -96,6 +98,11 @@ RATE = Kind(
 COUNT = Kind("a count", _THOUSANDS, "a number, with k or M if need be, such as 500 or 1.5k")
 SPEED = Kind("a speed", {"": 1.0, "x": 1.0}, "a factor, such as 1, 0.5 or 10x, or max")
 SHARE = Kind("a share", {"": 1.0, "%": 0.01}, "a percentage such as 5%, or a share such as 0.05")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, as `1 gap` or `2 gaps`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def size_text(size: int) -> str:

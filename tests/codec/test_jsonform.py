@@ -55,5 +55,9 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], why: str) -> None:
         fields_from_json(Sample, {**FORM, **change})
 
 
-def test_nothing_near_is_not_suggested() -> None:
-    assert nearest("zzz", ["name"]) == ""
+@pytest.mark.parametrize(
+    ("name", "suggested"), [("zzz", ""), ("spb", "sbp"), ("sbq", "sbp"), ("psb", ""), ("bsp", "sbp"), ("pbs", "")]
+)
+def test_only_what_is_near_is_suggested(name: str, suggested: str) -> None:
+    """One character changed, or two neighbours exchanged."""
+    assert nearest(name, ["sbp", "wire"]) == (f" (did you mean {suggested}?)" if suggested else "")

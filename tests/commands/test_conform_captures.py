@@ -38,12 +38,13 @@ def test_damage_is_named_whatever_the_verdicts_are(case: str, verdict: str, dama
     assert ended.stderr == f"wiretool: {damage}\n"
     report = json.loads(files["--json"].read_text())
     assert [each["verdict"] for each in report["cases"]] == [verdict]
-    assert report["remarks"] == [damage]
+    remark = f"{damage}; only the part before that is judged"
+    assert report["remarks"] == [remark]
     assert report["is_success"] is False
-    assert ElementTree.parse(files["--junit"]).findtext("testsuite/system-out") == damage
+    assert ElementTree.parse(files["--junit"]).findtext("testsuite/system-out") == remark
     (run,) = json.loads(files["--sarif"].read_text())["runs"]
     (note,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert note["message"]["text"] == damage
+    assert note["message"]["text"] == remark
 
 
 def test_damage_is_named_where_the_rest_lacks_the_protocol(damaged: Path) -> None:
@@ -82,4 +83,5 @@ def test_each_of_several_damaged_captures_is_named(damaged: Path, tmp_path: Path
     assert report["is_success"] is False
     named = [remark.split(": ")[0] for remark in report["remarks"]]
     assert sorted(named) == sorted(map(str, (damaged, second, short)))
-    assert [line.removeprefix("wiretool: ") for line in ended.stderr.splitlines()] == report["remarks"]
+    told = [line.removeprefix("wiretool: ") for line in ended.stderr.splitlines()]
+    assert [f"{line}; only the part before that is judged" for line in told] == report["remarks"]

@@ -30,6 +30,11 @@ def shell(line: str, *arguments: str | Path) -> subprocess.CompletedProcess[byte
     return subprocess.run(["bash", "-c", line, "bash", *words], capture_output=True, timeout=60, check=False)
 
 
+def test_a_closed_stdin_is_one_line() -> None:
+    done = shell('"$@" <&-', "encode")
+    assert (done.returncode, done.stderr) == (2, b"wiretool: stdin is closed: nothing can be read from it\n")
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture that is more than a pipe holds, and several batches."""

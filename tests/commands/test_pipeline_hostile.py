@@ -108,7 +108,9 @@ class Touch:
 def test_a_pickle_is_not_run(words: list[str], tmp_path: Path) -> None:
     evil = pickle.dumps(Touch(tmp_path / "run"), protocol=5)
     forge(states_of(tmp_path), lambda state: state_head() + len(evil).to_bytes(8, "big") + evil + evil)
-    assert "damaged state: its checksum is wrong; start again" in refused(words)
+    line = refused(words)
+    assert "damaged state: its checksum is wrong; start again" in line
+    assert line.startswith(f"wiretool: {states_of(tmp_path)}: ")
     forge(states_of(tmp_path), lambda state: state_head() + blake2b(evil, digest_size=DIGEST_BYTES).digest() + evil)
     assert "damaged state: " in refused(words)
     assert not (tmp_path / "run").exists()

@@ -115,6 +115,13 @@ def test_the_headline_names_bytes_of_other_protocols_where_there_are_no_frames()
     assert headline == "0 frames, 0 bytes on 1 connection; 18 bytes in streams of other protocols"
 
 
+def test_a_connection_of_another_protocol_has_no_figures_of_frames() -> None:
+    stats = Stats()
+    stats.add(a_record(kind="other", message="", protocol="", fields={}, length=18))
+    row = next(line for line in stats_text(stats).splitlines() if " other " in line)
+    assert " 0 " not in f"{row.split(' other ')[1]} "
+
+
 def test_names_from_the_wire_are_shown_safely() -> None:
     stats = Stats()
     stats.add(a_record(fields={"segment": "[bold]\x1b[31m"}, message="\x07"))

@@ -52,7 +52,16 @@ def find_nearest(name: str, known: Any) -> str:
 
 
 def is_close(name: str, found: str) -> bool:
-    """Return whether a suggestion helps: a similar name, one character changed, or the same name within a path."""
+    """Return whether a suggestion helps: a similar name, or the same one within a path.
+
+    A name is similar with one character changed, or two neighbours exchanged.
+    """
     if found.rpartition(".")[2] == name or difflib.SequenceMatcher(None, found, name).ratio() >= CLOSE:
         return True
-    return len(found) == len(name) and sum(one != other for one, other in zip(found, name, strict=True)) == 1
+    if len(found) != len(name):
+        return False
+    changed = [at for at, (one, other) in enumerate(zip(found, name, strict=True)) if one != other]
+    if len(changed) == 2:
+        first, second = changed
+        return second == first + 1 and found[first] == name[second] and found[second] == name[first]
+    return len(changed) == 1

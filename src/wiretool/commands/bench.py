@@ -63,7 +63,8 @@ def bench(
         str | None,
         typer.Option(
             metavar="R",
-            help="scheduled appends per second, such as 5000 or 5k; Offramp: messages per second of the mock",
+            help="appends due per second, all users together, such as 5000 or 5k; "
+            "Offramp: messages per second of the mock",
         ),
     ] = None,
     event_size: Annotated[
@@ -125,7 +126,12 @@ def bench(
     seed: Seed = 0,
     fault: FaultRules = None,
     sample_pid: Annotated[
-        int | None, typer.Option(min=1, metavar="PID", help="sample processor and memory of this process as the target")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="PID",
+            help="measure this process, and report it as the target",
+        ),
     ] = None,
     web: Annotated[
         str,

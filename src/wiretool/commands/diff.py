@@ -35,7 +35,7 @@ def diff(
             metavar="C",
             show_default=False,
             parser=path_from,
-            help="a second recording of A: fields that vary between the two are not compared with B",
+            help="another recording of the session of A; fields that differ between the two are not compared with B",
         ),
     ] = None,
     expect: Annotated[

@@ -25,7 +25,7 @@ def explain(
 ) -> None:
     """Show the layout of a message.
 
-    It has the fields with their types and meaning, the sender, and the defining clause.
+    The layout has the fields with their types and meaning, the sender, and the defining clause.
     """
     from wiretool.sinks.explain import write_explanation
     from wiretool.sinks.output import open_output

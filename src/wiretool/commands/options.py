@@ -51,6 +51,9 @@ _Form = TypeVar("_Form", bound=StrEnum)
 #: Extensions of files of plain text; a file without an extension is one, too.
 _TEXT_EXTENSIONS = ("txt", "log")
 
+#: Why nothing can be read from `-`.
+STDIN_CLOSED = "stdin is closed: nothing can be read from it"
+
 
 def format_from(output: Path | None, formats: type[_Form]) -> _Form:
     """Return the format that the extension of a file's name stands for, as in `x.csv`; text where it has none.
@@ -190,8 +193,8 @@ def ports_from(pairs: Sequence[str] | None) -> dict[int, str]:
 
     ports: dict[int, str] = {}
     for pair in pairs or ():
-        number, _, name = pair.partition("=")
-        if not (number.isascii() and number.isdigit() and len(number) <= 5 and 0 < int(number) <= 0xFFFF):
+        number, equals, name = pair.partition("=")
+        if not (equals and number.isascii() and number.isdigit() and len(number) <= 5 and 0 < int(number) <= 0xFFFF):
             raise UsageError(
                 f"--port {pair!r}: not a port with its protocol; expected PORT=NAME, such as 12345=pravega"
             )
@@ -278,12 +281,14 @@ def is_stdout(path: Path | None) -> bool:
 def stdin() -> BinaryIO:
     """Standard input as bytes; UsageError where it is closed."""
     if sys.stdin is None:
-        raise UsageError("stdin is closed: nothing can be read from it")
+        raise UsageError(STDIN_CLOSED)
     return sys.stdin.buffer
 
 
 def lines_of(name: str) -> Iterator[str]:
     """The lines of a text file or, for `-`, of stdin; UsageError where it cannot be read."""
+    if name == "-" and sys.stdin is None:
+        raise UsageError(STDIN_CLOSED)
     try:
         with open(0 if name == "-" else name, encoding="utf-8", errors="replace", closefd=name != "-") as file:
             while line := file.readline(limits.LINE_CHARACTERS_MAX):

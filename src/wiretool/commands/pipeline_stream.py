@@ -44,7 +44,7 @@ def stream(
     ] = "10m",
     delay: Annotated[
         str,
-        typer.Option(metavar="TIME", help="with several capture programs: time to wait for a silent one"),
+        typer.Option(metavar="TIME", help="with several inputs: time to wait for one that delivers nothing"),
     ] = "5s",
     engine: Engine = None,
     master: Master = "",

@@ -69,13 +69,14 @@ def told_of(manifest: "Manifest", root: Path, *, is_strict: bool) -> int:
     from wiretool.ledger import Account
     from wiretool.pipeline.inputs import UNREADABLE
     from wiretool.sinks.ledger import told
+    from wiretool.units import counted
 
     for each in manifest.inputs:
         if each.damage.startswith(UNREADABLE):
             tell(f"{each.path} {each.damage}; the tables have none of it")
         elif each.damage:
             tell(f"{each.path} is damaged; the tables have the part before the damage: {each.damage}")
-    tell(f"{len(manifest.tables)} tables in {root}: {told(Account(**manifest.total), manifest.connections)}")
+    tell(f"{counted(len(manifest.tables), 'table')} in {root}: {told(Account(**manifest.total), manifest.connections)}")
     return unsound(manifest, is_strict=is_strict) or read_nothing(manifest)
 
 

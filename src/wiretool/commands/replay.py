@@ -83,7 +83,7 @@ def replay(
     copy: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="use other names (those of copy N), for a server that still holds an earlier run"
+            min=0, metavar="N", help="use the names of copy N, so that data of an earlier run is not in the way"
         ),
     ] = 0,
     token: Annotated[

@@ -28,7 +28,7 @@ def serve(
         str, typer.Option(metavar="ADDRESS", help="Pravega: also serve the admin port at this address")
     ] = "",
     advertise: Annotated[
-        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address of the store that getURI returns")
+        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address that getURI returns for this store")
     ] = "",
     wire_version: Annotated[
         int | None, typer.Option(metavar="N", help="Pravega: wire version, 16 (released) or 17 (newest)")
@@ -50,7 +50,7 @@ def serve(
         typer.Option(
             metavar="RATE",
             show_default="none",
-            help="Offramp: new messages on each road, such as 200/s, or 1.5k a second",
+            help="Offramp: new messages on each road, such as 200/s or 1.5k",
         ),
     ] = "0",
     retain: Annotated[

@@ -34,7 +34,7 @@ def tap(
         str, typer.Option(metavar="ADDRESS", help="Pravega: the controller of the server")
     ] = "",
     advertise: Annotated[
-        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address of the tap that getURI returns")
+        str, typer.Option(metavar="HOST[:PORT]", help="Pravega: address that getURI returns for the tap")
     ] = "",
     upstream_tls: Annotated[bool, typer.Option("--upstream-tls", help="use TLS to the server")] = False,
     upstream_ca: Annotated[

@@ -11,6 +11,7 @@ from wiretool.fuzz.campaign import Counts
 from wiretool.fuzz.oracles import Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.sinks.printable import printable
+from wiretool.units import counted
 
 
 @dataclass(slots=True)
@@ -118,11 +119,6 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
 def found_line(finding: ReportedFinding[Any], folder: str) -> str:
     """Return the line about a new finding while the run goes on; the report has its text."""
     return printable(f"found {finding.id} ({finding.size}; {folder})")
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, as `1 finding` or `2 findings`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def summary_line(result: FuzzResult) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from wiretool.load.intervals import Drained, Written
 from wiretool.load.result import Backlog, Operation, Result
 from wiretool.sinks.text.figures import bytes_text, rate_text, time_text
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 
 #: What those who drain it do.
 FETCH = "fetch"

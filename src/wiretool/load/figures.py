@@ -2,7 +2,7 @@
 
 from wiretool.load.result import Operation, Quantiles, Result, Second
 from wiretool.sinks.text.figures import bytes_text, time_text
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 
 #: The target in a report where none was named.
 MOCK = "the built-in mock"

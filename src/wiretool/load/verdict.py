@@ -9,7 +9,7 @@ from wiretool.load.figures import share_text
 from wiretool.load.plan import GRACE_S, Plan
 from wiretool.load.result import Operation, Second
 from wiretool.sinks.text.figures import time_text
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 
 #: What appenders do, and fetchers.
 APPEND, FETCH, CONSUME = "append", "fetch", "consume"

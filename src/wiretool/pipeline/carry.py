@@ -31,6 +31,8 @@ class Carried(NamedTuple):
     turn_ns: int
     is_ended: bool
     state: bytes
+    #: The file that the bytes are from; empty where they are from another process.
+    path: str = ""
 
 
 class _Waiting(NamedTuple):
@@ -178,4 +180,4 @@ class CarryReader:
         return Carried(flow.key, turn_ns, flow.is_ended, state)
 
     def _thawed(self, carried: Carried) -> tuple[Flow, Kept]:
-        return deserialize(carried.state, {"notes": self._notes})
+        return deserialize(carried.state, {"notes": self._notes}, name=carried.path)

@@ -81,6 +81,8 @@ FORM = 3
 DIGEST_BYTES = 16
 #: The first line of a state of any version.
 _HEAD = re.compile(rb"(wiretool [\w.+-]{1,40} flow \d{1,9}(?:-[0-9a-f]{1,40})?)\n")
+#: The name of a state that is from another process.
+_NO_FILE = "state of an open flow"
 _RESTART = "start again with another checkpoint and other tables"
 
 _PROTOCOL = named(lambda: PROTOCOLS, lambda protocol: str(protocol.name))
@@ -133,8 +135,8 @@ def serialize(flow: Flow, kept: Kept, indices: Sequence[Index]) -> bytes:
     return b"".join((state_head(), blake2b(body, digest_size=DIGEST_BYTES).digest(), body))
 
 
-def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
-    """Return the flow that was serialized, with hosts of these names.
+def deserialize(data: bytes, hosts: Mapping[str, object], *, name: str = "") -> tuple[Flow, Kept]:
+    """Return the flow that was serialized, with hosts of these names; `name` is that of its file, for errors.
 
     UsageError where another version of wiretool has written it; CaptureError where it is damaged, or was forged.
     """
@@ -143,7 +145,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
         other = _HEAD.match(data)
         if other is None:
             why = f"damaged state: it begins with none of the lines that wiretool writes; {_RESTART}"
-            raise CaptureError("state of an open flow", why)
+            raise CaptureError(name or _NO_FILE, why)
         by = other[1].decode("ascii")
         raise UsageError(
             f"the state of an open flow is of {by!r}; expected {head.decode().strip()!r}; "
@@ -156,7 +158,7 @@ def deserialize(data: bytes, hosts: Mapping[str, object]) -> tuple[Flow, Kept]:
         flow, kept = schema().load(body, (Flow, Kept), hosts)
     except StateError as err:
         why = f"damaged state: {err}; {_RESTART}"
-        raise CaptureError("state of an open flow", why) from None
+        raise CaptureError(name or _NO_FILE, why) from None
     return flow, kept
 
 

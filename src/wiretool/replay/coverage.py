@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from wiretool.replay.outcomes import Outcome
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 
 #: A run in which less than this could be judged is no success, unless the user asks for another share.
 MIN_JUDGED = 0.5

@@ -9,6 +9,7 @@ from textwrap import indent
 from wiretool.errors import OutputError
 from wiretool.ledger import Account, Ledger
 from wiretool.sinks.output import open_output
+from wiretool.units import counted
 
 
 @contextmanager
@@ -71,11 +72,12 @@ def told(total: Account, connections: int) -> str:
         ("streams of other protocols", total.other_bytes),
     ]
     shares = ", ".join(f"{size:,} in {name}" for name, size in places if size)
-    missing = f"; {total.gap_bytes:,} bytes missing" if total.gap_bytes else ""
-    repeated = f"; {total.duplicate_bytes:,} bytes captured again" if total.duplicate_bytes else ""
+    missing = f"; {counted(total.gap_bytes, 'byte')} missing" if total.gap_bytes else ""
+    repeated = f"; {counted(total.duplicate_bytes, 'byte')} captured again" if total.duplicate_bytes else ""
     where = _count(connections, "connection") or "0 connections"
     spread = f": {shares}" if shares else ""
-    return f"{', '.join(filter(None, parts))} in {where}; {total.payload_bytes:,} bytes{spread}{missing}{repeated}"
+    size = counted(total.payload_bytes, "byte")
+    return f"{', '.join(filter(None, parts))} in {where}; {size}{spread}{missing}{repeated}"
 
 
 def no_connection(number: int, book: Ledger) -> str:
@@ -90,4 +92,4 @@ def no_connection(number: int, book: Ledger) -> str:
 def _count(number: int, name: str) -> str:
     if not number:
         return "no frames" if name == "frame" else ""
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
+    return counted(number, name)

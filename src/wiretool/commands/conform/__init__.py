@@ -54,7 +54,7 @@ def conform(
             parser=text_parser("--setup", "the name of a setup"),
             metavar="NAME",
             show_default=False,
-            help="configuration of the server; --list names the one that each case needs",
+            help="configuration of the server; --list shows which one each case needs",
         ),
     ] = None,
     client: Annotated[bool, typer.Option("--client", help="judge a client: the command after --")] = False,

@@ -234,7 +234,8 @@ def judge_captures(part: "Conformance", options: ConformOptions) -> None:
         tell(remark)
     code = CaptureError.exit_code if remarks else 0
     if damages:
-        remarks, code = [*map(str, damages), *remarks], damages[0].exit_code
+        remarks[:0] = [f"{damage}; only the part before that is judged" for damage in damages]
+        code = damages[0].exit_code
     run = RunResult(part.protocol, names, results, remarks=remarks, is_bad_input=bool(remarks))
     finish(run, options, expected, code=code)
 

@@ -33,7 +33,7 @@ def fuzz(
             metavar="FILE",
             show_default=False,
             help="also start from the sessions in this capture, or the messages in this .json file; "
-            "with --replay, give the mock the data of the capture; repeatable",
+            "with --replay, load the data of the capture into the mock first; repeatable",
         ),
     ] = None,
     corpus: Annotated[

@@ -48,7 +48,7 @@ def merge(
     from wiretool.commands.conform.reports import write_text
     from wiretool.errors import OutputError, system_reason
     from wiretool.fuzz.corpus import merge as merge_corpora
-    from wiretool.fuzz.reports import counted
+    from wiretool.units import counted
 
     try:
         done = merge_corpora(folder, others)

@@ -62,7 +62,7 @@ class FuzzScreen:
 
     def _line(self, counts: "Counts") -> str:
         """Return the figures in one line: of the conformance cases at the start, then of the sequences."""
-        from wiretool.fuzz.reports import counted
+        from wiretool.units import counted
 
         findings = counted(counts.findings, "finding")
         if not counts.runs and counts.planned_cases:

@@ -6,8 +6,8 @@ from wiretool.conformance.judged import JudgedRun
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import NOT_RUN, CaseResult, Event
 from wiretool.sinks.printable import printable
-from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.values import pairs_of
+from wiretool.units import counted
 
 #: Characters of the fields of one message; more is cut.
 FIELDS_SHOWN_MAX = 300

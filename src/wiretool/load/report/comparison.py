@@ -10,8 +10,8 @@ from wiretool.load.figures import QUANTILES, share_text
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import rate_text, time_text
-from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
+from wiretool.units import counted
 
 _COLOURS = {"worse": "1;31", "better": "32", "open": "33"}
 _RED, _GREEN = "1;31", "32"

@@ -20,9 +20,9 @@ from wiretool.load.thresholds import Outcome
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
 from wiretool.sinks.text.figures import bytes_text, rate_text
-from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.wrapping import wrap_lines
+from wiretool.units import counted
 
 #: Kinds of errors and findings that a person is shown; JSON has all.
 KINDS_SHOWN = 10

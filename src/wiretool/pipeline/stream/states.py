@@ -68,7 +68,7 @@ class States(Mapping[bytes, Carried]):
     def __getitem__(self, flow: bytes) -> Carried:
         at = self._at[flow]
         state = self._files[at.file][1][at.batch].column("state")[at.row].as_py()
-        return Carried(flow, at.turn_ns, at.is_ended, state)
+        return Carried(flow, at.turn_ns, at.is_ended, state, str(self.paths[at.file]))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._at)

@@ -15,7 +15,7 @@ from wiretool.replay.manners.manner import Difference, Verdict
 from wiretool.replay.outcomes import END_NAME, Accounted, Outcome
 from wiretool.replay.script import Script
 from wiretool.sessions.dialogues import Dialogue, Recording
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 from wiretool.where.names import spelt
 
 

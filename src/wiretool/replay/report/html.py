@@ -9,7 +9,7 @@ from wiretool.replay.outcomes import Outcome
 from wiretool.replay.report.data import Report, differing, record_of
 from wiretool.replay.report.values import beside
 from wiretool.sinks.printable import printable
-from wiretool.sinks.text.stats import counted
+from wiretool.units import counted
 
 #: Exchanges without a finding that are on the page; a browser can show more, but slowly.
 ROWS_MAX = 5_000

@@ -10,10 +10,10 @@ from wiretool.replay.report.data import Group, Report, differing, packets_of, re
 from wiretool.replay.report.values import beside, shortened
 from wiretool.sinks.printable import printable
 from wiretool.sinks.text.colour import Colour
-from wiretool.sinks.text.stats import counted
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.values import pairs_of
 from wiretool.sinks.text.wrapping import wrap_line, wrap_lines
+from wiretool.units import counted
 
 #: Findings, differences of one, connections and reasons that a person is shown; JSON has all.
 FINDINGS_SHOWN = 50

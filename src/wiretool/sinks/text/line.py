@@ -5,6 +5,7 @@ from wiretool.sessions.replies import ReplyTimes
 from wiretool.sinks.printable import cut_to, printable, width_of, wrap_text
 from wiretool.sinks.text.colour import Colour, cycle
 from wiretool.sinks.text.values import Pairs, pairs_of, short
+from wiretool.units import counted
 
 #: Width below which the protocol has no column; the line of its connection names it.
 PROTOCOL_COLUMN_FROM = 110
@@ -175,10 +176,10 @@ def what_of(record: Record) -> str:
     if record.kind == "problem":
         why = printable(record.why)
         said = why if why.startswith(record.error) else f"{record.error}: {why}"
-        return f"{said} ({record.length:,} bytes at {record.offset:,})" if record.length else said
+        return f"{said} ({counted(record.length, 'byte')} at {record.offset:,})" if record.length else said
     why = f": {printable(record.why)}" if record.kind == "other" and record.why else ""
     missing = " missing" if record.kind == "gap" else ""
-    return f"{record.length:,} bytes{missing} at {record.offset:,}{why}"
+    return f"{counted(record.length, 'byte')}{missing} at {record.offset:,}{why}"
 
 
 def duration(time_ns: int) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from wiretool.sessions.stats import Row, Stats, per_second
+from wiretool.sessions.stats import ConnectionRow, Row, Stats, per_second
 from wiretool.sinks.text.line import duration
 from wiretool.sinks.text.tables import Head, table_text
 from wiretool.sinks.text.wrapping import wrap_lines
+from wiretool.units import counted
 
 #: Rows of connections and of subjects that a person is shown; JSON has all.
 ROWS_SHOWN = 30
@@ -62,11 +63,6 @@ def _summary(stats: Stats) -> list[str]:
     return lines
 
 
-def counted(number: int, name: str) -> str:
-    """`1 gap`, `2 gaps`."""
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
-
-
 def _rate(row: Row) -> str:
     per_s = per_second(row.bytes, getattr(row, "duration_ns", 0))
     for unit, factor in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
@@ -110,11 +106,9 @@ def _connections(stats: Stats, colour: bool, width: int) -> str:
             row.client,
             row.server,
             row.protocol or "other",
-            f"{row.frames:,}",
-            f"{row.client_bytes:,}",
-            f"{row.server_bytes:,}",
+            *_traffic(row),
             duration(row.duration_ns),
-            _rate(row),
+            _rate(row) if row.frames else "",
             *_times(row)[1:3],
             f"{row.gaps:,}" if row.gaps else "",
             f"{row.problems:,}" if row.problems else "",
@@ -122,6 +116,13 @@ def _connections(stats: Stats, colour: bool, width: int) -> str:
         for key, row in shown
     ]
     return table_text(_title("Connections", len(stats.connections)), heads, rows, colour=colour, width=width)
+
+
+def _traffic(row: ConnectionRow) -> tuple[str, str, str]:
+    """Return the frames and the bytes of both sides; nothing where all bytes are of another protocol."""
+    if not row.frames and row.other_bytes:
+        return "", "", ""
+    return f"{row.frames:,}", f"{row.client_bytes:,}", f"{row.server_bytes:,}"
 
 
 def _subjects(stats: Stats, kind: str, colour: bool, width: int) -> str:
