@@ -111,7 +111,8 @@ def test_rates_and_speeds_are_refused_alike(words: list[str], why: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "suggestion"), [("pravga", " (did you mean pravega?)"), ("spb", " (did you mean sbp?)"), ("kafka", ""), ("quite other", "")]
+    ("name", "suggestion"),
+    [("pravga", " (did you mean pravega?)"), ("spb", " (did you mean sbp?)"), ("kafka", ""), ("quite other", "")],
 )
 def test_only_a_close_name_is_suggested(name: str, suggestion: str) -> None:
     known = "pravega, pravega-draft, sbp, sbp-0.1, offramp"

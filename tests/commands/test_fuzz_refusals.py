@@ -21,6 +21,8 @@ from wiretool.fuzz.baseline import read_baseline
         ({"is_self": True, "corpus": Path("none")}, "--self and --corpus: "),
         ({"is_self": True, "given_jobs": 4}, "--self and --jobs: "),
         ({"is_self": True, "given_timeout_s": 1.0}, "--self and --timeout: "),
+        ({"given_jobs": 4}, "--jobs: sequences in memory run one after the other; expected --sockets, "),
+        ({"given_timeout_s": 1.0}, "--timeout: in memory no time passes while a reply is awaited; expected --sockets"),
         ({"targets": ["127.0.0.1:0"]}, "--target 127.0.0.1:0: no server has port 0; expected the port of the server"),
     ],
 )
@@ -29,6 +31,26 @@ def test_options_without_an_effect_are_refused(given: dict[str, Any], message: s
         check_options(FuzzOptions("sbp", **given))
     assert str(caught.value).startswith(message)
     assert caught.value.exit_code == 2
+
+
+def test_options_of_sockets_are_taken_where_a_finding_names_its_target(tmp_path: Path) -> None:
+    for given in ({"uses_sockets": True}, {"targets": ["127.0.0.1:1"]}, {"replay": [tmp_path]}):
+        check_options(FuzzOptions("sbp", given_jobs=4, given_timeout_s=1.0, **given))
+
+
+@pytest.mark.parametrize("option", ["--json", "--seeds", "--corpus", "--replay", "--output"])
+def test_an_option_without_its_value_does_not_take_the_next_option(option: str) -> None:
+    ended = wiretool("fuzz", "sbp", option, "-o", "x")
+    kind = "file" if option in ("--json", "--seeds") else "folder"
+    expected = f"wiretool: {option}: expected the name of a {kind}, got the option -o; ./-o is a path\n"
+    assert (ended.returncode, ended.stderr) == (2, expected)
+
+
+def test_corpus_without_a_command_prints_its_help() -> None:
+    ended = wiretool("fuzz", "corpus")
+    assert ended.returncode == 2
+    assert "Usage: wiretool fuzz corpus" in ended.stdout + ended.stderr
+    assert "minimise" in ended.stdout + ended.stderr
 
 
 def test_ports_of_captures_are_taken() -> None:

@@ -1,16 +1,19 @@
 """Runs of the fuzzer: planted bugs are found, clean servers show nothing, a seed repeats a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from tests.fuzz.helpers import PROTOCOLS, crash_on, plant, run_on, session_of
+from wiretool.commands.fuzz.options import FuzzOptions
+from wiretool.commands.fuzz.run import limits_of
 from wiretool.conformance.mutants import mutant_named
 from wiretool.fuzz import memory_target
-from wiretool.fuzz.campaign import REJECTED_MAX, Limits
+from wiretool.fuzz.campaign import REJECTED_MAX, Limits, spread
 from wiretool.fuzz.oracles import DIED, SILENT, WRONG_ANSWER, Bucket, Suspicion
 from wiretool.fuzz.sequence import FuzzSequence, Sending
+from wiretool.fuzz.sequence_run import Outcome
 from wiretool.fuzz.session import FuzzSession
 from wiretool.fuzz.socket_target import ServerDied
 from wiretool.servers.pravega.reading import Reads
@@ -151,3 +154,31 @@ def test_a_suspicion_after_other_messages_is_investigated_however_many_were_none
     assert REJECTED_MAX <= usual < 60
     campaign._suspect([suspicion], other, ())
     assert investigated[usual:] == [other]
+
+
+def test_a_few_runs_have_mutations_too() -> None:
+    """Unchanged seeds take half of the runs at most; those that run are spread over all of them."""
+    session = FuzzSession("sbp")
+    session.add_cases()
+    session.cases = []
+    target = session.mock_target()
+    ran: list[FuzzSequence] = []
+    run = target.run
+
+    def noting(sequences: Sequence[FuzzSequence]) -> list[Outcome]:
+        ran.extend(sequences)
+        return run(sequences)
+
+    vars(target)["run"] = noting
+    limits = limits_of(FuzzOptions("sbp", runs=20))
+    session.campaign(target, session.investigation(target, is_reference=True), limits).run()
+    assert len(ran) == 20
+    unchanged = [each for each in ran if each in session.seeds]
+    assert 10 <= len(unchanged) < 15
+    assert max(session.seeds.index(each) for each in unchanged) > len(session.seeds) / 2
+
+
+def test_seeds_are_spread() -> None:
+    seeds = [FuzzSequence((), str(at)) for at in range(5)]
+    assert [each.origin for each in spread(seeds, 2)] == ["0", "2"]
+    assert spread(seeds, 5) == seeds

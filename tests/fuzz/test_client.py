@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from wiretool.fuzz.client.mutations import reply_mutations
 from wiretool.fuzz.client.oracles import ClientOracles
 from wiretool.fuzz.client.pool import RunPool
 from wiretool.fuzz.client.replaying import is_usual_crash
-from wiretool.fuzz.client.reply_fault import FaultKind, ReplyFault, fault_form
+from wiretool.fuzz.client.reply_fault import FaultKind, Plan, ReplyFault, fault_form
 from wiretool.fuzz.mutations import select_mutations
 from wiretool.fuzz.oracles import CRASH, MEMORY, SILENT, UNDECODABLE
 from wiretool.fuzz.replaying import replay_finding
@@ -62,7 +63,6 @@ def fuzzed(
             oracles,
             ClientInvestigation(clean.setup, oracles),
             Limits(runs=runs, findings=findings),
-            jobs,
             found.append,
         )
         return campaign.run(), found, clean
@@ -128,12 +128,29 @@ def test_a_hang_after_a_lost_connection_is_found() -> None:
     assert found[0].outcome.exit_code is None
 
 
+def plans_of(*plans: Plan) -> Callable[[int], Plan | None]:
+    """Return a source of plans for a pool."""
+    left = iter(plans)
+    return lambda under_way: next(left, None)
+
+
+def test_a_slow_run_does_not_hold_up_the_others() -> None:
+    """Of two workers, one runs the lost reply for a second; the other one takes all other plans meanwhile."""
+    clean = cleaned(clients.ROBUST, timeout_s=8.0)
+    lost = ReplyFault("Hello", 1, FaultKind.DROP, Change("reply/drop", "Hello"))
+    other = ReplyFault("Hello", 1, FaultKind.CLOSE, Change("reply/close", "Hello"))
+    with RunPool(clean.setup, 2) as pool:
+        plans = [outcome.plan for outcome in pool.run(plans_of((lost,), (other,), (other,), (other,)))]
+    assert plans.index((lost,)) >= 2
+    assert plans.count((other,)) == 3
+
+
 def test_a_client_that_tries_again_is_not_silent() -> None:
     """It has no connection at the end of its time, but makes a new one again and again."""
     clean = cleaned(clients.RETRYING, timeout_s=2.0)
     broken = ReplyFault("Hello", 1, FaultKind.EDIT, Change("number/kind", "Hello.type"), (Splice(0, 1, b"\x01"),))
     with RunPool(clean.setup, 1) as pool:
-        (outcome,) = pool.run([(broken,)])
+        (outcome,) = pool.run(plans_of((broken,)))
     assert (outcome.exit_code, outcome.log.open_when_late) == (None, 0)
     assert outcome.log.connections > 3
     assert not ClientOracles(clean).judge(outcome)
@@ -144,7 +161,7 @@ def test_a_reply_that_is_lost_ends_with_a_closed_connection() -> None:
     clean = cleaned(clients.ROBUST, timeout_s=4.0)
     lost = ReplyFault("Hello", 1, FaultKind.DROP, Change("reply/drop", "Hello"))
     with RunPool(clean.setup, 1) as pool:
-        (outcome,) = pool.run([(lost,)])
+        (outcome,) = pool.run(plans_of((lost,)))
     assert (outcome.exit_code, outcome.last_line) == (1, "the connection ended")
     assert outcome.log.has_closed_idle
     assert not ClientOracles(clean).judge(outcome)

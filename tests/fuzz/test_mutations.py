@@ -13,7 +13,7 @@ from wiretool.fuzz.call_streams import STREAM_MAX
 from wiretool.fuzz.mutations import MUTATIONS, select_mutations
 from wiretool.fuzz.mutations.base import Mutation
 from wiretool.fuzz.mutations.numbers import boundaries
-from wiretool.fuzz.mutations.order import SameObjects, SpliceSessions
+from wiretool.fuzz.mutations.order import Double, SameObjects, SpliceSessions
 from wiretool.fuzz.rewriting import spliced
 from wiretool.fuzz.sequence import Connect, FuzzSequence, Sending, Splice
 from wiretool.protocols.pravega_controller.fuzz import on_stream, stream_of
@@ -136,7 +136,7 @@ def streams_begun(sequence: FuzzSequence, connection: int) -> list[int]:
     return [stream_of(step.data) for step in sent]
 
 
-@pytest.mark.parametrize("mutation", [SpliceSessions(), SameObjects()])
+@pytest.mark.parametrize("mutation", [SpliceSessions(), SameObjects(), Double()])
 def test_calls_of_another_session_have_later_streams(mutation: Mutation) -> None:
     """Frames of HTTP/2 on an old stream end the connection, so that no call of the other session would be tried."""
     session = session_of("pravega-controller")
@@ -151,7 +151,7 @@ def test_calls_of_another_session_have_later_streams(mutation: Mutation) -> None
             made += 1
             is_rising += begun == sorted(set(begun))
     assert made >= 40
-    assert is_rising > 0.9 * made
+    assert is_rising > (0.6 if mutation.name == Double.name else 0.9) * made
 
 
 def test_calls_stay_whole_where_a_session_goes_on_as_another() -> None:

@@ -103,6 +103,5 @@ def test_the_table_has_enough_defects() -> None:
     assert sum(each.is_conform for each in every) <= len(every) / 2
     for protocol, defects in PLANTED.items():
         assert len({each.name for each in defects}) == len(defects)
-        if protocol != "pravega-controller":
-            assert len(defects) >= 10
-            assert sum(not each.is_conform for each in defects) >= 6
+        assert len(defects) >= 10, protocol
+        assert sum(not each.is_conform for each in defects) >= 6

@@ -122,6 +122,32 @@ def test_the_mock_with_the_data_of_a_capture_proves_something(finding: Path, fol
     assert replay_finding(finding, on(CRASH), add_seed_files=add).standing is Standing.FAILS
 
 
+def test_the_test_of_a_finding_takes_its_capture(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`test_repro.py` has no options: the capture is where it was, or WIRETOOL_SEEDS names it."""
+    capture = CAPTURES / "java_conditional.pcap"
+    change(finding, lambda form: form["sequence"].update(setup=f"capture {capture}"))
+    assert replay_finding(finding).standing is Standing.FIXED
+    change(finding, lambda form: form["sequence"].update(setup="capture gone.pcap"))
+    assert "expected --seeds or WIRETOOL_SEEDS" in replay_finding(finding).text
+    monkeypatch.setenv("WIRETOOL_SEEDS", str(capture))
+    assert replay_finding(finding).standing is Standing.FIXED
+    assert replay_finding(finding, on(CRASH)).standing is Standing.FAILS
+    monkeypatch.setenv("WIRETOOL_SEEDS", "nowhere.pcap")
+    with pytest.raises(UsageError, match=r"WIRETOOL_SEEDS nowhere\.pcap: no such file"):
+        replay_finding(finding)
+
+
+def test_the_test_of_a_finding_names_its_capture(tmp_path: Path) -> None:
+    session = FuzzSession("pravega")
+    for setup in ("", "capture a b.pcap"):
+        sequence = FuzzSequence((Connect(1), Sending(1, b"\x00")), "", setup=setup)
+        made = Finding(1, "pravega", "mock", 0, Confirmed(Suspicion(Bucket("died"), "why", 0), sequence, 3))
+        place = write_finding(made, tmp_path / (setup or "none"), session.protocol_in(""), [], session.mock_target())
+        text = (place / "test_repro.py").read_text("utf-8")
+        assert ("WIRETOOL_SEEDS=CAPTURE names the capture a b.pcap, " in text) == bool(setup)
+        compile(text, "test_repro.py", "exec")
+
+
 def test_the_page_of_a_finding_names_its_capture(tmp_path: Path) -> None:
     sequence = FuzzSequence((Sending(1, b"\x00"),), "", setup="capture a b.pcap")
     confirmed = Confirmed(Suspicion(Bucket("died"), "why", 0), sequence, 3)

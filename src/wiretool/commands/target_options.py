@@ -21,15 +21,25 @@ def text_parser(option: str, expected: str) -> Callable[[str], str]:
 
 
 def file_parser(option: str) -> Callable[[str], Path]:
-    """Return a parser of the name of a file for an option; an empty one would be the current folder."""
-    parse = text_parser(option, "the name of a file")
-    return lambda text: Path(parse(text))
+    """Return a parser of the name of a file for an option, as `_path_parser` does."""
+    return _path_parser(option, "the name of a file")
 
 
 def folder_parser(option: str) -> Callable[[str], Path]:
-    """Return a parser of the name of a folder for an option; an empty one would be the current folder."""
-    parse = text_parser(option, "the name of a folder")
-    return lambda text: Path(parse(text))
+    """Return a parser of the name of a folder for an option, as `_path_parser` does."""
+    return _path_parser(option, "the name of a folder")
+
+
+def _path_parser(option: str, expected: str) -> Callable[[str], Path]:
+    """Return a parser of a path that refuses an empty one, which is the current folder, and the next option."""
+    parse = text_parser(option, expected)
+
+    def parse_path(text: str) -> Path:
+        if text.startswith("-") and text != "-":
+            raise UsageError(f"{option}: expected {expected}, got the option {text}; ./{text} is a path")
+        return Path(parse(text))
+
+    return parse_path
 
 
 ServerCommand = Annotated[

@@ -60,15 +60,22 @@ class CallStreams(NamedTuple):
         ]
 
     def inserted(
-        self, head: Sequence[Step], moved: Sequence[Step], rest: Sequence[Step], connection: int, protocol: Protocol
+        self,
+        head: Sequence[Step],
+        others: Sequence[Sequence[Step]],
+        rest: Sequence[Step],
+        connection: int,
+        protocol: Protocol,
     ) -> list[Step]:
-        """Return steps with others in between on a connection: their calls, and those of `rest`, have later streams.
+        """Return steps with groups of others in between on a connection: each, and `rest`, has later streams.
 
         Calls that have begun before them stay.
         """
         begun = self.next_after(head, connection) - self.distance
-        between = [*head, *self.appended(head, moved, connection, protocol)]
-        return [*between, *self.appended(between, rest, connection, protocol, begun=begun)]
+        made = list(head)
+        for moved in others:
+            made += self.appended(made, moved, connection, protocol)
+        return [*made, *self.appended(made, rest, connection, protocol, begun=begun)]
 
     def _number_on(self, step: Step, connection: int) -> int:
         """Return the stream of a message on a connection; 0 for any other step."""

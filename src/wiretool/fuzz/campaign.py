@@ -33,6 +33,8 @@ BATCH = 16
 SYSTEMATIC_SHARE = 0.75
 #: The share of the time of a run that conformance cases may take at its start.
 CASES_SHARE = 1 / 3
+#: The share of a number of runs that unchanged seeds may take at their start.
+SEEDS_SHARE = 0.5
 #: Tries to find a mutation that applies.
 TRIES_MAX = 12
 
@@ -47,6 +49,8 @@ class Limits:
     findings: int = 100
     #: Seconds that the conformance cases at the start may take; None for all of them.
     cases_s: float | None = None
+    #: Seeds that are run unchanged at the start; None for all of them.
+    seeds: int | None = None
 
 
 @dataclass(slots=True)
@@ -181,10 +185,12 @@ class Campaign:
         return next(found, FuzzSequence((), case.id, setup=case.variant))
 
     def _run_seeds(self) -> None:
+        most = self.limits.seeds
+        chosen = self.seeds if most is None or most >= len(self.seeds) else spread(self.seeds, most)
         at = 0
-        while at < len(self.seeds) and not self._is_over():
+        while at < len(chosen) and not self._is_over():
             size = self._batch_size()
-            seeds = list(self.seeds[at : at + size])
+            seeds = list(chosen[at : at + size])
             for seed, outcome in zip(seeds, self._run_batch(seeds), strict=False):  # a stopped run has fewer of them
                 self._places.note(seed, outcome)
             at += size
@@ -298,6 +304,11 @@ class Campaign:
         counts.seconds = time.monotonic() - self._started
         counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
         return counts
+
+
+def spread(seeds: Sequence[FuzzSequence], count: int) -> list[FuzzSequence]:
+    """Return some of the seeds, at even distances."""
+    return [seeds[at * len(seeds) // count] for at in range(count)]
 
 
 def _messages_before(sequence: FuzzSequence, step: int) -> tuple[str, ...]:

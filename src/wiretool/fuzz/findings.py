@@ -46,6 +46,8 @@ _DECODER_KEYS = ("version", "protocol", "bucket", "capture", "why")
 #: Characters that would end a string of the test.
 _NOT_IN_PYTHON = str.maketrans('"\\', "'/")
 _NOTE = "WIRETOOL_TARGET=HOST:PORT sends the sequence to another server."
+#: The variable that names the capture from which a sequence comes.
+SEEDS_VARIABLE = "WIRETOOL_SEEDS"
 _TEST = '''"""{title}
 
 Runs with pytest wherever wiretool is installed. {note}
@@ -120,7 +122,7 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
     with whole_folder(place) as part:
         (part / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
         (part / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
-        (part / TEST_FILE).write_text(pytest_file(finding.title, _NOTE), "utf-8")
+        (part / TEST_FILE).write_text(pytest_file(finding.title, _note(finding)), "utf-8")
         with open_output(part / CAPTURE_FILE) as output:
             recording = Recording(output)
             recording.begin()
@@ -210,6 +212,15 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _note(finding: Finding) -> str:
+    """Return what the environment changes in a replay; a sequence of a capture needs its data, too."""
+    seeds = _seeds(finding.confirmed.sequence)
+    if not seeds:
+        return _NOTE
+    name = one_line(Path(seeds[1]).name).translate(_NOT_IN_PYTHON)
+    return f"{_NOTE}\n{SEEDS_VARIABLE}=CAPTURE names the capture {name}, whose data the mock needs, in another folder."
 
 
 def _seeds(sequence: FuzzSequence) -> list[str]:

@@ -125,7 +125,7 @@ class Pairs:
         head, rest = first.sequence.steps[: first.at + 1], first.sequence.steps[first.at + 1 :]
         if streams is None:
             return [*head, *moved, *rest]
-        return streams.inserted(head, moved, rest, connection, context.protocol)
+        return streams.inserted(head, [moved], rest, connection, context.protocol)
 
     def _repeated(self, first: Place) -> list[Step]:
         """Return the message once more; one of a call with those before it, on the next stream."""

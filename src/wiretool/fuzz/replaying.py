@@ -8,13 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from wiretool.capture.files import read_packets
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutants import mutant_named
-from wiretool.errors import InputError, Stopped
+from wiretool.errors import InputError, Stopped, UsageError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
-from wiretool.fuzz.findings import read_finding
+from wiretool.fuzz.findings import SEEDS_VARIABLE, read_finding
 from wiretool.fuzz.investigation import COMPARED
 from wiretool.fuzz.oracles import DIED, DIFFERS, MEMORY, UNHEALTHY, Bucket, Suspicion
 from wiretool.fuzz.pacing import Pacer
@@ -47,9 +48,10 @@ def replay_finding(
     """Run a finding again on the target that it names.
 
     `target_of` opens another one for the session, `client` is the command of another client. `add_seed_files` adds the
-    seeds of files: the mock in memory has the data of the capture from which a sequence comes. `pacer` delays
-    what another machine gets. A finding is fixed only where each run sent it and was judged. InputError for a folder
-    that is not a finding, PeerError where the target cannot be reached.
+    seeds of files: the mock in memory has the data of the capture from which a sequence comes. Without it,
+    WIRETOOL_SEEDS names the capture, or the finding does. `pacer` delays what another machine gets. A finding is fixed
+    only where each run sent it and was judged. InputError for a folder that is not a finding, PeerError where the
+    target cannot be reached.
     """
     form = read_finding(folder)
     if "client" in form:
@@ -59,6 +61,7 @@ def replay_finding(
     session = FuzzSession(str(form["protocol"]), seed=_seed(folder, form))
     session.add_cases()
     add_seed_files(session)
+    _add_capture(folder, form, session)
     sequence = _sequence(folder, form, session)
     case = _case(folder, form, session)
     bucket = Bucket.from_form(form["bucket"])
@@ -68,6 +71,25 @@ def replay_finding(
         if case is not None:
             return _replay_case(folder, bucket, target, case, sequence)
         return _replay_sequence(folder, bucket, session, target, sequence)
+
+
+def _add_capture(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> None:
+    """Give the mock the data of the capture from which a sequence comes, if its file is there and was not read yet.
+
+    UsageError where WIRETOOL_SEEDS names no file.
+    """
+    setup = form["sequence"].get("setup") if isinstance(form["sequence"], Mapping) else None
+    if not isinstance(setup, str) or not setup.startswith(CAPTURE_SETUP):
+        return
+    if session.has_setup(session.setup_of_capture(setup)):
+        return
+    named = os.environ.get(SEEDS_VARIABLE, "")
+    path = Path(named or setup.removeprefix(CAPTURE_SETUP))
+    if path.is_file():
+        # The name of the capture in the finding stays that of its setup, wherever the file is now.
+        session.add_capture(setup.removeprefix(CAPTURE_SETUP), read_packets([path]), ports={}, notes=lambda text: None)
+    elif named:
+        raise UsageError(f"{SEEDS_VARIABLE} {named}: no such file; expected the capture of {folder}")
 
 
 def _seed(folder: Path, form: Mapping[str, Any]) -> int:
@@ -178,7 +200,7 @@ def _replay_sequence(
     if not all(outcome.sent_messages for outcome in outcomes):
         return Replayed(folder, Standing.OTHER, "the target takes no message of the sequence")
     if isinstance(target, InMemoryTarget) and not session.has_setup(sequence.setup):
-        text = f"the mock without the data of {sequence.setup} shows nothing; expected --seeds with the capture"
+        text = f"the mock without the data of {sequence.setup} shows nothing; expected --seeds or {SEEDS_VARIABLE}"
         return Replayed(folder, Standing.OTHER, text)
     return Replayed(folder, Standing.FIXED, f"{RUNS} runs of the sequence show nothing")
 

@@ -1,5 +1,6 @@
 """Whole connections: what each frame says, which request it answers, and what is wrong in it."""
 
+import time
 from typing import Any
 
 import pytest
@@ -365,6 +366,18 @@ def test_responses_in_one_packet_answer_one_request_each() -> None:
     lengths = [piece.length for side, piece in watched.pieces if side == "server"]
     assert lengths == [len(interim), len(first), len(interim), len(second)]
     assert [reading.reply_to for side, _, reading in watched.readings if side == "server"] == [1, 1, 2, 2]
+
+
+def test_many_responses_in_one_packet_are_cut_in_little_time() -> None:
+    """The time for each response does not depend on the number of those before it."""
+    watched = Watched()
+    for _ in range(1_000):
+        watched.feed("client", encode(request(TARGET, UPGRADE, method="HEAD"), "client"))
+    refused = b"HTTP/1.1 405 Not allowed\r\nContent-Length: 9\r\n\r\n"
+    begun = time.process_time()
+    watched.feed("server", refused * 1_000)
+    assert time.process_time() - begun < 2.0
+    assert [reading.reply_to for side, _, reading in watched.readings if side == "server"] == [*range(1, 1_001)]
 
 
 def test_frames_that_overtake_the_upgrade_take_no_response() -> None:

@@ -92,7 +92,6 @@ def run_campaign(
             oracles,
             investigation,
             limits_of(options),
-            options.jobs,
             note,
             lambda counts: progress.update(counts.runs),
             lambda: bool(stopped),

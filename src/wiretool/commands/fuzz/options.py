@@ -99,6 +99,7 @@ def check_options(options: FuzzOptions) -> None:
     """UsageError where options contradict each other, have no effect, or a file is written twice."""
     check_self(options)
     check_client(options)
+    check_in_memory(options)
     ports_from(options.ports)
     if options.ports and not options.seeds:
         raise UsageError("--port: names the protocol of a port in captures; requires --seeds")
@@ -178,6 +179,20 @@ def check_self(options: FuzzOptions) -> None:
     for name, is_given in of_sessions.items():
         if is_given:
             raise UsageError(f"--self and {name}: captures are read one by one, without a server; expected one of them")
+
+
+def check_in_memory(options: FuzzOptions) -> None:
+    """UsageError where the mock in memory is given options of sockets; findings of --replay name their own target."""
+    uses_others = options.is_client or options.is_self or options.targets or options.uses_sockets
+    if uses_others or options.replay or options.only_lists:
+        return
+    reasons = {
+        "--jobs": (options.given_jobs, "sequences in memory run one after the other"),
+        "--timeout": (options.given_timeout_s, "in memory no time passes while a reply is awaited"),
+    }
+    for name, (value, why) in reasons.items():
+        if value is not None:
+            raise UsageError(f"{name}: {why}; expected --sockets, --target or --client with it")
 
 
 def check_client(options: FuzzOptions) -> None:

@@ -256,7 +256,7 @@ def saver(session: "FuzzSession", result: "FuzzResult", options: FuzzOptions) ->
 
 def limits_of(options: FuzzOptions) -> "Limits":
     """Return when the run ends; runs against other machines have a limit of their own."""
-    from wiretool.fuzz.campaign import CASES_SHARE, Limits
+    from wiretool.fuzz.campaign import CASES_SHARE, SEEDS_SHARE, Limits
     from wiretool.fuzz.pacing import REMOTE_SEARCH_S
 
     seconds = options.time_s if options.time_s is not None or options.runs is not None else TIME_S
@@ -264,7 +264,8 @@ def limits_of(options: FuzzOptions) -> "Limits":
         seconds = min(seconds or REMOTE_SEARCH_S, REMOTE_SEARCH_S)
     is_in_memory = not (options.targets or options.uses_sockets)
     cases_s = None if seconds is None and is_in_memory else (seconds or TIME_S) * CASES_SHARE
-    return Limits(seconds, options.runs, cases_s=cases_s)
+    seeds = None if options.runs is None else max(1, round(options.runs * SEEDS_SHARE))
+    return Limits(seconds, options.runs, cases_s=cases_s, seeds=seeds)
 
 
 def shrink_tries(options: FuzzOptions) -> int:

@@ -74,7 +74,6 @@ class ClientCampaign:
     oracles: ClientOracles
     investigation: ClientInvestigation
     limits: Limits
-    jobs: int
     on_finding: Callable[[ConfirmedFault], None]
     on_progress: Callable[[Counts], None] = lambda counts: None
     is_stopped: Callable[[], bool] = lambda: False
@@ -98,19 +97,24 @@ class ClientCampaign:
         PeerError where no mutation applies to any message, and where no run had a fault that took effect.
         """
         self._started_s = time.monotonic()
-        while not self._is_over():
-            size = self.jobs if self.limits.runs is None else min(self.jobs, self.limits.runs - self.counts.runs)
-            plans = [self.plans.draw() for _ in range(size)]
-            if not any(plans):
-                raise PeerError("no mutation applies to a message of the server; expected another --case")
-            for outcome in self.pool.run([plan for plan in plans if plan]):
-                self._note(outcome)
+        for outcome in self.pool.run(self._next_plan):
+            self._note(outcome)
             self.on_progress(self.counted())
         if self.counts.runs and not self.phases and not self._is_stopped:
             raise PeerError(
                 f"no fault took effect in {self.counts.runs:,} runs; expected a client that repeats its work"
             )
         return self.counted()
+
+    def _next_plan(self, under_way: int) -> Plan | None:
+        """Return a plan; None where the run is over with those that are under way."""
+        runs = self.limits.runs
+        if self._is_over() or (runs is not None and self.counts.runs + under_way >= runs):
+            return None
+        for _ in range(TRIES_MAX):
+            if plan := self.plans.draw():
+                return plan
+        raise PeerError("no mutation applies to a message of the server; expected another --case")
 
     @property
     def _is_stopped(self) -> bool:

@@ -1,7 +1,7 @@
 """Runs of a client side by side: each in a process of its own, which stops all that its client has started."""
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import TracebackType
@@ -45,20 +45,29 @@ class RunPool:
                 process.kill()
         self._workers.clear()
 
-    def run(self, plans: Sequence[Plan]) -> list[ClientOutcome]:
-        """Run at most as many plans as there are jobs; return their outcomes in the same order."""
+    def run(self, next_plan: Callable[[int], Plan | None]) -> Iterator[ClientOutcome]:
+        """Run plans as long as there are any; yield the outcomes as the runs end.
+
+        `next_plan` takes the number of runs that are under way; None for no more plans. A worker that is done gets the
+        next plan at once, so that a slow run does not hold up the others.
+        """
         if not self._workers:
-            return [run_plan(self._setup, plan) for plan in plans]
-        assert len(plans) <= len(self._workers), "a plan for each worker at most"
-        busy = {connection: index for index, (_, connection) in enumerate(self._workers[: len(plans)])}
-        for connection, index in busy.items():
-            connection.send(plans[index])
-        found: dict[int, ClientOutcome] = {}
-        while len(found) < len(plans):
-            for ready in wait([each for each, index in busy.items() if index not in found]):
+            while (plan := next_plan(0)) is not None:
+                yield run_plan(self._setup, plan)
+            return
+        idle = [connection for _, connection in self._workers]
+        busy: list[Connection] = []
+        while True:
+            while idle and (plan := next_plan(len(busy))) is not None:
+                idle[-1].send(plan)
+                busy.append(idle.pop())
+            if not busy:
+                return
+            for ready in wait(busy):
                 assert isinstance(ready, Connection)
-                found[busy[ready]] = _received(ready)
-        return [found[index] for index in range(len(plans))]
+                busy.remove(ready)
+                idle.append(ready)
+                yield _received(ready)
 
 
 def _received(connection: Connection) -> ClientOutcome:

@@ -12,6 +12,8 @@ from wiretool.fuzz.sequence import Change, Connect, Finish, FuzzSequence, Reset,
 BYTEWISE_MAX = 96
 #: Messages that are doubled at most, and how often.
 DOUBLED_MAX = 8
+#: How often a message of a call is sent again on the same stream; otherwise the call is, on the next one.
+SAME_STREAM_SHARE = 0.3
 
 
 class _OrderMutation(Mutation):
@@ -61,6 +63,19 @@ class Drop(_AtMessage):
 class Double(_AtMessage):
     name = "order/double"
     description = "a message is sent again, up to eight times"
+
+    def apply(self, sequence: FuzzSequence, rng: random.Random, context: MutationContext) -> FuzzSequence | None:
+        if context.streams is None or rng.random() < SAME_STREAM_SHARE:
+            return super().apply(sequence, rng, context)
+        places = self.places(sequence)
+        if not places:
+            return None
+        at = rng.choice(places)
+        times = rng.choice((1, 1, 1, 2, DOUBLED_MAX - 1))
+        head, rest = sequence.steps[: at + 1], sequence.steps[at + 1 :]
+        again = [context.streams.call_up_to(sequence.steps, at)] * times
+        connection = head[-1].connection
+        return self.done(sequence, context.streams.inserted(head, again, rest, connection, context.protocol), at)
 
     def reorder(self, sequence: FuzzSequence, at: int, message: Sending, rng: random.Random) -> list[Step]:
         times = rng.choice((1, 1, 1, 2, DOUBLED_MAX - 1))
@@ -138,7 +153,7 @@ class SameObjects(_OrderMutation):
         moved = [on(step, step.connection, to) for step in run if isinstance(step, Sending)]
         head, rest = sequence.steps[: at + 1], sequence.steps[at + 1 :]
         if context.streams is not None:
-            return self.done(sequence, context.streams.inserted(head, moved, rest, to, context.protocol), at)
+            return self.done(sequence, context.streams.inserted(head, [moved], rest, to, context.protocol), at)
         return self.done(sequence, [*head, *moved, *rest], at)
 
 

@@ -59,6 +59,8 @@ class Connection(Conversation):
         self._heads: dict[Side, int] = {"client": 0, "server": 0}
         #: Requests without a response: the number of the record, 0 for bytes without a frame, and the method.
         self._asked: deque[tuple[int, str]] = deque(maxlen=1_024)
+        #: Where the last response ends that was cut out of a packet, and how many up to there are not read yet.
+        self._cut_end = self._cut_count = 0
         self.commits = Waiting()
         self._negative = Waiting()
         self._pings: dict[Side, Waiting] = {"client": Waiting(), "server": Waiting()}
@@ -75,34 +77,17 @@ class Connection(Conversation):
         return framing.frame_extent(side, data, at, end)
 
     def _http_extent(self, side: Side, data: bytes, at: int, end: int) -> int:
-        answers_head = side == "server" and self._answers_head(data, at, end)
         is_over = self._is_over[side]
-        return http.http_extent(side, data, at, end, answers_head=answers_head, is_over=is_over)
-
-    def _answers_head(self, data: bytes, at: int, end: int) -> bool:
-        """Return whether the server's response at `data[at]` is the one to a HEAD request.
-
-        The responses before it in `data` are not read yet: all extents are found first.
-        """
-        place = 0
-        for _, method in self._asked if any(method == _HEAD for _, method in self._asked) else ():
-            place = self._after_response(data, place, end, answers_head=method == _HEAD)
-            if place > at:
-                return method == _HEAD
-        return False
-
-    def _after_response(self, data: bytes, at: int, end: int, *, answers_head: bool) -> int:
-        """Return the end of the first final response from `data[at]` on; `end` where there is none."""
-        while framing.is_http("server", data, at, end):
-            try:
-                head = http.read_head("server", data, at, end)
-                size = http.http_extent("server", data, at, end, answers_head=answers_head, is_over=False)
-            except DecodeError:
-                break
-            if head is None or not is_interim(head.status):
-                return at + size if size else end
-            at += size
-        return end
+        if side == "client":
+            return http.http_extent(side, data, at, end, answers_head=False, is_over=is_over)
+        # All extents of a packet are found before the first response in it is read.
+        place = self._cut_count if at == self._cut_end else 0
+        answers_head = place < len(self._asked) and self._asked[place][1] == _HEAD
+        size = http.http_extent(side, data, at, end, answers_head=answers_head, is_over=is_over)
+        if 0 < size <= end - at:
+            self._cut_end = at + size
+            self._cut_count = place + (not is_interim(int(data[at + 9 : at + 12])))
+        return size
 
     def candidates(self, side: Side, data: bytes, at: int, end: int) -> Iterator[int]:
         return candidates(side, data, at, end, may_deflate=self.deflates is not False)
@@ -174,8 +159,10 @@ class Connection(Conversation):
         if response.status == 101:
             self._drop_unreadable_requests()
         reply_to = (self._asked[0][0] or None) if self._asked else None
-        if self._asked and not is_interim(response.status):
-            self._asked.popleft()
+        if not is_interim(response.status):
+            self._cut_count = max(self._cut_count - 1, 0)
+            if self._asked:
+                self._asked.popleft()
         if response.status == 101:
             self._upgrade(response)
         return Reading("HandshakeResponse", response, defects, reply_to)

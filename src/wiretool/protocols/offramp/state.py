@@ -52,6 +52,8 @@ CLASSES: tuple[StateClass, ...] = (
         _is_over=by_side(BOOL),
         _heads=by_side(INT),
         _asked=many(row(INT, TEXT), partial(deque, maxlen=1_024)),
+        _cut_end=INT,
+        _cut_count=INT,
         commits=ref(Waiting),
         _negative=ref(Waiting),
         _pings=by_side(ref(Waiting)),
