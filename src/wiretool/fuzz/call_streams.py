@@ -8,7 +8,10 @@ import msgspec
 
 from wiretool.fuzz.sequence import Sending, Step
 from wiretool.fuzz.serial import record_of
+from wiretool.fuzz.step_cache import StepCache
 from wiretool.protocols.conversation import Protocol
+
+_moved_steps = StepCache()
 
 
 class CallStreams(NamedTuple):
@@ -61,6 +64,10 @@ class CallStreams(NamedTuple):
         return self.number_of(step.data) if isinstance(step, Sending) and step.connection == connection else 0
 
     def _moved(self, step: Sending, by: int, protocol: Protocol) -> Sending:
+        key = protocol.name, by
+        return _moved_steps.get(step, key) or _moved_steps.put(step, key, self._made(step, by, protocol))
+
+    def _made(self, step: Sending, by: int, protocol: Protocol) -> Sending:
         record = step.record
         if record is not None and self.number_of(record.raw):
             raw = self.moved_to(record.raw, self.number_of(record.raw) + by)
