@@ -173,3 +173,25 @@ def test_a_frame_that_is_not_whole_is_given_up_for_the_reason_given() -> None:
     assert (lost.length, lost.error, lost.why) == (4, "foreign", "something else")
     told = splitter.feed(b"e" + frame(b"two") + frame(b"three") + frame(b"four"))
     assert [piece.kind for piece in told + splitter.end()] == ["lost", "frame", "frame", "frame"]
+
+
+class CountingToy(Toy):
+    """Notes where it was asked for the extent of a frame."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def extent(self, side: Side, data: bytes, at: int, end: int) -> int:
+        self.asked.append(at)
+        return super().extent(side, data, at, end)
+
+
+def test_the_extent_of_each_frame_is_asked_for_once() -> None:
+    one, other = frame(b"one"), frame(b"other")
+    toy = CountingToy()
+    splitter = Splitter(toy, "client")
+    pieces = splitter.feed(one, 1, 10) + splitter.feed(one + other, 2, 20)
+    assert toy.asked == [0, 0, len(one)]
+    assert frames_of(pieces) == [(0, one), (len(one), one), (2 * len(one), other)]
+    assert [(piece.first_packet, piece.time_ns) for piece in pieces] == [(1, 10), (2, 20), (2, 20)]
+    assert (splitter.offset, splitter.held, splitter.end()) == (2 * len(one) + len(other), 0, [])

@@ -3,7 +3,7 @@
 import pytest
 
 from wiretool.codec import remembering as module
-from wiretool.codec.remembering import remembered, remembering
+from wiretool.codec.remembering import ResultCache, remembered, remembered_bytes, remembering
 
 calls: list[bytes] = []
 
@@ -68,3 +68,32 @@ def test_a_block_inside_may_switch_it_off() -> None:
             parts_of("/", b"1/2", 0, 3)
         parts_of("/", b"1/2", 0, 3)
     assert len(calls) == 2
+
+
+@remembered_bytes
+def text_of(numbers: tuple[int, ...]) -> bytes:
+    """Write numbers."""
+    calls.append(bytes(numbers))
+    return b",".join(b"%d" % number for number in numbers)
+
+
+def test_bytes_of_a_value_are_remembered_in_a_block() -> None:
+    for is_on in (False, True):
+        with remembering(is_on=is_on):
+            assert [text_of((1, 2)), text_of((1, 2)), text_of((3,))] == [b"1,2", b"1,2", b"3"]
+    assert len(calls) == 3 + 2
+
+
+def test_long_bytes_of_a_value_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BYTES_MAX", 2)
+    with remembering(is_on=True):
+        assert text_of((7, 8)) == text_of((7, 8)) == b"7,8"
+    assert len(calls) == 2
+
+
+def test_a_cache_drops_its_older_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RESULTS_MAX", 4)
+    cache: ResultCache[int, str] = ResultCache()
+    for number in range(5):
+        cache.put(number, str(number))
+    assert [cache.get(number) for number in range(5)] == [None, None, "2", "3", "4"]

@@ -1,6 +1,7 @@
 """The mock in memory as a target: what it keeps is measured, and connections may stay open."""
 
 import gc
+import select
 from dataclasses import replace
 from typing import Any
 
@@ -143,3 +144,19 @@ def test_no_garbage_is_collected_while_the_alarm_may_ring() -> None:
     finally:
         gc.callbacks.remove(note)
     assert gc.isenabled()
+
+
+def test_time_in_which_the_process_does_not_run_is_not_that_of_the_mock() -> None:
+    """A machine that is busy with other programs does not make the mock slow."""
+
+    def waiting(create: Any) -> Any:
+        def asleep(self: Any, *arguments: Any) -> Any:
+            select.select([], [], [], 0.2)
+            return create(self, *arguments)
+
+        return asleep
+
+    mutant = plant(Segments, "create_segment", waiting)
+    (outcome,) = session_of("pravega").mock_target(mutant).run_fresh([seed_with("CreateSegment")])
+    assert outcome.error is None
+    assert outcome.slowest_s < 0.1

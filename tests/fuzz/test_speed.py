@@ -47,7 +47,7 @@ def judged(protocol: str, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1", "offramp"])
+@pytest.mark.parametrize("protocol", ["sbp", "sbp-0.1", "offramp", "pravega-controller"])
 def test_remembered_readings_are_judged_as_fresh_ones(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     remembers = judged(protocol, monkeypatch)
 

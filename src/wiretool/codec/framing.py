@@ -55,6 +55,7 @@ class Splitter:
         self._offset = 0  # stream offset of the first byte held
         self._parts: list[bytes] = []
         self._held = 0
+        self._known_extent = 0  # of the frame at the front, where it was just asked for
         self._need = 0  # bytes wanted before it is worth looking again
         self._skip = 0  # bytes still to come of a frame whose beginning is missing or was discarded
         self._skip_error, self._skip_why = _HOLED
@@ -114,6 +115,11 @@ class Splitter:
         """The pieces that these next bytes complete."""
         if not data:
             return []
+        if not self._held and not self._skip and not self.is_searching:
+            self._known_extent = self._extent_at_front(data)
+            if self._known_extent == len(data):
+                self._known_extent = self._need = 0
+                return [self._whole(data, packet, time_ns)]
         self._marks.append(Mark(self._offset + self._held + len(data), packet, time_ns))
         self._parts.append(data)
         self._held += len(data)
@@ -122,6 +128,19 @@ class Splitter:
         if self._held < self._need:
             return []
         return self._look(final=False)
+
+    def _extent_at_front(self, data: bytes) -> int:
+        """Return the bytes of the frame that begins with data in step; 0 where none does."""
+        try:
+            return self._framing.extent(self._side, data, 0, len(data))
+        except DecodeError:
+            return 0
+
+    def _whole(self, data: bytes, packet: int, time_ns: int) -> Piece:
+        """Return the piece of data in step that is just one frame, as it often is."""
+        length, offset = len(data), self._offset
+        self._offset = offset + length
+        return _piece(("frame", data, 0, length, offset, length, packet, packet, time_ns, "", ""))
 
     def gap(self, length: int, packet: int = 0, time_ns: int = 0) -> list[Piece]:
         """The pieces that `length` missing bytes complete, the hole itself the last of them."""
@@ -204,9 +223,10 @@ class Splitter:
         extent, side, end, marks = self._framing.extent, self._side, len(data), self._marks
         base = self._offset - at
         need = 0
+        known, self._known_extent = self._known_extent, 0
         while at < end:
             try:
-                length = extent(side, data, at, end)
+                length, known = known or extent(side, data, at, end), 0
             except DecodeError as err:
                 self._offset = base + at
                 self._begin_search(err.kind, err.reason)

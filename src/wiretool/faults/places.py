@@ -172,10 +172,10 @@ def values_at(form: Any, pattern: Pattern, done: tuple[Step, ...] = ()) -> Itera
         yield done, form
         return
     step, rest = pattern[0], pattern[1:]
-    if isinstance(form, Mapping):
+    if type(form) is dict or isinstance(form, Mapping):
         for name in form if step is None else [step] if step in form else []:
             yield from values_at(form[name], rest, (*done, name))
-    elif isinstance(form, list | tuple):
+    elif isinstance(form, (list, tuple)):
         for at, each in enumerate(form):
             if step is None or step == at:
                 yield from values_at(each, rest, (*done, at))

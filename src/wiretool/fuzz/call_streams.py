@@ -8,10 +8,13 @@ import msgspec
 
 from wiretool.fuzz.sequence import Sending, Step
 from wiretool.fuzz.serial import record_of
+from wiretool.fuzz.step_cache import StepCache
 from wiretool.protocols.conversation import Protocol
 
 #: The highest number of a stream (RFC 9113 §5.1.1).
 STREAM_MAX = 2**31 - 1
+
+_moved_steps = StepCache()
 
 
 class CallStreams(NamedTuple):
@@ -82,6 +85,10 @@ class CallStreams(NamedTuple):
         return self.number_of(step.data) if isinstance(step, Sending) and step.connection == connection else 0
 
     def _moved(self, step: Sending, by: int, protocol: Protocol) -> Sending:
+        key = protocol.name, by
+        return _moved_steps.get(step, key) or _moved_steps.put(step, key, self._made(step, by, protocol))
+
+    def _made(self, step: Sending, by: int, protocol: Protocol) -> Sending:
         record = step.record
         if record is not None and (raw := self._moved_by(record.raw, by)) != record.raw:
             read = record_of(record.message, raw, record.fields, protocol)

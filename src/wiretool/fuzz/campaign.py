@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+from wiretool.codec.remembering import remembering
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.errors import PeerError
+from wiretool.fuzz.garbage import long_lived_frozen
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
@@ -119,6 +121,10 @@ class Campaign:
 
     def run(self) -> Counts:
         """Run to a limit; findings are reported as they come. PeerError where the server is gone for good."""
+        with long_lived_frozen():
+            return self._run()
+
+    def _run(self) -> Counts:
         self._started = time.monotonic()
         self._run_cases()
         self._run_seeds()
@@ -129,7 +135,9 @@ class Campaign:
             self._systematic.append(self._pairs)
         batches = 0
         while not self._is_over():
-            self._run_batch([self._mutated() for _ in range(self._batch_size())])
+            with remembering(is_on=True):
+                mutated = [self._mutated() for _ in range(self._batch_size())]
+            self._run_batch(mutated)
             batches += 1
             if batches % self.target.batches_per_probe == 0 and self.cases:
                 self._probe()

@@ -74,21 +74,24 @@ class FuzzConnection:
                 found.append(self._lost("client", piece))
                 continue
             reading = self._read("client", piece)
-            self.client_problems += [
-                (reading.message, str(each)) for each in reading.defects if isinstance(each, DecodeError)
-            ]
+            if reading.defects:
+                self.client_problems += [
+                    (reading.message, str(each)) for each in reading.defects if isinstance(each, DecodeError)
+                ]
+                let_go(reading.defects)
             if reading.defects or reading.left_over:
                 self.is_broken = True
             found.append(self._record("client", piece, reading))
-            let_go(reading.defects)
         return found
 
     def expect(self, records: Sequence[Record], *, step: int) -> list[int]:
         """Note the requests among records of the client, unless the connection is broken; return their numbers."""
+        if self.is_broken:
+            return []
         exchanges = self._protocol.exchanges
         found = []
         for record in records:
-            if (record.message, "client") not in exchanges.asks or self.is_broken:
+            if (record.message, "client") not in exchanges.asks:
                 continue
             if not (exchanges.unless and value_in(record.fields, exchanges.unless)):
                 self.open_requests[record.n] = step
@@ -131,6 +134,10 @@ class FuzzConnection:
         if piece.kind != "frame":
             return Received(self._lost("server", piece), [f"{piece.error}: {piece.why}"], [])
         reading = self._read("server", piece)
+        if not reading.defects:
+            record = self._record("server", piece, reading)
+            self.phase = record.message
+            return Received(record, [], [])
         problems = [str(each) for each in reading.defects if isinstance(each, DecodeError)]
         violations = [
             str(each) for each in reading.defects if isinstance(each, ProtocolViolation) and each.side == "server"

@@ -5,15 +5,16 @@ import signal
 import time
 import tracemalloc
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import ParamSpec, Protocol
 
 from wiretool.codec.message import Side
 from wiretool.conformance.in_memory import CLIENT_PORTS, FIRST_CLIENT_PORT, LOOPBACK, START_NS
 from wiretool.errors import UsageError
+from wiretool.fuzz.garbage import earlier_frozen
 from wiretool.fuzz.sequence_run import Outcome, SequenceRun
 from wiretool.net.caller import Abort, Act, Dial, Finish, Send
 from wiretool.servers.mock import Action, Close, Mock
@@ -22,7 +23,12 @@ from wiretool.servers.mock import Action, Close, Mock
 STALL_S = 2.0
 #: Memory that is still held after a run from which on garbage is collected before it counts.
 COLLECTED_BYTES = 64 * 1024
+#: Wall time of a call of the mock from which on the processor time of its run is read, which is a system call.
+LONG_CALL_S = 0.05
 STATUS_FILE = Path("/proc/self/status")
+
+
+P = ParamSpec("P")
 
 
 class MockStalls(Exception):
@@ -48,6 +54,7 @@ class MemoryTarget:
     def reset(self) -> None:
         """Replace the mock by a fresh one."""
         self.mock = self._make_mock()
+        self._endpoints = {"", *(door.name for door in self.mock.doors)}
         for door in self.mock.doors:
             self.mock.bound(door.name, "127.0.0.1", door.port)
 
@@ -64,16 +71,19 @@ class MemoryTarget:
         `stall_s` is the time in which it has to end, STALL_S for None. `is_measured`: memory is measured, which slows
         the run down. UsageError for a sequence with an endpoint that the mock does not have.
         """
-        missing = run.sequence.endpoints - {"", *(door.name for door in self.mock.doors)}
+        missing = run.sequence.endpoints - self._endpoints
         if missing:
             raise UsageError(f"the mock has no endpoint {', '.join(sorted(missing))}; expected another setup")
         stage = _Stage(self.mock, run, self.now_ns, recording)
+        started = time.process_time()
         try:
             with measured(run.outcome) if is_measured else nullcontext(), alarm(stall_s):
                 stage.play()
         except Exception as err:  # noqa: BLE001  (any exception of the mock is a finding)
             run.outcome.error = err
         self.now_ns = stage.now_ns + 1_000_000
+        if stage.slowest_s > LONG_CALL_S:  # the wall time of a call counts at most as the processor time of the run
+            stage.slowest_s = min(stage.slowest_s, time.process_time() - started)
         run.outcome.slowest_s, run.outcome.slowest_step = stage.slowest_s, stage.slowest_step
         return run.outcome
 
@@ -100,13 +110,13 @@ class _Stage:
             assert wakes, "the sequence waits for something that cannot happen"
             self.now_ns = max(min(wakes), self.now_ns)
             if self._mock.wake_ns is not None and self._mock.wake_ns <= self.now_ns:
-                self._answer(self._timed(lambda: self._mock.woken(self.now_ns)))
+                self._answer(self._timed(self._mock.woken, self.now_ns))
             if not self._run.is_over and self._run.wake_ns is not None and self._run.wake_ns <= self.now_ns:
                 self._carry_out(self._run.woken(self.now_ns))
         if self._run.sequence.stays_open:
             return
         for number in list(self._open):
-            self._timed(lambda number=number: self._mock.lost(number, self.now_ns))  # type: ignore[misc]
+            self._timed(self._mock.lost, number, self.now_ns)
 
     def _carry_out(self, acts: Iterable[Act]) -> None:
         is_first = not self._acts
@@ -123,26 +133,28 @@ class _Stage:
             if number in self._open and number not in self._ended:
                 if self._recording is not None:
                     self._recording.sent(number, "client", act.data, self.now_ns)
-                self._answer(self._timed(lambda: self._mock.received(number, act.data, self.now_ns)))
+                self._answer(self._timed(self._mock.received, number, act.data, self.now_ns))
         elif isinstance(act, Dial):
             door = next(each for each in self._mock.doors if act.door in ("", each.name))
             self._open.add(number)
             if self._recording is not None:
                 client = (LOOPBACK, FIRST_CLIENT_PORT + number % CLIENT_PORTS)
                 self._recording.opened(number, client, (LOOPBACK, door.port), self.now_ns)
-            actions = self._timed(lambda: self._mock.opened(number, door.name, self.now_ns))
+            actions = self._timed(self._mock.opened, number, door.name, self.now_ns)
             self._carry_out(self._run.opened(number, self.now_ns))
             self._answer(actions)
         elif isinstance(act, Finish):
             if number in self._open and number not in self._ended:
                 if self._recording is not None:
                     self._recording.finished(number, "client", self.now_ns)
-                self._answer(self._timed(lambda: self._mock.ended(number, self.now_ns)))
+                self._answer(self._timed(self._mock.ended, number, self.now_ns))
         elif isinstance(act, Abort) and number in self._open:
             self._open.discard(number)
-            self._answer(self._timed(lambda: self._mock.lost(number, self.now_ns)))
+            self._answer(self._timed(self._mock.lost, number, self.now_ns))
 
-    def _answer(self, actions: Iterable[Action]) -> None:
+    def _answer(self, actions: Collection[Action]) -> None:
+        if not actions:
+            return
         sent: dict[int, list[bytes]] = {}
         for action in actions:
             number = action.connection
@@ -171,10 +183,10 @@ class _Stage:
             self._carry_out(self._run.received(number, data, self.now_ns))
         return numbers
 
-    def _timed(self, call: Callable[[], list[Action]]) -> list[Action]:
-        started = time.process_time()
-        actions = call()
-        took = time.process_time() - started
+    def _timed(self, call: Callable[P, list[Action]], *arguments: P.args, **named: P.kwargs) -> list[Action]:
+        started = time.perf_counter()
+        actions = call(*arguments, **named)
+        took = time.perf_counter() - started
         if took > self.slowest_s:
             self.slowest_s, self.slowest_step = took, self._run.outcome.last_step
         return actions
@@ -196,16 +208,15 @@ def measured(outcome: Outcome) -> Iterator[None]:
     with allocations_traced():
         begin = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
-        gc.freeze()  # earlier objects are not searched for garbage: only that of this block counts
-        try:
-            yield
-        finally:
-            held, peak = tracemalloc.get_traced_memory()
-            if held - begin > COLLECTED_BYTES:
-                gc.collect()
-                held = tracemalloc.get_traced_memory()[0]
-            gc.unfreeze()
-            outcome.grown_bytes, outcome.peak_bytes = held - begin, peak - begin
+        with earlier_frozen():  # earlier objects are not searched for garbage: only that of this block counts
+            try:
+                yield
+            finally:
+                held, peak = tracemalloc.get_traced_memory()
+                if held - begin > COLLECTED_BYTES:
+                    gc.collect()
+                    held = tracemalloc.get_traced_memory()[0]
+                outcome.grown_bytes, outcome.peak_bytes = held - begin, peak - begin
 
 
 @contextmanager

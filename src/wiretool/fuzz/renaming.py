@@ -10,13 +10,14 @@ import msgspec
 from wiretool.codec.message import Issued, Named
 from wiretool.errors import EncodeError
 from wiretool.faults.actions import Change
-from wiretool.faults.dialects.dialect import Dialect, Kind
+from wiretool.faults.dialects.dialect import Dialect, Form, Kind
 from wiretool.faults.places import Pattern, values_at
 from wiretool.fuzz.building import issued_values
 from wiretool.fuzz.rewriting import Rewriter, form_of
 from wiretool.fuzz.sequence import IssuedValue, Sending, SetField, Step
 from wiretool.fuzz.serial import record_of
 from wiretool.protocols.conversation import Protocol
+from wiretool.records import Record
 
 #: A kind of object, and the value that names it: a text, or a number of the server.
 Object = tuple[str, str | int]
@@ -31,6 +32,8 @@ class Renamer:
         self._protocol = protocol
         self._adapter = adapter
         self._rewriter = rewriter
+        #: Whether the bytes of a message are those of its fields alone.
+        self._is_plain: dict[tuple[str, bytes], bool] = {}
         self._found: dict[tuple[str, bytes], list[tuple[tuple[str | int, ...], Object]]] = {}
 
     def objects(self, steps: Iterable[Step]) -> dict[str, list[str | int]]:
@@ -68,8 +71,8 @@ class Renamer:
             made = record_of(record.message, raw, record.fields, self._protocol)
             if made.fields is record.fields:  # what it means depends on earlier messages
                 form = form_of(self._adapter, record)
-                if record.raw != self._rewriter.encode(record, (), self._protocol.open(True), form):
-                    return step  # its bytes are not those of its fields alone
+                if not self._is_of_fields(record, form):
+                    return step
                 changed = self._adapter.changed(form, [Change(edit.steps, edit.value) for edit in edits])
                 made = msgspec.structs.replace(made, fields=changed)
             data = self._rewriter.encode(made, step.edits, self._protocol.open(True))
@@ -78,6 +81,17 @@ class Renamer:
         own = tuple(issued_values(self._adapter, made, None))
         issued = {**_rescoped(step.issued, names), "": own}
         return replace(step, data=data, record=made, issued=issued, depends=bool(own))
+
+    def _is_of_fields(self, record: Record, form: Form) -> bool:
+        """Return whether the bytes of a message are those of its fields alone. EncodeError for fields without bytes."""
+        key = record.message, record.raw
+        found = self._is_plain.get(key)
+        if found is None:
+            if len(self._is_plain) >= KEPT_MAX:
+                self._is_plain.clear()
+            made = self._rewriter.encode(record, (), self._protocol.open(True), form)
+            found = self._is_plain[key] = made == record.raw
+        return found
 
     def _names(self, step: Sending) -> list[tuple[tuple[str | int, ...], Object]]:
         record = step.record

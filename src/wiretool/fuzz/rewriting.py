@@ -1,13 +1,12 @@
 """The bytes of a message with edits applied, and with live values in the place of recorded ones."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wiretool.codec.message import Message
 from wiretool.faults.actions import Change
 from wiretool.faults.dialects.dialect import Dialect, Form
-from wiretool.faults.places import values_at
 from wiretool.fuzz.sequence import Edit, IssuedValue, Sending, SetField, Splice
 from wiretool.protocols.conversation import Conversation
 from wiretool.records import Record
@@ -49,13 +48,21 @@ class Rewriter:
         """Note the values that a live reply issues in the place of recorded ones."""
         form = form_of(self._adapter, reply)
         for value in issued:
-            for _, live in values_at(form, value.steps):
-                if live not in value.role.besides and _is_like(value.recorded, live):
-                    ids.learn(value.role, value.scope, value.recorded, live)
+            live = _value_at(form, value.steps)
+            if type(live) is type(value.recorded) and live not in value.role.besides:
+                ids.learn(value.role, value.scope, value.recorded, live)
 
 
-def _is_like(recorded: object, live: object) -> bool:
-    return type(recorded) is type(live)
+def _value_at(form: Any, steps: Sequence[str | int]) -> Any:
+    """Return the value at the end of some steps; None where the form has no such place."""
+    for step in steps:
+        if type(form) is dict or isinstance(form, Mapping):
+            form = form.get(step)
+        elif isinstance(form, Sequence) and type(step) is int and step < len(form):
+            form = form[step]
+        else:
+            return None
+    return form
 
 
 def spliced(data: bytes, splices: Sequence[Splice]) -> bytes:

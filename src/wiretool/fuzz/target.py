@@ -1,6 +1,5 @@
 """The interface of targets, and the built-in mock in memory as one."""
 
-import gc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +15,7 @@ from wiretool.conformance.run import ConformanceCaller
 from wiretool.consistency.model import Consistency
 from wiretool.consistency.registry import consistency_of
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.garbage import collect_all
 from wiretool.fuzz.memory_target import MemoryTarget, alarm, allocations_traced, peak_address_space
 from wiretool.fuzz.rewriting import Rewriter
 from wiretool.fuzz.sequence import FuzzSequence
@@ -35,7 +35,7 @@ CASE_PATIENCE_S = 5.0
 #: Of so many batches, the memory of the runs of one is measured.
 BATCHES_PER_MEASURED = 16
 #: Batches after which the whole heap is searched for garbage: runs that are measured search only their own objects.
-BATCHES_PER_COLLECTION = 128
+BATCHES_PER_COLLECTION = 512
 #: Growth of the process in one batch for which each of its runs is measured.
 PEAK_STEP_BYTES = 32 * 1024 * 1024
 
@@ -140,7 +140,7 @@ class InMemoryTarget(Target):
     def run(self, sequences: Sequence[FuzzSequence]) -> list[Outcome]:
         number = next(self._runs)
         if number % BATCHES_PER_COLLECTION == BATCHES_PER_COLLECTION - 1:
-            gc.collect()
+            collect_all()
         is_measured = number % BATCHES_PER_MEASURED == 0
         tracing = allocations_traced() if is_measured else nullcontext()
         with applied(self._mutant), self._remembering(is_measured=is_measured), tracing:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Mapping
+from types import NoneType
 from typing import Any
 
 from wiretool.codec.message import Issued, Position
@@ -10,6 +11,8 @@ from wiretool.codec.message import Issued, Position
 Space = tuple[str, Hashable]
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _ADDRESS = re.compile(r"\S+:\d+")
+#: Types of values that are known by themselves.
+_HASHABLE = (str, int, float, bytes, tuple, NoneType)
 #: The parts of a name that a server makes up: numbers, and ids in hexadecimal.
 _MADE_UP = re.compile(r"[0-9a-f]{16,}|[0-9]+")
 
@@ -86,7 +89,7 @@ class Values:
 
 def _key(value: Any) -> Hashable:
     """Return what a value is known by: a client may send a list or an object where an id belongs."""
-    return value if isinstance(value, str | int | float | bytes | tuple | None) else repr(value)
+    return value if isinstance(value, _HASHABLE) else repr(value)
 
 
 def form_conflict(role: Issued, recorded: Any, live: Any, *, is_name: bool = False) -> str:

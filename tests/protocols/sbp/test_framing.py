@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from tests.helpers.tables import mutated, tables
 from wiretool import limits
+from wiretool.codec import reference
+from wiretool.codec.flatbuffers import Table
+from wiretool.codec.flatbuffers_writer import encode_root
 from wiretool.codec.message import Side
 from wiretool.errors import DecodeError, EncodeError, OverLimit
 from wiretool.protocols.sbp import PROTOCOL, from_json
-from wiretool.protocols.sbp.framing import candidates, encode_frame, extent, read_frame, trust
+from wiretool.protocols.sbp.framing import LENGTH_BYTES, candidates, encode_frame, extent, read_frame, trust
 from wiretool.protocols.sbp.messages import SbpFrame, check_declarations, operations_of
 from wiretool.protocols.sbp.records import (
     AppendEntry,
@@ -86,6 +89,20 @@ def test_declarations_are_whole() -> None:
     assert len(set(names)) == len(names) == 21
     assert all(operation.code == code for code, operation in operations_of(LATEST).items())
     assert all(cls.declaration.spec for cls in PROTOCOL.messages)
+
+
+@given(frames())
+def test_frames_with_encoded_headers_are_written_as_by_the_reference(frame: SbpFrame) -> None:
+    header = encode_root(frame.header) if isinstance(frame.header, Table) else frame.header
+    frame = msgspec.structs.replace(frame, header=header, checksum=zlib.crc32(frame.payload))
+    assert encode_frame(frame, "server")[LENGTH_BYTES + 1 :] == reference.encode(frame)
+
+
+@pytest.mark.parametrize("change", [{"stream_id": -1}, {"flags": 256}, {"opcode": "x"}])
+def test_values_without_bytes_are_refused_whatever_the_header(change: dict[str, Any]) -> None:
+    frame = msgspec.structs.replace(SbpFrame(opcode=3, header=b"raw", checksum=0), **change)
+    with pytest.raises(EncodeError):
+        encode_frame(frame, "server")
 
 
 @given(frames())

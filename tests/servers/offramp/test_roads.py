@@ -5,6 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wiretool import limits
+from wiretool.codec.remembering import remembering
+from wiretool.protocols.offramp import events
+from wiretool.protocols.offramp.messages import MessageEvent
 from wiretool.servers.offramp.feed import FeedMessage
 from wiretool.servers.offramp.groups import Group, range_of
 from wiretool.servers.offramp.partitions import Entry, Partition
@@ -95,3 +98,28 @@ def test_blanking(payload: object, paths: list[str], left: object) -> None:
     before = repr(payload)
     assert blanked(payload, paths) == left
     assert repr(payload) == before
+
+
+def test_a_message_of_a_feed_is_written_once_where_results_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int | None] = []
+    encode = events.encode
+
+    def noted(event: MessageEvent) -> bytes:
+        written.append(event.timestampMs)
+        return encode(event)
+
+    monkeypatch.setattr(events, "encode", noted)
+    feed = [FeedMessage(payload={"n": 1}), FeedMessage(payload={"n": 2})]
+
+    def texts(now_ns: int) -> list[bytes]:
+        road = Roads(None, partitions=1, retain_bytes=10_000, feed=feed, later=never).get("a", now_ns)
+        assert road is not None
+        return [road.partitions[0].at(offset).text for offset in range(2)]
+
+    with remembering(is_on=True):
+        first = texts(1_000_000)
+        assert texts(1_000_000) == first
+        assert texts(2_000_000) != first
+    assert written == [1, 1, 2, 2]
+    assert texts(1_000_000) == first
+    assert written == [1, 1, 2, 2, 1, 1]

@@ -38,6 +38,9 @@ class Phase(enum.Enum):
     #: The beginning was not captured, or a hole may have had the upgrade.
     JOINED = "joined"
 
+    # Each frame is looked up by its phase: that of the base class is a function in Python.
+    __hash__ = object.__hash__
+
 
 class Unnamed(Message, frozen=True, kw_only=True):
     """Stands in the table for a frame that is no message by itself: a fragment, an empty or an unreadable one."""

@@ -15,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from wiretool.codec.jsonform import json_form
 from wiretool.codec.message import Message, Side, message
+from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, EncodeError
 from wiretool.protocols.pravega_controller import controller_pb2
 from wiretool.protocols.pravega_controller.messages import NO_NUMBER
@@ -70,7 +71,12 @@ class Body(NamedTuple):
 
 def read_body(method: str, side: Side, body: bytes) -> Body:
     """What a message, less its prefix, says; DecodeError where its bytes are not those of its type."""
-    said = CALLS[method, side]
+    return _read_body(method, side, body, 0, len(body))
+
+
+@remembered
+def _read_body(method: str, side: Side, data: bytes, at: int, end: int) -> Body:
+    said, body = CALLS[method, side], data[at:end]
     try:
         value = said.protobuf.FromString(body)
     except ProtobufError as err:

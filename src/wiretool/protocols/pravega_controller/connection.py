@@ -95,18 +95,15 @@ class Connection(Conversation):
         kind = BY_TYPE.get(header.type, Unknown)
         ends_block = kind not in (Headers, PushPromise, Continuation) or bool(header.flags & frames.END_HEADERS)
         self._take(side, kind, defects, ends_block=ends_block)
-        raw = Unknown(
-            type=header.type, flags=header.flags, stream_id=header.stream, data=data[at + frames.HEADER_BYTES : end]
-        )
         if kind is Unknown:
-            return Reading("Unknown", raw, defects)
+            return Reading("Unknown", _raw_frame(header, data, at, end), defects)
         try:
             frame = frames.read_frame(data, at, end)
         except DecodeError as err:
             self._spoil(side, kind, header.stream_id)
-            return Reading(kind.__name__, json_form(raw), [*defects, err])
+            return Reading(kind.__name__, json_form(_raw_frame(header, data, at, end)), [*defects, err])
         reading = _HANDLERS[type(frame)](self, side, frame, n)
-        return reading._replace(defects=[*defects, *reading.defects])
+        return reading._replace(defects=[*defects, *reading.defects]) if defects else reading
 
     def _take(self, side: Side, kind: type[Message], defects: list[Defect], *, ends_block: bool = True) -> None:
         if self._blocks[side].is_open and kind is not Continuation:
@@ -292,7 +289,7 @@ class Connection(Conversation):
                 reading = self._read_message(side, stream, joined.body, joined.messages, reading, defects, n)
         if ends:
             defects += self._ended(side, stream, is_failure=bool(defects))
-        return reading._replace(defects=defects)
+        return reading._replace(defects=defects) if defects else reading
 
     def _read_message(
         self, side: Side, stream: Stream, body: bytes, count: int, reading: Reading, defects: list[Defect], n: int
@@ -313,6 +310,12 @@ class Connection(Conversation):
             stream.asked_n = n
         reply_to = stream.answer() if side == "server" else None
         return Reading(stream.method, fields, reply_to=reply_to, left_over=left_over)
+
+
+def _raw_frame(header: frames.Header, data: bytes, at: int, end: int) -> Unknown:
+    """Return the frame `data[at:end]` as its header and the bytes after it."""
+    content = data[at + frames.HEADER_BYTES : end]
+    return Unknown(type=header.type, flags=header.flags, stream_id=header.stream, data=content)
 
 
 _HANDLERS: Mapping[type[h2.Frame], Callable[[Connection, Side, Any, int], Reading]] = {

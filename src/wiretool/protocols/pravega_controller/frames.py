@@ -8,6 +8,7 @@ from hyperframe.exceptions import HyperframeError, InvalidFrameError, InvalidPad
 from hyperframe.frame import ExtensionFrame, Frame
 
 from wiretool.codec.message import Side
+from wiretool.codec.remembering import remembered
 from wiretool.errors import DecodeError, OverLimit
 from wiretool.protocols.pravega_controller.messages import BY_TYPE, ERRORS, SETTINGS
 
@@ -49,7 +50,12 @@ def read_header(data: bytes, at: int) -> Header:
 
 def is_preface(side: Side, data: bytes, at: int, end: int) -> bool:
     """Whether the bytes from `at` on are, as far as they go, the preface of a client: no frame is so long."""
-    return side == "client" and end - at >= 3 and PREFACE.startswith(data[at : min(end, at + len(PREFACE))])
+    return (
+        side == "client"
+        and end - at >= 3
+        and data[at] == PREFACE[0]  # the length of a frame seldom begins so
+        and PREFACE.startswith(data[at : min(end, at + len(PREFACE))])
+    )
 
 
 def begins(side: Side, data: bytes) -> bool:
@@ -81,6 +87,7 @@ _RULES = {
 }
 
 
+@remembered
 def read_frame(data: bytes, at: int, end: int) -> Frame:
     """The whole frame `data[at:end]`; DecodeError where its bytes do not fit its type, which is one of RFC 9113."""
     header = read_header(data, at)

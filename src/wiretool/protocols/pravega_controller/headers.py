@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
-from hpack import Decoder, Encoder
+from hpack import Encoder
 from hpack.exceptions import (
     HPACKDecodingError,
     InvalidTableIndexError,
@@ -22,6 +22,7 @@ from wiretool import limits
 from wiretool.codec.message import Message
 from wiretool.errors import DecodeError, EncodeError, OverLimit
 from wiretool.protocols.pravega_controller.calls import SERVICE
+from wiretool.protocols.pravega_controller.header_tables import RememberingDecoder
 from wiretool.protocols.pravega_controller.messages import STATUS, Continuation, Headers
 
 #: Name and value; null where it is not known.
@@ -62,7 +63,7 @@ class HeaderReader:
     """Reads the header blocks of one side, one after another."""
 
     def __init__(self, *, is_whole: bool) -> None:
-        self._decoder = Decoder(max_header_list_size=limits.HTTP2_HEADERS_BYTES_MAX)
+        self._decoder = RememberingDecoder(max_header_list_size=limits.HTTP2_HEADERS_BYTES_MAX)
         self._decoder.max_allowed_table_size = limits.HTTP2_TABLE_BYTES_MAX
         self._decoder.header_table = _Table(is_whole=is_whole)
 

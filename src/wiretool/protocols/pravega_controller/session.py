@@ -50,6 +50,9 @@ class Phase(enum.Enum):
     #: The beginning was not captured, or a hole may have had what leads on.
     JOINED = "joined"
 
+    # Each frame is looked up by its phase: that of the base class is a function in Python.
+    __hash__ = object.__hash__
+
 
 _FRAMES: tuple[Kind, ...] = (Data, Headers, Priority, RstStream, Settings, Ping, GoAway, WindowUpdate, Unknown)
 _BLOCKS: Mapping[Side, tuple[Kind, ...]] = {"client": (Headers,), "server": (Headers, PushPromise)}

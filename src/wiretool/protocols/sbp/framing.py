@@ -31,6 +31,7 @@ from wiretool.protocols.sbp.messages import (
 from wiretool.protocols.sbp.records import Batches
 
 MAGIC = 0x17
+_MAGIC_BYTE = bytes((MAGIC,))
 #: Bytes of Frame Length, which does not count itself.
 LENGTH_BYTES = 4
 #: Bytes in front of the extended header, and where its length stands.
@@ -217,7 +218,31 @@ def encode_frame(frame: Message, side: Side) -> bytes:
         raise EncodeError("no frame carries it", path=type(frame).__name__)
     if frame.checksum is None:
         frame = msgspec.structs.replace(frame, checksum=zlib.crc32(frame.payload))
-    body = bytes((MAGIC,)) + reference.encode(frame)
+    body = _usual_body(frame) or bytes((MAGIC,)) + reference.encode(frame)
     if len(body) > limits.SBP_FRAME_LENGTH_MAX:
         raise EncodeError(f"a frame takes {limits.SBP_FRAME_LENGTH_MAX} bytes at most, this one {len(body)}")
     return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def _usual_body(frame: SbpFrame) -> bytes:
+    """Return the bytes of a frame after its length; empty for one that only the reference encoder can judge."""
+    header = frame.header
+    raw = b"" if header is None else header if type(header) is bytes else None
+    if raw is None or type(frame.payload) is not bytes:
+        return b""
+    try:
+        return b"".join(
+            (
+                _MAGIC_BYTE,
+                frame.opcode.to_bytes(2, "big"),
+                frame.flags.to_bytes(1, "big"),
+                frame.stream_id.to_bytes(4, "big"),
+                frame.header_format.to_bytes(1, "big"),
+                len(raw).to_bytes(3, "big"),
+                raw,
+                frame.payload,
+                (frame.checksum or 0).to_bytes(CHECKSUM_BYTES, "big"),
+            )
+        )
+    except (AttributeError, OverflowError):
+        return b""

@@ -23,6 +23,9 @@ from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE_END, SEAL_RANGE, Sb
 class Phase(Enum):
     """How far a connection has come."""
 
+    # Each frame is looked up by its phase: that of the base class is a function in Python.
+    __hash__ = object.__hash__
+
     OPEN = "open"
     #: One side has said that it goes away; what is on its way is still said and answered.
     LEAVING = "leaving"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wiretool import limits
+from wiretool.codec.remembering import ResultCache
 from wiretool.errors import UsageError
 from wiretool.protocols.offramp import events
 from wiretool.protocols.offramp.messages import MessageEvent
@@ -200,13 +201,29 @@ class Roads:
         return index, offset
 
 
+#: Texts by the identity of their message, which is kept with them, and its place and time.
+_entries: ResultCache[tuple[int, int, int, int], tuple[FeedMessage, Entry]] = ResultCache()
+
+
 def _entry(message: FeedMessage, partition: int, offset: int, now_ns: int) -> Entry:
     """The texts of a message, each written once for all who get it."""
+    time_ms = now_ns // 1_000_000 if message.timestamp is None else message.timestamp
+    if not _entries.is_on:
+        return _written(message, partition, offset, time_ms)
+    key = id(message), partition, offset, time_ms
+    found = _entries.get(key)
+    if found is None:
+        found = message, _written(message, partition, offset, time_ms)
+        _entries.put(key, found)
+    return found[1]
+
+
+def _written(message: FeedMessage, partition: int, offset: int, time_ms: int) -> Entry:
     event = MessageEvent(
         partition=partition,
         offset=offset,
         schema=message.schema,
-        timestampMs=now_ns // 1_000_000 if message.timestamp is None else message.timestamp,
+        timestampMs=time_ms,
         payload=message.payload,
     )
     text = events.encode(event)

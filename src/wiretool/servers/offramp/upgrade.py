@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Set
 from email.utils import formatdate
+from functools import lru_cache
 from typing import NamedTuple
 
 from wiretool.protocols.offramp import handshake, http
@@ -143,7 +144,12 @@ def _error(why: str, now_ns: int) -> bytes:
 
 
 def _date(now_ns: int) -> tuple[str, str]:
-    return "Date", formatdate(now_ns // 1_000_000_000, usegmt=True)
+    return "Date", _text_of_time(now_ns // 1_000_000_000)
+
+
+@lru_cache(maxsize=64)
+def _text_of_time(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)
 
 
 def _wants_end(asked: HandshakeRequest) -> bool:

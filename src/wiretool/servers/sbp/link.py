@@ -10,6 +10,7 @@ from enum import Enum
 from wiretool import limits
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_writer import encode_root
+from wiretool.codec.remembering import remembered_bytes
 from wiretool.errors import DecodeError
 from wiretool.protocols.sbp.framing import FIXED_BYTES, FrameReading, encode_frame, extent
 from wiretool.protocols.sbp.messages import (
@@ -39,6 +40,11 @@ ID_MASK = 0xFFFF_FFFF
 TICK_SLACK_NS = 100_000_000
 #: Defects behind which nothing can be read any more, or nothing may be trusted.
 _FATAL = frozenset(("header_length_overflow", "checksum_mismatch"))
+
+
+@remembered_bytes
+def _encoded(header: Table) -> bytes:
+    return encode_root(header)
 
 
 class Role(Enum):
@@ -241,7 +247,7 @@ class SbpLink(Link):
         header_format: int = FLATBUFFERS,
     ) -> None:
         """Answer the request `frame`."""
-        raw = encode_root(header) if isinstance(header, Table) else header
+        raw = _encoded(header) if isinstance(header, Table) else header
         if len(raw or b"") + len(payload) > CONTENT_BYTES_MAX:
             self.too_large(frame)
             return

@@ -22,6 +22,7 @@ from h2.settings import SettingCodes, Settings
 
 from wiretool import limits
 from wiretool.errors import DecodeError
+from wiretool.protocols.pravega_controller.header_tables import RememberingEncoder, decoder_like
 from wiretool.protocols.recognise import Chunk, describe_foreign
 from wiretool.servers.inbox import Inbox
 from wiretool.servers.mock import Link, Outbox
@@ -42,6 +43,8 @@ _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _FRAME_HEADER_BYTES = 9
 #: The largest frame that a client may send, since we never offer more (RFC 9113 §4.2).
 _FRAME_BYTES_MAX = 16_384
+#: What is sent is our own, and needs no validation.
+_CONFIGURATION = H2Configuration(client_side=False, header_encoding=None, validate_outbound_headers=False)
 _SETTINGS: dict[SettingCodes, int] = {
     SettingCodes.MAX_CONCURRENT_STREAMS: limits.CONTROLLER_CALLS_MAX,
     SettingCodes.MAX_HEADER_LIST_SIZE: limits.HTTP_HEAD_BYTES_MAX,
@@ -71,7 +74,8 @@ class ControllerLink(Link):
         self._service = service
         self._outbox = outbox
         self._inbox = Inbox(self._extent)
-        self._h2 = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+        self._h2 = H2Connection(_CONFIGURATION)
+        self._h2.decoder, self._h2.encoder = decoder_like(self._h2.decoder), RememberingEncoder()
         self._h2.local_settings = Settings(client=False, initial_values=_SETTINGS)
         self._is_greeted = False
         self._is_closed = False
