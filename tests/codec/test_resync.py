@@ -220,3 +220,17 @@ def test_what_is_claimed_over_and_over_is_not_looked_at_but_what_comes_behind_is
     toy, data = CountedToy(), bad + good
     assert find_frame(toy, "client", data, 0, final=True, sure_points=100) == len(bad)
     assert toy.claimed < limits.RESYNC_CLAIMED_BYTES + (limits.RESYNC_OVERLAP_MAX + 2) * len(data)
+
+
+def test_no_other_chain_is_walked_where_the_first_frame_is_sure() -> None:
+    asked: list[int] = []
+
+    class Noted(Toy):
+        def trust(self, side: Side, data: bytes, at: int, end: int) -> int:
+            asked.append(at)
+            return super().trust(side, data, at, end)
+
+    inner = frame(b"\xf0\x01\xf0\x01")
+    data = frame(b"\x0a") + inner * 3
+    assert find_frame(Noted(), "client", data, 0, final=False, sure_points=4) == 0
+    assert asked == [0, *range(3, len(data), len(inner))]

@@ -11,7 +11,11 @@ from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
 from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
+<<<<<<< HEAD
 from wiretool.codec.message import Side
+=======
+from wiretool.protocols import recognise as recognising
+>>>>>>> colcore
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.recognise import Chunk, Verdict, describe_foreign, recognise
 from wiretool.protocols.registry import PROTOCOLS, expected_on
@@ -259,3 +263,20 @@ def test_a_refusal_is_offramps_where_the_request_is() -> None:
     assert name_of(verdict([asked, refused], 8080)) == "offramp"
     assert name_of(verdict([refused, asked], 8080)) == "offramp"
     assert name_of(verdict([asked._replace(data=asked.data[:60]), refused], 8080)) == "offramp"
+
+
+def test_a_protocol_that_no_side_begins_with_is_not_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed: list[str] = []
+
+    def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> recognising.Evidence:
+        weighed.append(protocol.name)
+        return recognising_weigh(protocol, chunks, from_start=from_start)
+
+    recognising_weigh = recognising.weigh
+    monkeypatch.setattr(recognising, "weigh", weigh)
+    hello = [sent for sent in talk("pravega") if sent[0] == "client"][:1]
+    assert name_of(verdict(hello, 12345, final=False)) == "pravega"
+    assert weighed == ["pravega"]
+    weighed.clear()
+    assert name_of(verdict([Sent("client", bytes([9] * 40))], 12345)) == "pravega"
+    assert weighed[:2] == ["pravega", "pravega-draft"], "where none fits the evidence against each counts"

@@ -111,7 +111,8 @@ def find_frame(
     earlier searches in the same data, each further on than the last, have left.
     """
     work = work or Work(at, len(data))
-    chains, scanned = _chains(framing, side, data, at, work, work.settled if final else at)
+    sure = None if final else sure_points
+    chains, scanned = _chains(framing, side, data, at, work, work.settled if final else at, sure)
     alive = [chain for chain in chains if not chain.is_dead]
     if final:
         return _best_at_end(chains, alive, at, scanned, work)
@@ -146,10 +147,13 @@ def _best(chains: Sequence[Chain]) -> Chain:
     return max(long or chains, key=lambda chain: (chain.points_until(until), chain.points, -chain.start))
 
 
-def _chains(framing: Framing, side: Side, data: bytes, at: int, work: Work, settled: int) -> tuple[list[Chain], int]:
+def _chains(
+    framing: Framing, side: Side, data: bytes, at: int, work: Work, settled: int, sure_points: int | None
+) -> tuple[list[Chain], int]:
     """The chains of frames in `data[at:]`, by their starts, and up to where they were looked for.
 
-    One that runs into another is left to that one. None that begins before `settled` is believable at the end.
+    Where one at `at` begins with a frame of `sure_points`, no others are looked for. One that runs into another is left
+    to that one. None that begins before `settled` is believable at the end.
     """
     chains: list[Chain] = []
     joints: set[int] = set()
@@ -168,6 +172,8 @@ def _chains(framing: Framing, side: Side, data: bytes, at: int, work: Work, sett
         chain = _walk(framing, side, data, start, joints, work)
         if chain.frames or not chain.is_dead:
             chains.append(chain)
+            if start == at and sure_points is not None and not chain.is_dead and chain.first_points >= sure_points:
+                return chains, chain.stop
         if chain.is_enough:
             is_found, until = True, min(until, chain.stop)
         if chain.frames == RIVAL_FRAMES:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from wiretool import limits
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side
+from wiretool.errors import DecodeError
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 
 SIDES: tuple[Side, Side] = ("client", "server")
@@ -81,7 +82,7 @@ def recognise(
             return None
         expected = owning
     choices = expected or every
-    found = [weigh(protocol, chunks, from_start=from_start) for protocol in choices]
+    found = _weigh_each(choices, chunks, from_start=from_start, may_skip=bool(expected))
     if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
         return None
     wanted = 1 if expected else POINTS_UNEXPECTED
@@ -146,6 +147,38 @@ def _also(found: Sequence[Evidence], best: Evidence) -> str:
     if best.against or not same:
         return ""
     return f"{best.protocol.name} and {' and '.join(same)} both fit; read as {best.protocol.name}, the newer"
+
+
+def _weigh_each(
+    choices: Collection[Protocol], chunks: Sequence[Chunk], *, from_start: bool, may_skip: bool
+) -> list[Evidence]:
+    """Return the evidence for each protocol; `may_skip` leaves out refused ones where another fits."""
+    others = list(choices)[1:] if may_skip else []
+    skipped = [each for each in others if _is_refused(each, chunks, from_start=from_start)]
+    found = {each: weigh(each, chunks, from_start=from_start) for each in choices if each not in skipped}
+    if any(evidence.points and not evidence.against for evidence in found.values()):
+        return list(found.values())
+    return [found.get(each) or weigh(each, chunks, from_start=from_start) for each in choices]
+
+
+def _is_refused(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> bool:
+    """Return whether no side begins with a frame of the protocol: evidence against it comes before any for it.
+
+    False where the first bytes of each side do not prove that.
+    """
+    joined = list(_joined(chunks))
+    if any(chunk.missing for chunk in joined) or len({chunk.side for chunk in joined}) < len(joined):
+        return False
+    conversation = protocol.open(from_start)
+    return all(_is_no_frame(conversation, chunk) for chunk in joined)
+
+
+def _is_no_frame(conversation: Conversation, chunk: Chunk) -> bool:
+    try:
+        length = conversation.extent(chunk.side, chunk.data, 0, len(chunk.data))
+    except DecodeError as err:
+        return err.kind != "incomplete"
+    return 0 < length <= len(chunk.data) and not conversation.trust(chunk.side, chunk.data, 0, length)
 
 
 def weigh(protocol: Protocol, chunks: Sequence[Chunk], *, from_start: bool) -> Evidence:
