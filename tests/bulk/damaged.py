@@ -24,7 +24,7 @@ def check_seed(seed: int) -> None:
     """AssertionError where columns and rows of the capture of this seed differ."""
     luck = random.Random(seed)
     count = luck.choice((2, 9, 40))
-    protocols = luck.choice((("pravega",), ("pravega", "pravega-draft"), SPOKEN))
+    protocols = luck.choice((("pravega",), ("sbp", "sbp-0.1"), ("pravega", "pravega-draft"), SPOKEN))
     share = luck.choice((0.0, 0.1, 1.0))
     connections = [_connection(luck, luck.choice(protocols), share) for _ in range(count)]
     harms = frozenset(luck.sample(HARMS, luck.choice((0, 0, 1, 2))))

@@ -26,9 +26,10 @@ def batches_of(raw: bytes, packets: int) -> list[Batch]:
         return list(read_batches(BytesIO(raw)))
 
 
-def test_frames_of_all_connections_are_one_run() -> None:
+@pytest.mark.parametrize("protocol", ["pravega", "sbp", "sbp-0.1"])
+def test_frames_of_all_connections_are_one_run(protocol: str) -> None:
     """Each connection has fewer segments in a table than it takes for a run of its own."""
-    raw = raw_of([Spoken("pravega", each=3)] * 100, 200)
+    raw = raw_of([Spoken(protocol, each=3)] * 100, 200)
     batches = batches_of(raw, 2_000)
     records = sum(len(batch.records) for batch in batches)
     assert records < 0.15 * sum(batch.count for batch in batches)

@@ -121,3 +121,23 @@ def test_boundaries_of_many_ranges(prefix: Prefix, abreast: int, seed: int, rang
         assert found.needs[index] == expected.need
         assert found.is_broken[index] == expected.is_broken
     assert (np.diff(found.starts) > 0).all()
+
+
+MAGIC = Prefix(header_bytes=4, length_at=0, counted_from=4, length_min=1, length_max=300, magic=(4, 0x17))
+
+
+@pytest.mark.parametrize("bad", [None, 0, 7, 19])
+@pytest.mark.parametrize("abreast", [1, 1_000])
+def test_a_frame_without_its_magic_byte_is_broken(
+    bad: int | None, abreast: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the unfinished one after the last, if its byte is there."""
+    monkeypatch.setattr(hops, "RANGES_ABREAST_MIN", abreast)
+    frames = [b"\0\0\0\x02" + (b"\x18" if index == bad else b"\x17") + b"x" for index in range(20)]
+    data = b"".join(frames)[:-1]
+    bounds = np.array([0, 60]), np.array([60, len(data)])
+    found = find_boundaries(data, *bounds, [MAGIC], np.zeros(2, np.int64), np.zeros(0, np.int64))
+    assert found.is_broken.tolist() == [bad in (0, 7), bad == 19]
+    for start, stop, is_broken in zip(*bounds, found.is_broken, strict=True):
+        assert hop(data, int(start), int(stop), MAGIC, np.zeros(0, np.int64)).is_broken == is_broken
+    assert not hop(data, 60, len(data) - 1, MAGIC, np.zeros(0, np.int64)).is_broken

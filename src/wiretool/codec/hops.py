@@ -27,6 +27,8 @@ class Prefix:
     length_max: int
     #: Of its bytes.
     order: str = ">"
+    #: The place and value of a byte that every header has; it may be after `header_bytes`.
+    magic: tuple[int, int] | None = None
 
 
 class Hops(NamedTuple):
@@ -46,6 +48,23 @@ def hop(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) ->
 
     `guesses` are places where one is likely to begin, ascending: where packets begin. A wrong one only costs time.
     """
+    found = _find_frames(data, start, end, prefix, guesses)
+    if prefix.magic is None or found.is_broken:
+        return found
+    begins = np.append(found.starts, found.end)
+    return found._replace(is_broken=bool(_has_other_magic(data, begins, end, prefix.magic).any()))
+
+
+def _has_other_magic(data: bytes, begins: Integers, ends: Integers | int, magic: tuple[int, int]) -> Flags:
+    """Return which frames have another byte in the place of the magic one, if it is before `ends`."""
+    at = begins + magic[0]
+    is_there = at < ends
+    has_other = is_there.copy()
+    has_other[is_there] = np.frombuffer(data, np.uint8)[at[is_there]] != magic[1]
+    return has_other
+
+
+def _find_frames(data: bytes, start: int, end: int, prefix: Prefix, guesses: Integers) -> Hops:
     guesses = guesses[(guesses > start) & (guesses < end)]
     if len(guesses) + 1 < ABREAST_MIN:
         return _walk(data, start, end, prefix)
@@ -168,7 +187,13 @@ def find_boundaries(
     while len(active) >= RANGES_ABREAST_MIN:
         active, starts = _step(data, at, active, stops, prefixes, prefix_of)
         steps.append((active, starts))
-    return _finish_ranges(data, at, stops, prefixes, prefix_of, guesses, steps)
+    found = _finish_ranges(data, at, stops, prefixes, prefix_of, guesses, steps)
+    magic = prefixes[0].magic
+    if magic is not None:
+        found.is_broken[_has_other_magic(data, found.ends, stops, magic)] = True
+        has_other = _has_other_magic(data, found.starts, len(data), magic)
+        found.is_broken[found.range_of[has_other]] = True
+    return found
 
 
 def _step(
@@ -205,7 +230,7 @@ def _finish_ranges(
     bounds = np.searchsorted(guesses, np.stack((at, stops)))
     for index in np.flatnonzero(at < stops).tolist():
         mine = guesses[bounds[0, index] : bounds[1, index]]
-        found_in = hop(data, int(at[index]), int(stops[index]), prefixes[prefix_of[index]], mine)
+        found_in = _find_frames(data, int(at[index]), int(stops[index]), prefixes[prefix_of[index]], mine)
         at[index], needs[index], is_broken[index] = found_in.end, found_in.need, found_in.is_broken
         if len(found_in.starts):
             rest[index] = found_in.starts

@@ -196,9 +196,9 @@ class _Count:
         """The cells of the batch, and the place of the first frame of each."""
         table, width = self._table, len(self._subjects)
         size = len(self._sources) * width
-        codes, cell = np.arange(size), table.source * width + self._about
-        if size > FEW_CELLS:  # else it costs nothing that some are empty
-            codes, cell = distinct(cell, size)
+        cell = table.source * width + self._about
+        # Of few cells it costs nothing that some are empty.
+        codes, cell = (np.arange(size), cell) if size <= FEW_CELLS else distinct(cell, size)
         count = len(codes)
         frames = np.bincount(cell, minlength=count)
         sizes = np.bincount(cell, table.lengths, count).astype(np.int64)

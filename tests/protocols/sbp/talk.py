@@ -27,7 +27,7 @@ def one_by_one(conversation: SbpConversation, said: Said) -> Outcome:
     for row, (side, data) in enumerate(said):
         reading = conversation.read(side, data, 0, len(data), 10 * (row + 1))
         readings.append(_told(reading.message, reading.fields, reading.defects, reading.reply_to))
-    return Outcome(readings, _state(conversation))
+    return Outcome(readings, state_of(conversation))
 
 
 def in_bulk(conversation: SbpConversation, bulk: SbpBulk, said: Said) -> tuple[Outcome, int]:
@@ -54,7 +54,7 @@ def in_bulk(conversation: SbpConversation, bulk: SbpBulk, said: Said) -> tuple[O
             fields = dict(zip(group.columns, each, strict=True))
             readings[row] = _told(group.name, fields, (), None if answered == NO_REPLY else answered)
     assert slow == sorted(slow), "frames go the slow way in their turn"
-    return Outcome(readings, _state(conversation)), len(slow)
+    return Outcome(readings, state_of(conversation)), len(slow)
 
 
 def _told(message: str, fields: Any, defects: Sequence[Any], reply_to: int | None) -> tuple[Any, ...]:
@@ -62,6 +62,7 @@ def _told(message: str, fields: Any, defects: Sequence[Any], reply_to: int | Non
     return message, fields, repr(fields), [(each.kind, each.reason) for each in defects], reply_to
 
 
-def _state(conversation: SbpConversation) -> tuple[Any, ...]:
+def state_of(conversation: SbpConversation) -> tuple[Any, ...]:
+    """Return all that a conversation remembers of what was sent."""
     requests = [(side, each.count, list(each.all_open())) for side, each in conversation.requests.items()]
     return conversation.phase, conversation.role, frozenset(conversation.heard), conversation.schema.name, requests

@@ -1,5 +1,6 @@
 """The column path of the newest protocol: it says what the row path says, and leaves the same state."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from hypothesis import strategies as st
 
 from tests.bench.sbp_requests import make_capture
 from tests.helpers.tables import mutated, tables
-from tests.protocols.sbp.talk import Said, in_bulk, one_by_one
+from tests.protocols.sbp.talk import Said, in_bulk, one_by_one, state_of
 from wiretool import limits
 from wiretool.batches.rows import records_of
 from wiretool.bulk.read import read_batches
 from wiretool.codec import reference
 from wiretool.codec.message import Side
 from wiretool.dissect import read
+from wiretool.protocols.bulk import NO_REPLY, Frames
 from wiretool.protocols.sbp import open_conversation
 from wiretool.protocols.sbp import tables as latest
 from wiretool.protocols.sbp.bulk import FRAMES_MIN, SbpBulk
@@ -86,7 +88,7 @@ def test_few_frames_go_one_by_one() -> None:
         (frame(opcode=0x7777, stream_id=908), 1),
         (frame(opcode=0, stream_id=909), 1),
         (frame(opcode=PING, stream_id=910, header=b"any", payload=b"thing"), 0),
-        (frame(opcode=GOAWAY), 1),
+        (frame(opcode=GOAWAY), 0),
         (frame("server", opcode=GOAWAY, flags=1), 1),
         (frame(opcode=0x2002, stream_id=911, header=latest.SealRangeRequest(kind=1, range=latest.Range())), 1),
         (answer(5, flags=7, header=latest.SystemError(status=OK)), 1),
@@ -180,6 +182,7 @@ def conversations(draw: st.DrawFn) -> Said:
 def test_any_conversation(said: Said, many: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wiretool.protocols.sbp.bulk_pairs.MANY_MIN", many)
+        patch.setattr("wiretool.protocols.sbp.bulk_frames.KIND_FRAMES_MIN", 1)
         check(said)
 
 
@@ -239,3 +242,74 @@ def test_forms_are_those_of_the_row_path() -> None:
     expected = one_by_one(open_conversation(True), said)
     assert msgspec.json.encode(found.readings[0][1]) == msgspec.json.encode(expected.readings[0][1])
     assert slow == 0
+
+
+def test_few_frames_of_each_kind_go_one_by_one() -> None:
+    said = [frame(opcode=code, stream_id=code, header=b"any") for code in range(1, 9) for _ in range(3)]
+    assert check(said) == len(said)
+
+
+# -- many connections --------------------------------------------------------------------------------------------------
+
+
+def check_together(saids: Sequence[Said], *, began: bool = True) -> list[bool]:
+    """Return which connections are read together; AssertionError where the state or a reply differs from rows."""
+    expected, alone = [], [open_conversation(began) for _ in saids]
+    talks = [open_conversation(began) for _ in saids]
+    every = [(row, owner) for owner, said in enumerate(saids) for row in range(len(said))]
+    every.sort()
+    data = b"".join(saids[owner][row][1] for row, owner in every)
+    ends = np.cumsum([len(saids[owner][row][1]) for row, owner in every])
+    is_server = np.array([saids[owner][row][0] == "server" for row, owner in every])
+    numbers = 10 * (np.arange(len(every)) + 1)
+    for (row, owner), number in zip(every, numbers.tolist(), strict=True):
+        side, raw = saids[owner][row]
+        expected.append(alone[owner].read(side, raw, 0, len(raw), number).reply_to)
+    owners = np.array([owner for _, owner in every])
+    frames = Frames(data, np.append(0, ends[:-1]), ends, is_server, numbers)
+    groups, is_read = SbpBulk.together.read(frames, owners, talks)
+    rows = sorted(row for group in groups for row in group.rows.tolist())
+    assert rows == np.flatnonzero(is_read[owners]).tolist()
+    for group in groups:
+        assert group.reply_to is not None
+        replies = [None if n == NO_REPLY else n for n in group.reply_to.tolist()]
+        assert replies == [expected[row] for row in group.rows.tolist()]
+    untouched = state_of(open_conversation(began))
+    for talk, other, was_read in zip(talks, alone, is_read.tolist(), strict=True):
+        assert state_of(talk) == (state_of(other) if was_read else untouched)
+    found: list[bool] = is_read.tolist()
+    return found
+
+
+def test_connections_with_equal_identifiers() -> None:
+    left_open = [*plain(9), append(50), append(51), answer(50, flags=1)]
+    goes_away = [*plain(9), frame(opcode=GOAWAY, stream_id=90), frame("server", opcode=GOAWAY, flags=3, stream_id=90)]
+    assert check_together([plain(9), left_open, goes_away, plain(3)]) == [True] * 4
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        answer(999),
+        append(902, checksum=7),
+        frame(opcode=0x2002, stream_id=911, header=latest.SealRangeRequest(kind=1, range=latest.Range())),
+        frame(opcode=0x7777, stream_id=908),
+        append(3),
+    ],
+)
+def test_one_odd_frame_concerns_its_connection_only(odd: tuple[Side, bytes]) -> None:
+    said = [*plain(3)[:5], append(3), odd, *plain(40)]
+    assert check_together([plain(40), said, plain(40)]) == [True, False, True]
+
+
+def test_a_connection_with_too_many_requests_is_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "REQUESTS_OPEN_MAX", 40)
+    assert check_together([plain(20), plain(21), plain(19)]) == [True, False, True]
+
+
+@settings(deadline=None)
+@given(saids=st.lists(conversations(), min_size=1, max_size=4), began=st.booleans())
+def test_any_conversations_together(saids: Sequence[Said], began: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wiretool.protocols.sbp.bulk_frames.KIND_FRAMES_MIN", 1)
+        check_together(saids, began=began)

@@ -15,6 +15,11 @@ from wiretool.protocols.sbp_0_1.session import BatchConversation
 SCHEMAS = pytest.mark.parametrize("schema", [S1, S2], ids=["S1", "S2"])
 
 
+@pytest.fixture(autouse=True)
+def _few_frames_are_worth_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wiretool.protocols.sbp.bulk_frames.KIND_FRAMES_MIN", 1)
+
+
 def check(said: Said) -> int:
     """How many frames took the slow way; AssertionError where the two paths differ."""
     expected = one_by_one(BatchConversation(True), said)

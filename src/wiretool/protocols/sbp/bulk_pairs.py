@@ -1,4 +1,4 @@
-"""Which responses answer which requests, many frames at once, in the state that the session has too.
+"""Pairs requests and responses of many frames at once, in the state of the session.
 
 Where no identifier is asked again before it is answered, requests and responses take turns; there they are paired by
 sorting. Everywhere else the session's own `Requests` are asked, frame by frame.
@@ -6,7 +6,9 @@ sorting. Everywhere else the session's own `Requests` are asked, frame by frame.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,34 +16,81 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Side, other_side
-from wiretool.protocols.bulk import Frames
-from wiretool.protocols.sbp.messages import RESPONSE, RESPONSE_END, SYSTEM_ERROR
-from wiretool.protocols.sbp.session import SERVED_BY, Requests, SbpConversation
+from wiretool.protocols.bulk import NO_REPLY, Frames
+from wiretool.protocols.sbp.messages import GOAWAY, RESPONSE, RESPONSE_END, SYSTEM_ERROR
+from wiretool.protocols.sbp.session import SERVED_BY, TABLE, Requests, SbpConversation, What
 
 if TYPE_CHECKING:
-    from wiretool.protocols.sbp.bulk import Envelopes
+    from wiretool.protocols.sbp.bulk_frames import Envelopes
 
 _SIDES: tuple[Side, Side] = ("client", "server")
+#: Bits of an identifier.
+_ID_BITS = 32
 #: Frames that are worth sorting, at least and at most: each that is out of turn makes the next stretch shorter, each
 #: stretch without one makes it so many times as long.
 MANY_MIN, MANY_MAX, MANY_TIMES = 64, 65_536, 8
 
 
 class Stretch(NamedTuple):
-    """Frames in a row, of which nothing but who asks and who answers counts."""
+    """Adjacent frames of which only the requests and responses matter; frame i is of connection `owner[i]`."""
 
+    owner: Integers
     is_server: Flags
     numbers: Integers
     opcodes: Integers
     flags: Integers
     stream_ids: Integers
 
+    @classmethod
+    def of(cls, frames: Frames, envelopes: Envelopes, owner: Integers) -> Stretch:
+        """Return these frames."""
+        columns = envelopes.opcode, envelopes.flags, envelopes.stream_id
+        return cls(owner, frames.is_server, frames.numbers, *columns)
+
     def part(self, start: int, stop: int) -> Stretch:
         """Its rows [start, stop)."""
-        part = slice(start, stop)
-        return Stretch(
-            self.is_server[part], self.numbers[part], self.opcodes[part], self.flags[part], self.stream_ids[part]
-        )
+        return Stretch._make(column[start:stop] for column in self)
+
+
+def pair_connections(talks: Sequence[SbpConversation], stretch: Stretch, is_plain: Flags) -> Integers:
+    """Pair the frames of the connections that are plain; return the record that each frame answers.
+
+    Clear `is_plain` of connections whose frames must be paired one by one. The state of these stays as it is.
+    """
+    requests = [talk.requests[side] for talk in talks for side in _SIDES]
+    room = limits.REQUESTS_OPEN_MAX - np.array([each.count for each in requests], np.int64).reshape(-1, 2).max(1)
+    is_plain &= np.bincount(stretch.owner, minlength=len(talks)) <= room
+    turns = turns_of(stretch, requests)
+    is_plain[stretch.owner[turns.irregular]] = False
+    reply_to = np.full(len(stretch.owner), NO_REPLY, np.int64)
+    if not is_plain.all():
+        turns = turns.take(is_plain[stretch.owner[turns.rows]])
+        stretch = stretch._replace(owner=np.where(is_plain[stretch.owner], stretch.owner, -1))
+    turns.settle(stretch, requests, reply_to)
+    note_frames(talks, stretch)
+    return reply_to
+
+
+def note_frames(talks: Sequence[SbpConversation], stretch: Stretch) -> None:
+    """Note the senders, the kinds of servers and the phases of connections; `owner` is -1 for other frames."""
+    is_mine = stretch.owner >= 0
+    for code in np.unique(2 * stretch.owner[is_mine] + stretch.is_server[is_mine]).tolist():
+        talks[code >> 1].heard.add(_SIDES[code & 1])
+    for row in np.flatnonzero(is_mine & (stretch.opcodes == GOAWAY)).tolist():
+        talk = talks[stretch.owner[row]]
+        talk.phase = TABLE[talk.phase, _SIDES[int(stretch.is_server[row])], What.GOAWAY]
+    _note_roles(talks, stretch, is_mine)
+
+
+def _note_roles(talks: Sequence[SbpConversation], stretch: Stretch, is_mine: Flags) -> None:
+    has_role = np.array([bool(talk.role) for talk in talks])
+    is_answer = is_mine & stretch.is_server & (stretch.flags & (RESPONSE | SYSTEM_ERROR) == RESPONSE)
+    rows = np.flatnonzero(is_answer & ~has_role[stretch.owner])
+    _, firsts = np.unique(stretch.owner[rows] << 16 | stretch.opcodes[rows], return_index=True)
+    for row in rows[np.sort(firsts)].tolist():
+        talk = talks[stretch.owner[row]]
+        operation = talk.schema.operation(int(stretch.opcodes[row]))
+        talk.role = talk.role or SERVED_BY.get(operation.name if operation else "", "")
 
 
 class Pairs:
@@ -53,8 +102,7 @@ class Pairs:
 
     def read(self, frames: Frames, envelopes: Envelopes, start: int, stop: int, reply_to: Integers) -> int:
         """The first row from `start` on that is to be read by itself, or `stop`; what those before it answer is set."""
-        columns = envelopes.opcode, envelopes.flags, envelopes.stream_id
-        rows = Stretch(frames.is_server, frames.numbers, *columns).part(start, stop)
+        rows = Stretch.of(frames, envelopes, np.zeros(len(reply_to), np.int64)).part(start, stop)
         at, count = 0, stop - start
         while at < count:
             part = rows.part(at, min(count, at + self._many))
@@ -68,7 +116,7 @@ class Pairs:
                 at += done
                 if done < len(part.flags):
                     break
-        self._note(rows.part(0, at))
+        note_frames([self._conversation], rows.part(0, at))
         return start + at
 
     def _one_by_one(self, rows: Stretch, reply_to: Integers) -> int:
@@ -76,7 +124,7 @@ class Pairs:
         conversation = self._conversation
         requests = conversation.requests
         done = 0
-        for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows), strict=True):
+        for is_server, n, opcode, flags, stream_id in zip(*(column.tolist() for column in rows[1:]), strict=True):
             side: Side = "server" if is_server else "client"
             asker = other_side(side)
             if flags & RESPONSE:
@@ -94,54 +142,54 @@ class Pairs:
 
     def _in_turns(self, rows: Stretch, reply_to: Integers) -> int:
         """How many of the rows were paired: those in front of the first that is out of turn."""
-        requests = self._conversation.requests
-        room = min(limits.REQUESTS_OPEN_MAX - requests[side].count for side in _SIDES)
+        requests = [self._conversation.requests[side] for side in _SIDES]
+        room = limits.REQUESTS_OPEN_MAX - max(each.count for each in requests)
         done = min(len(rows.flags), room)
         if done < MANY_MIN:
             return 0
-        while True:
-            sides = [turns_of(rows.part(0, done), side, requests[side]) for side in _SIDES]
-            regular = min(turns.regular for turns in sides)
-            if regular == done:
-                break
-            if regular < MANY_MIN:
+        turns = turns_of(rows.part(0, done), requests)
+        while len(turns.irregular):
+            done = int(turns.irregular.min())
+            if done < MANY_MIN:
                 return 0
-            done = regular
-        for side, turns in zip(_SIDES, sides, strict=True):
-            turns.settle(rows, requests[side], reply_to)
+            turns = turns_of(rows.part(0, done), requests)
+        turns.settle(rows, requests, reply_to)
         return done
-
-    def _note(self, rows: Stretch) -> None:
-        """Who was heard, and what kind of server answers."""
-        conversation = self._conversation
-        conversation.heard |= {"server" if is_server else "client" for is_server in np.unique(rows.is_server).tolist()}
-        if conversation.role:
-            return
-        answers = rows.is_server & (rows.flags & (RESPONSE | SYSTEM_ERROR) == RESPONSE)
-        codes, firsts = np.unique(rows.opcodes[answers], return_index=True)
-        for code in codes[np.argsort(firsts)].tolist():
-            operation = conversation.schema.operation(code)
-            conversation.role = conversation.role or SERVED_BY.get(operation.name if operation else "", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What one side asks and the other answers, by identifier: each in the order in which it was said."""
+    """Requests and their responses by connection, requesting side and identifier, each in their order."""
 
-    #: How many rows of the stretch are in turn.
-    regular: int
-    #: Row, identifier, whether a request and whether the end of an answer, one frame after another.
+    #: Row, key (the index of the requests, then the identifier), whether a request, and whether the end of a response.
     rows: Integers
-    ids: Integers
+    keys: Integers
     is_request: Flags
     is_end: Flags
-    #: Where each identifier begins, whether a request with it was open before, and the number of that.
+    #: The first row of each key, whether a request with it was open before, and the number of that.
     begins: Integers
     had: Flags
     earlier: Integers
+    #: The rows that are out of turn.
+    irregular: Integers
 
-    def settle(self, stretch: Stretch, requests: Requests, reply_to: Integers) -> None:
-        """Say what is answered, and leave open what is still to be."""
+    def take(self, kept: Flags) -> Turns:
+        """Return some of the rows; all of a key, or none."""
+        has = kept[self.begins]
+        begins = (np.cumsum(kept) - 1)[self.begins[has]]
+        return Turns(
+            self.rows[kept],
+            self.keys[kept],
+            self.is_request[kept],
+            self.is_end[kept],
+            begins,
+            self.had[has],
+            self.earlier[has],
+            self.irregular,
+        )
+
+    def settle(self, stretch: Stretch, requests: Sequence[Requests], reply_to: Integers) -> None:
+        """Set the record that each response answers, and update the open requests."""
         if not len(self.rows):
             return
         count = np.diff(self.begins, append=len(self.rows))
@@ -151,32 +199,54 @@ class Turns:
         reply_to[self.rows[~self.is_request]] = numbers[~self.is_request]
         lasts = self.begins + count - 1
         stays, is_new = ~self.is_end[lasts], is_new[lasts]
-        requests.forget(self.ids[self.begins[self.had & ~(stays & ~is_new)]].tolist())
+        for index, ids, _ in _by_requests(self.keys[self.begins[self.had & ~(stays & ~is_new)]]):
+            requests[index].forget(ids)
         left = asked[lasts[stays & is_new]]
-        left = left[np.argsort(self.rows[left])]
+        left = left[np.lexsort((self.rows[left], self.keys[left] >> _ID_BITS))]
         rows = self.rows[left]
-        waiting = zip(stretch.opcodes[rows].tolist(), stretch.numbers[rows].tolist(), strict=True)
-        requests.leave_open(dict(zip(self.ids[left].tolist(), waiting, strict=True)))
+        waiting = list(zip(stretch.opcodes[rows].tolist(), stretch.numbers[rows].tolist(), strict=True))
+        for index, ids, part in _by_requests(self.keys[left]):
+            requests[index].leave_open(dict(zip(ids, waiting[part], strict=True)))
 
 
-def turns_of(stretch: Stretch, side: Side, requests: Requests) -> Turns:
-    """What a side asks in a stretch and the other one answers."""
+def turns_of(stretch: Stretch, requests: Sequence[Requests]) -> Turns:
+    """Return the requests and responses of a stretch.
+
+    `requests` has those of client and server of each connection.
+    """
     is_request = stretch.flags & RESPONSE == 0
-    rows = np.flatnonzero(is_request == (stretch.is_server == (side == "server")))
-    rows = rows[np.argsort(stretch.stream_ids[rows], kind="stable")]
-    ids, is_request = stretch.stream_ids[rows], is_request[rows]
+    keys = (2 * stretch.owner + (stretch.is_server == is_request)) << _ID_BITS | stretch.stream_ids
+    rows = np.argsort(keys, kind="stable")
+    keys, is_request = keys[rows], is_request[rows]
     is_end = ~is_request & (stretch.flags[rows] & RESPONSE_END != 0)
-    begins = np.flatnonzero(np.diff(ids, prepend=-1))
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
     had, earlier = np.zeros(len(begins), np.bool_), np.zeros(len(begins), np.int64)
-    is_odd = np.zeros(len(rows), np.bool_)
-    opened = requests.open_among(ids[begins].tolist())
-    places = np.searchsorted(ids[begins], np.array(list(opened), np.int64))
+    places, numbers, counts = _open_among(keys[begins], requests)
     had[places] = True
-    earlier[places] = [asked[0][1] for asked in opened.values()]
+    earlier[places] = numbers
     # Of several with one identifier the operation says which is answered.
-    is_odd[begins[places]] = [len(asked) > 1 for asked in opened.values()]
+    is_odd = np.zeros(len(rows), np.bool_)
+    is_odd[begins[places[counts > 1]]] = True
     was_open = ~np.append(True, is_end)[:-1]
     was_open[begins] = had
-    odd = rows[is_odd | (is_request == was_open)]
-    regular = int(odd.min()) if len(odd) else len(stretch.flags)
-    return Turns(regular, rows, ids, is_request, is_end, begins, had, earlier)
+    irregular = rows[is_odd | (is_request == was_open)]
+    return Turns(rows, keys, is_request, is_end, begins, had, earlier, irregular)
+
+
+def _open_among(keys: Integers, requests: Sequence[Requests]) -> tuple[Integers, Integers, Integers]:
+    """Return the indices of the keys with open requests, the number of the first one and how many there are."""
+    found: list[tuple[int, int, int]] = []
+    for index, ids, _ in _by_requests(keys):
+        if requests[index].count:
+            opened = requests[index].open_among(ids)
+            found += [(index << _ID_BITS | each, asked[0][1], len(asked)) for each, asked in opened.items()]
+    known, numbers, counts = np.array(found, np.int64).reshape(-1, 3).T
+    return np.searchsorted(keys, known), numbers, counts
+
+
+def _by_requests(keys: Integers) -> Iterator[tuple[int, list[int], slice]]:
+    """Yield the index of each requests among keys in order, the identifiers of it, and the part of the keys."""
+    of, ids = keys >> _ID_BITS, (keys & (1 << _ID_BITS) - 1).tolist()
+    bounds = np.flatnonzero(np.diff(of, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(bounds):
+        yield int(of[start]), ids[start:stop], slice(start, stop)

@@ -7,7 +7,8 @@ import numpy as np
 from wiretool.codec.columns import Column, Flags, Integers, Lists, Made, Numbers, Spans, Sparse, Struct
 from wiretool.codec.flatbuffers import Table
 from wiretool.codec.flatbuffers_columns import Tables, gather, read_tables
-from wiretool.protocols.sbp.bulk import SbpBulk, TablesOf
+from wiretool.protocols.sbp.bulk import SbpBulk, SbpColumns
+from wiretool.protocols.sbp.bulk_frames import FrameReader, TablesOf
 from wiretool.protocols.sbp.bulk_payloads import Batches, Chains, Links, follow
 from wiretool.protocols.sbp.messages import SbpFrame
 from wiretool.protocols.sbp.records import RECORD_MAGIC, body_form
@@ -18,10 +19,10 @@ from wiretool.protocols.sbp_0_1.records import BatchMetaS1, BatchMetaS2, RecordM
 _BATCH_HEAD, _RECORD_HEAD = 13, 8
 
 
-class BatchBulk(SbpBulk):
-    """Requests and responses of one connection, once its schema is known."""
+class BatchFrameReader(FrameReader):
+    """Reads frames of the batch style."""
 
-    def _batches(
+    def batches(
         self, frame: SbpFrame, headers: TablesOf | None, data: bytes, starts: Integers, ends: Integers
     ) -> Batches | None:
         if headers is None or headers.cls not in _CARRIERS:
@@ -33,6 +34,13 @@ class BatchBulk(SbpBulk):
         cuts = _cut(headers, lists, starts, ends, is_read) if lists else payloads.split(starts, ends, is_read)
         forms = payloads.forms(cuts, is_read)
         return Batches(Lists(np.bincount(cuts.of, minlength=len(starts)), forms), is_read)
+
+
+class BatchBulk(SbpBulk):
+    """Requests and responses of one connection, once its schema is known."""
+
+    reader = BatchFrameReader
+    together = SbpColumns(BatchFrameReader)
 
 
 #: What the batches behind a header begin with, and which list of the header says how long each is.
