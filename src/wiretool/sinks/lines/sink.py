@@ -44,7 +44,7 @@ class LinesSink(BatchSink):
     def _texts(self, stretch: Stretch, columns: dict[int, Columns]) -> Iterator[str | memoryview]:
         lines, numbers, slow = [], [], []
         for part in stretch.parts:
-            made = columns.setdefault(id(part.run), Columns(part.run.frames.data))
+            made = columns.setdefault(id(part.run), Columns(part.run))
             try:
                 found = self._form.lines(Values(part, made))
             except NoFormError:
