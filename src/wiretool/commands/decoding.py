@@ -1,11 +1,13 @@
 """The way of `wiretool decode`: records of what is given, by rows or columns, into lines or tables."""
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from stat import S_ISFIFO
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from wiretool.commands.engines import (
@@ -79,9 +81,11 @@ class Job:
         return all(map(is_file, self.given.captures))
 
     @property
-    def is_on_screen(self) -> bool:
-        """Whether lines appear on the terminal, where a bar would be in their way."""
-        return is_stdout(self.output) and sys.stdout is not None and sys.stdout.isatty()
+    def may_be_on_screen(self) -> bool:
+        """Whether lines may appear on the terminal, where a bar would be in their way: also those of a pipe may."""
+        if not is_stdout(self.output) or sys.stdout is None:
+            return False
+        return sys.stdout.isatty() or S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
     def so_far(self) -> str:
         """What was written, for who has stopped it."""
@@ -207,7 +211,7 @@ def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iter
         read = read_batches_by(job.how.workers, opened, ledger=job.tally.reading, notes=tell, **job.how.options)
         with closing(strictly(read) if job.how.strict else read) as reading:
             batches = begun(reading) if job.how.workers > 1 else reading
-            if not files or not is_watched() or job.is_on_screen:
+            if not files or not is_watched() or job.may_be_on_screen:
                 yield batches
                 return
             with closing(shown(batches, files)) as steps:
