@@ -19,6 +19,7 @@ from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.forked import run
 
+from wiretool.bulk import apart
 from wiretool.commands import options
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import takes_columns
@@ -122,6 +123,21 @@ def test_lines_are_the_same_from_both_engines(form: str, options: dict[str, Any]
         capture = CAPTURES / "pravega/py_bytestream.pcap"
         decode([capture], format_=DecodeFormat(form), output=out, engine=Engine(engine), **options)
     assert (tmp_path / "rows").read_bytes() == (tmp_path / "columns").read_bytes() != b""
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "text"])
+@pytest.mark.parametrize("options", [{}, {"fields": "n,time,message"}, {"where": "length > 100"}, {"count": 7}])
+def test_lines_are_the_same_from_several_processes(
+    form: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "BLOCKS_AHEAD", 0)  # the process that reads makes all of the lines that it may
+    asked = {"format_": DecodeFormat(form), "engine": Engine.COLUMNS, **options}
+    for workers in (1, 2, 3):
+        out = tmp_path / str(workers)
+        out.mkdir()
+        decode([WRITES], output=out / "lines", ledger=out / "ledger.json", workers=workers, **asked)
+    for name in ("lines", "ledger.json"):
+        assert len({(tmp_path / workers / name).read_bytes() for workers in "123"}) == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"where": "length > 100"}, {"connection": 0}, {"count": 30}, {"events": True}])
