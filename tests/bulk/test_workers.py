@@ -1,12 +1,17 @@
 """Several processes read what one does."""
 
 import multiprocessing
+import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.bench.pravega_appends import make_capture
+from wiretool.batches.batch import Batch
 from wiretool.batches.rows import records_of
+from wiretool.bulk import apart
 from wiretool.bulk.workers import read_batches_by
 from wiretool.capture import tables
 from wiretool.errors import CaptureError
@@ -36,7 +41,7 @@ def test_without_forks_one_process_reads(appends: Path, monkeypatch: pytest.Monk
     assert read_by(2, appends) == read_by(3, appends) == alone
 
 
-def test_two_processes_read_packets_apart_and_three_frames_as_well(appends: Path) -> None:
+def test_the_caller_reads_nothing_where_there_are_several(appends: Path) -> None:
     for workers, others in ((1, 0), (2, 1), (3, 1)):
         batches = read_batches_by(workers, appends)
         next(batches)
@@ -66,3 +71,21 @@ def test_the_ledger_is_that_of_the_batches_so_far(appends: Path) -> None:
         batches = read_batches_by(workers, appends, ledger=ledger)
         assert next(batches).count == ledger.total.frames
         batches.close()
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_batches_are_finished_beside_a_busy_caller(
+    workers: int, appends: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for ahead, pids in ((0, {os.getpid()}), (apart.BLOCKS + 1, set[int]())):
+        monkeypatch.setattr(apart, "BLOCKS_AHEAD", ahead)
+        batches = list(read_batches_by(workers, appends, finish=_signed))
+        signed = {int(text[0].tobytes()) for batch in batches if (text := batch.text) is not None}
+        assert bool(signed) is bool(pids)
+        assert not signed & pids
+        assert sum(batch.count for batch in batches) == 4 * 4 + 600 * 3
+
+
+def _signed(batch: Batch) -> Batch:
+    """Return a batch with the process in which it was."""
+    return replace(batch, text=[np.frombuffer(str(os.getpid()).encode(), np.uint8)])

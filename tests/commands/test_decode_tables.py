@@ -19,6 +19,7 @@ from tests.bench.pravega_appends import make_capture
 from tests.helpers.captures import pcap_bytes, tcp_packets
 from tests.helpers.forked import run
 
+from wiretool.bulk import apart
 from wiretool.commands import options
 from wiretool.commands.decode import decode
 from wiretool.commands.engines import takes_columns
@@ -49,8 +50,10 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
         (DecodeFormat.NDJSON, "new", {}, True),
         (DecodeFormat.TEXT, "new", {}, True),
         (DecodeFormat.TEXT, None, {}, False),
-        (DecodeFormat.NDJSON, "/dev/null", {}, False),
-        (DecodeFormat.NDJSON, "-", {}, False),
+        (DecodeFormat.TEXT, "/dev/null", {}, False),
+        (DecodeFormat.NDJSON, "/dev/null", {}, True),
+        (DecodeFormat.NDJSON, "-", {}, True),
+        (DecodeFormat.CSV, None, {}, True),
         (DecodeFormat.NDJSON, "new", {"is_for_people": True}, False),
         (DecodeFormat.NDJSON, "new", {"only_rows": "--live"}, False),
     ],
@@ -61,6 +64,12 @@ def test_left_to_choose_files_out_of_files_take_columns(
     path = None if output is None else Path("-") if output == "-" else tmp_path / output
     for engine, wanted in ((Engine.AUTO, expected), (Engine.ROWS, False)):
         assert takes_columns(engine, form, captures=[WRITES], output=path, **options) is wanted
+
+
+def test_lines_on_a_terminal_take_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for output in (None, Path("-")):
+        assert not takes_columns(Engine.AUTO, DecodeFormat.NDJSON, captures=[WRITES], output=output)
 
 
 def test_pipes_take_rows_unless_columns_are_asked_for(tmp_path: Path) -> None:
@@ -114,6 +123,21 @@ def test_lines_are_the_same_from_both_engines(form: str, options: dict[str, Any]
         capture = CAPTURES / "pravega/py_bytestream.pcap"
         decode([capture], format_=DecodeFormat(form), output=out, engine=Engine(engine), **options)
     assert (tmp_path / "rows").read_bytes() == (tmp_path / "columns").read_bytes() != b""
+
+
+@pytest.mark.parametrize("form", ["json", "ndjson", "csv", "text"])
+@pytest.mark.parametrize("options", [{}, {"fields": "n,time,message"}, {"where": "length > 100"}, {"count": 7}])
+def test_lines_are_the_same_from_several_processes(
+    form: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "BLOCKS_AHEAD", 0)  # the process that reads makes all of the lines that it may
+    asked = {"format_": DecodeFormat(form), "engine": Engine.COLUMNS, **options}
+    for workers in (1, 2, 3):
+        out = tmp_path / str(workers)
+        out.mkdir()
+        decode([WRITES], output=out / "lines", ledger=out / "ledger.json", workers=workers, **asked)
+    for name in ("lines", "ledger.json"):
+        assert len({(tmp_path / workers / name).read_bytes() for workers in "123"}) == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"where": "length > 100"}, {"connection": 0}, {"count": 30}, {"events": True}])
@@ -253,14 +277,17 @@ def test_ctrl_c_leaves_whole_tables(engine: str, long: Path, tmp_path: Path) -> 
 # -- progress --------------------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(*arguments: str | Path, quick_s: float) -> bytes:
-    """What a command writes to stderr, where that is a terminal and what takes less than `quick_s` is quick."""
+def on_a_terminal(*arguments: str | Path, quick_s: float, shell: str = '"$@" >/dev/null') -> bytes:
+    """What a command writes to stderr, where that is a terminal and what takes less than `quick_s` is quick.
+
+    `shell` is the line of bash that runs the command.
+    """
     ours, theirs = pty.openpty()
     code = (
         f"from wiretool.commands import progress; from wiretool.cli import main; progress.QUICK_S = {quick_s}; main()"
     )
     words = [sys.executable, "-c", code, *map(str, arguments)]
-    process = subprocess.Popen(words, stderr=theirs, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(["bash", "-c", shell, "bash", *words], stderr=theirs)
     os.close(theirs)
     seen = b""
     while True:
@@ -281,6 +308,14 @@ def test_a_bar_is_shown_for_long_reading_on_a_terminal(long: Path, tmp_path: Pat
     seen = on_a_terminal("decode", long, *options, quick_s=0.0)
     assert b"%" in seen
     assert b"B/s" in seen
+
+
+def test_no_bar_is_shown_beside_the_lines_of_a_pipe(long: Path, tmp_path: Path) -> None:
+    for target, has_bar in ((f">{tmp_path / 'lines'}", True), ("| cat >/dev/null", False)):
+        seen = on_a_terminal(
+            "decode", long, "--format", "csv", "--engine", "columns", quick_s=0.0, shell=f'"$@" {target}'
+        )
+        assert (b"%" in seen) is has_bar
 
 
 def test_no_bar_is_shown_for_quick_reading(tmp_path: Path) -> None:

@@ -162,12 +162,12 @@ def test_on_stdout_there_is_no_file_to_speak_of(
 ) -> None:
     press_at(2, ndjson.NdjsonSink, "write", monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        decode([many], format_=DecodeFormat.NDJSON)
+        decode([many], engine=Engine.ROWS, format_=DecodeFormat.NDJSON)
     assert capfdbinary.readouterr().err == b"wiretool: stopped by Ctrl-C: 1 record so far\n"
     monkeypatch.undo()
     press_at(1, ndjson.NdjsonSink, "write", monkeypatch)
     with pytest.raises(KeyboardInterrupt):
-        decode([many], format_=DecodeFormat.NDJSON, output=Path("-"))
+        decode([many], engine=Engine.ROWS, format_=DecodeFormat.NDJSON, output=Path("-"))
     assert capfdbinary.readouterr().err == b"wiretool: stopped by Ctrl-C: no records so far\n"
 
 

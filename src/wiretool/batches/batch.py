@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Bytes, Integers
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import Frames, Group
 from wiretool.records import Record
@@ -47,6 +47,11 @@ class FrameRun:
         numbers = np.array([each.connection for each in self.connections], np.int64)
         return numbers[self.connection_of[rows]]
 
+    def without_fields(self) -> "FrameRun":
+        """Return the frames without their data and all that was read from it."""
+        groups = [Group(group.cls, group.name, group.rows, {}) for group in self.groups]
+        return replace(self, frames=replace(self.frames, data=b""), groups=groups)
+
     def apart(self) -> "Iterator[FrameRun]":
         """Yield the frames of each connection as a run by themselves."""
         if len(self.connections) == 1:
@@ -76,6 +81,8 @@ class Batch:
     count: int
     runs: Sequence[FrameRun]
     records: Sequence[Record]
+    #: All of them as text in UTF-8, in parts, where a sink of another process made it: then no run has fields.
+    text: Sequence[Bytes] | None = None
 
 
 def join_batches(batches: Sequence[Batch]) -> Batch:

@@ -29,6 +29,8 @@ T = TypeVar("T")
 BLOCKS, BLOCK_BYTES = 5, 48 * 1024 * 1024
 #: Blocks that are left to the other process whatever happens: one is filled while the other one crosses.
 BLOCKS_MOVING = 2
+#: Blocks in the hands of the process that takes items from which on it has enough to do.
+BLOCKS_AHEAD = 2
 #: Where arrays begin: at a multiple of this.
 ALIGNED_BYTES = 64
 #: Seconds that the other process is given to end by itself.
@@ -44,10 +46,11 @@ def may_run_apart() -> bool:
     return hasattr(os, "fork") and sys.platform != "darwin"
 
 
-def apart(make: Callable[[], Iterator[T]], advice: str = "") -> Generator[T]:
+def apart(make: Callable[[], Iterator[T]], advice: str = "", *, finish: Callable[[T], T] | None = None) -> Generator[T]:
     """The items of `make()`, which is called in another process; its WiretoolError is raised here, in its turn.
 
-    Killed, with that advice, where that process is, behind the items that came before.
+    Killed, with that advice, where that process is, behind the items that came before. While this process has items
+    left to take, the other one calls `finish` on the next one, to take over some of the work that is done here.
 
     The other process ends with this iterator, and with this process and the calling thread, however they end. Items
     stay valid afterwards.
@@ -57,7 +60,7 @@ def apart(make: Callable[[], Iterator[T]], advice: str = "") -> Generator[T]:
         return
     blocks = [mmap(-1, BLOCK_BYTES) for _ in range(BLOCKS)]
     (items, sent), (freed, free) = Pipe(duplex=False), Pipe(duplex=False)
-    arguments = make, (items, free), _Sender(sent, freed, blocks), parent_death_hook()
+    arguments = make, finish, (items, free), _Sender(sent, freed, blocks), parent_death_hook()
     process = ForkContext().Process(target=_run, args=arguments)
     with _no_interrupts():  # the child changes their handlers first
         process.start()
@@ -191,6 +194,7 @@ def _loaded(block: mmap, arrays: Sequence[bytearray | memoryview]) -> Any:
 
 def _run(
     make: Callable[[], Iterator[Any]],
+    finish: Callable[[Any], Any] | None,
     others: Iterable[Connection],
     sender: "_Sender",
     tie_to_parent: Callable[[], None],
@@ -209,7 +213,7 @@ def _run(
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         try:
             for item in make():
-                sender.send(_ITEM, item)
+                sender.send(_ITEM, finish(item) if finish is not None and sender.is_ahead else item)
         except WiretoolError as err:
             sender.send(_ERROR, err)
         else:
@@ -248,11 +252,22 @@ class _Sender:
         else:
             self._sent.send((kind, place, spans))
 
+    @property
+    def is_ahead(self) -> bool:
+        """Return whether the other process works on an item and has another one to take."""
+        self._take_back()
+        return len(self._blocks) - len(self._free) >= BLOCKS_AHEAD
+
     def _block(self) -> int:
         """A block that is free, once there is one; the one that was used last, whose memory is there already."""
-        while not self._free or self._freed.poll():
+        self._take_back()
+        if not self._free:
             self._free.append(self._freed.recv())
         return self._free.pop()
+
+    def _take_back(self) -> None:
+        while self._freed.poll():
+            self._free.append(self._freed.recv())
 
 
 def _put(page: _Page, item: object) -> list[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -16,8 +17,8 @@ from wiretool.dissect import Source, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 
-#: With so many processes frames are read in one of their own too.
-FRAMES_WORKERS = 3
+#: With so many processes packets are read in one of their own too.
+PACKETS_WORKERS = 3
 
 
 def read_batches_by(
@@ -28,24 +29,28 @@ def read_batches_by(
     ports: Mapping[int, str] | None = None,
     ledger: Ledger | None = None,
     notes: Callable[[str], None] | None = None,
+    finish: Callable[[Batch], Batch] | None = None,
 ) -> Generator[Batch]:
     """What `read_batches` gives, read by up to so many processes, that of the caller among them.
 
-    With two, the other one reads packets; with more, one packets, one frames, and the caller has its own for what it
-    makes of them. The ledger is always that of the batches given out so far.
+    With two, the other one reads; with more, one reads packets and one frames. While the caller is busy with what it
+    makes of the batches, the process that reads frames calls `finish` on some of them. The ledger is always that of the
+    batches given out so far.
     """
     if workers < 2 or not may_run_apart():
         yield from read_batches(captures, protocol=protocol, ports=ports, ledger=ledger, notes=notes)
-    elif workers < FRAMES_WORKERS:
-        ledger = Ledger() if ledger is None else ledger
-        dissector = BulkDissector(protocol=protocol, ports=ports, ledger=ledger, notes=notes)
-        with closing(_tables_apart(captures, ledger.packets)) as tables:
-            yield from dissector.batches(tables)
-    else:
-        yield from _batches_apart(captures, ledger, notes, protocol=protocol, ports=ports)
+        return
+    options = {"protocol": protocol, "ports": ports}
+    has_packets_apart = workers >= PACKETS_WORKERS
+    yield from _batches_apart(lambda: _steps(captures, has_packets_apart, options), ledger, notes, finish)
 
 
 # -- packets -----------------------------------------------------------------------------------------------------------
+
+
+def _read_tables(captures: Source | Sequence[Source], counts: PacketCounts) -> Generator[SegmentTable]:
+    """Yield the segments of captures, read here."""
+    yield from read_segment_tables(read_packet_tables(paths_of(captures)), counts)
 
 
 def _tables_apart(captures: Source | Sequence[Source], counts: PacketCounts) -> Generator[SegmentTable]:
@@ -90,13 +95,16 @@ class _Step:
 
 
 def _batches_apart(
-    captures: Source | Sequence[Source], ledger: Ledger | None, notes: Callable[[str], None] | None, **options: Any
+    steps: Callable[[], Iterator[_Step]],
+    ledger: Ledger | None,
+    notes: Callable[[str], None] | None,
+    finish: Callable[[Batch], Batch] | None,
 ) -> Iterator[Batch]:
-    """The batches, read in two processes beside this one; ledger and notes are kept up with them."""
+    """The batches, read beside this process; ledger and notes are kept up with them."""
     book = ledger if ledger is not None else Ledger()
     tell = notes or (lambda text: None)
     rows: dict[int, int] = {}
-    for step in apart(lambda: _steps(captures, **options)):
+    for step in apart(steps, finish=None if finish is None else partial(_finish, finish)):
         for account in step.accounts:
             place = rows.setdefault(account.connection, len(book.connections))
             book.connections[place : place + 1] = [account]
@@ -110,14 +118,19 @@ def _batches_apart(
         del step  # what it holds is in memory that others wait for
 
 
-def _steps(captures: Source | Sequence[Source], **options: Any) -> Iterator[_Step]:
+def _finish(finish: Callable[[Batch], Batch], step: _Step) -> _Step:
+    return step if step.batch is None else replace(step, batch=finish(step.batch))
+
+
+def _steps(captures: Source | Sequence[Source], has_packets_apart: bool, options: Mapping[str, Any]) -> Iterator[_Step]:
     """What happens in the process that reads frames."""
     notes: list[str] = []
     changes = _Changes()
     dissector = BulkDissector(**options, ledger=changes.ledger, notes=notes.append)
     failure = None
     try:
-        with closing(_tables_apart(captures, changes.ledger.packets)) as tables:
+        counts = changes.ledger.packets
+        with closing((_tables_apart if has_packets_apart else _read_tables)(captures, counts)) as tables:
             for batch in dissector.batches(tables):
                 said, notes[:] = tuple(notes), ()
                 yield _Step(batch, said, changes.take(), changes.ledger.packets)

@@ -1,11 +1,15 @@
 """The way of `wiretool decode`: records of what is given, by rows or columns, into lines or tables."""
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from stat import S_ISFIFO
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from wiretool.commands.engines import (
@@ -13,6 +17,7 @@ from wiretool.commands.engines import (
     begun,
     check_workers,
     followed,
+    is_on_terminal,
     pump_batches,
     records_in,
     strictly,
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from wiretool.records import Record
     from wiretool.sinks.arrow.filter import BatchFilter
     from wiretool.sinks.choose import Pairs
+    from wiretool.sinks.lines.sink import LinesSink
     from wiretool.sinks.output import Output
     from wiretool.sinks.sink import Sink
     from wiretool.sinks.tally import Tally
@@ -79,9 +85,11 @@ class Job:
         return all(map(is_file, self.given.captures))
 
     @property
-    def is_on_screen(self) -> bool:
-        """Whether lines appear on the terminal, where a bar would be in their way."""
-        return is_stdout(self.output) and sys.stdout is not None and sys.stdout.isatty()
+    def may_be_on_screen(self) -> bool:
+        """Whether lines may appear on the terminal, where a bar would be in their way: also those of a pipe may."""
+        if not is_stdout(self.output) or sys.stdout is None:
+            return False
+        return sys.stdout.isatty() or S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
 
     def so_far(self) -> str:
         """What was written, for who has stopped it."""
@@ -204,10 +212,12 @@ def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iter
     from wiretool.bulk.workers import read_batches_by
 
     with counted(sources) as (opened, files):
-        read = read_batches_by(job.how.workers, opened, ledger=job.tally.reading, notes=tell, **job.how.options)
+        finish = Renderer(job).render if may_render_apart(job) else None
+        options = {"ledger": job.tally.reading, "notes": tell, "finish": finish, **job.how.options}
+        read = read_batches_by(job.how.workers, opened, **options)
         with closing(strictly(read) if job.how.strict else read) as reading:
             batches = begun(reading) if job.how.workers > 1 else reading
-            if not files or not is_watched() or job.is_on_screen:
+            if not files or not is_watched() or job.may_be_on_screen:
                 yield batches
                 return
             with closing(shown(batches, files)) as steps:
@@ -215,6 +225,35 @@ def in_batches(job: Job, sources: "Sequence[Path | BinaryIO]") -> "Iterator[Iter
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def may_render_apart(job: Job) -> bool:
+    """Return whether lines can be made before their records are counted: all are written, and not one by one."""
+    what = job.what
+    is_whole = not (what.is_choosy or what.count is not None or job.how.strict)
+    return is_whole and not (what.is_for_people or what.form.is_tables or is_on_terminal(job.output))
+
+
+class Renderer:
+    """Makes the lines of batches in the process that reads them. Its modules are loaded there, by its first batch."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    def render(self, batch: "Batch") -> "Batch":
+        """Return a batch with the text of its lines; unchanged where records are looked at in turn."""
+        return self._sink.render(batch) if self._sink is not None else batch
+
+    @cached_property
+    def _sink(self) -> "LinesSink | None":
+        from wiretool.dissect import annotate
+        from wiretool.sinks.lines.choose import batch_sink_for
+        from wiretool.sinks.lines.sink import LinesSink
+        from wiretool.sinks.output import Output
+
+        keep, columns = chosen_by(_filter_of_batches, self._job)
+        sink = batch_sink_for(self._job.what.form, Output(BytesIO()), columns=columns, annotate=annotate)
+        return sink if keep is None and isinstance(sink, LinesSink) else None
 
 
 def chosen_by(kind: Callable[..., T], job: Job) -> "tuple[T | None, Pairs | None]":

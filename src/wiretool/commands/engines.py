@@ -1,6 +1,7 @@
 """The two ways through captures, rows and columns: which is taken, and what comes out of it in batches."""
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,8 +40,8 @@ def takes_columns(
     """Whether captures are read as columns.
 
     `only_rows` is the option, if any, with which they cannot be: UsageError where columns are asked for all the same.
-    Left to choose, tables and files that are written from files are; what is `is_for_people`, which is also all that
-    stops early, is not.
+    Left to choose, files are, for tables, for lines of programs that do not go to a terminal, and for text in a file.
+    What is `is_for_people`, which is also all that stops early, is not.
     """
     if engine is Engine.COLUMNS and only_rows:
         raise UsageError(f"--engine columns: not allowed with {only_rows}; expected --engine rows")
@@ -48,8 +49,8 @@ def takes_columns(
         return engine is Engine.COLUMNS
     if only_rows or is_for_people or not all(map(is_file, captures or ())):
         return False
-    is_written = form.is_tables or (output is not None and not is_stdout(output) and _is_for_a_file(output))
-    return is_written and (workers > 1 or suits_columns(captures or ()))
+    is_read_later = _is_in_a_file(output) if form is DecodeFormat.TEXT else not is_on_terminal(output)
+    return is_read_later and (workers > 1 or suits_columns(captures or ()))
 
 
 def suits_columns(captures: Sequence[Path]) -> bool:
@@ -72,8 +73,13 @@ def suits_columns(captures: Sequence[Path]) -> bool:
     return len(table) >= SEGMENTS_PER_FLOW_MIN * len(table.keys)
 
 
-def _is_for_a_file(output: Path) -> bool:
-    return is_file(output) or not os.path.exists(output)
+def _is_in_a_file(output: Path | None) -> bool:
+    return output is not None and not is_stdout(output) and (is_file(output) or not os.path.exists(output))
+
+
+def is_on_terminal(output: Path | None) -> bool:
+    """Return whether output is shown on a terminal as it is written."""
+    return is_stdout(output) and sys.stdout is not None and sys.stdout.isatty()
 
 
 def check_workers(workers: int, *, is_bulk: bool) -> None:

@@ -1,5 +1,6 @@
 """Lines made of columns are, byte for byte, those that are made of records."""
 
+import pickle
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -27,6 +28,7 @@ from wiretool.sinks.lines import parts
 from wiretool.sinks.lines.choose import batch_sink_for
 from wiretool.sinks.lines.sink import LinesSink
 from wiretool.sinks.output import Output
+from wiretool.sinks.tally import Tally
 from wiretool.where import History, columns_of, names_for
 
 FORMS = ("ndjson", "json", "csv")
@@ -179,6 +181,24 @@ def test_what_is_in_columns_does_not_go_one_by_one(form: str, paths: str, monkey
     assert sum(len(group.rows) for group in groups if len(group.rows) >= parts.PART_ROWS_MIN) > 1000
     small = sum(len(group.rows) for group in groups if len(group.rows) < parts.PART_ROWS_MIN)
     assert len(asked) == sum(len(batch.records) for batch in batches) + small
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("protocol", ["sbp", "pravega"])
+def test_lines_made_in_another_process(form: str, protocol: str) -> None:
+    """Their batches count the same frames, and have no fields any more."""
+    batches = spoken_batches(protocol)
+    maker = batch_sink_for(form, Paper(), columns=None, annotate=annotate)
+    assert isinstance(maker, LinesSink)
+    rendered = [pickle.loads(pickle.dumps(maker.render(batch))) for batch in batches]
+    assert by_lines(rendered, form, "") == by_rows(rows_of(batches), form, "")
+    assert not any(group.columns for batch in rendered for run in batch.runs for group in run.groups)
+    tallies = [Tally(may_stop=True), Tally(may_stop=True)]
+    for tally, each in zip(tallies, (batches, rendered), strict=True):
+        for batch in each:
+            tally.add_batch(batch)
+    assert tallies[0].shown.as_json() == tallies[1].shown.as_json()
+    assert tallies[0].seen == tallies[1].seen > 0
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wiretool.batches.batch import FrameRun
 from wiretool.batches.rows import values_of
 from wiretool.codec.columns import (
     Bytes,
@@ -94,17 +95,26 @@ def constant_cell(text: str) -> Cell:
     return Cell(Sort.TEXT, [quoted(text)], text)
 
 
-def _text_cell(text: pa.Array, *, is_clean: bool = False, may_miss: bool = False) -> Cell:
+def text_cell(text: pa.Array, *, is_clean: bool = False, may_miss: bool = False) -> Cell:
     """Strings; clean ones have nothing to escape."""
     return Cell(Sort.TEXT, ['"', text if is_clean else in_json(text), '"'], text, may_miss)
 
 
 class Columns:
-    """Makes columns of one stretch of data into cells: each once, for some are in several places of a line."""
+    """Makes columns of a run into cells. Text that several places of its lines have is made once."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, run: FrameRun) -> None:
+        self._connections = run.connections
+        self._data = run.frames.data
         self._hex: pa.Buffer | None = None
+        self._of_connections: dict[str, pa.Array] = {}
+
+    def of_connections(self, name: str, indices: Integers) -> pa.Array:
+        """Return the text of one value of the connections with these indices."""
+        if name not in self._of_connections:
+            values = [str(getattr(ends, name)) for ends in self._connections]
+            self._of_connections[name] = pa.array(values, pa.string())
+        return self._of_connections[name].take(pa.array(indices))
 
     def cell(self, column: Column, wire: WireType | None = None) -> Cell:
         """The values of a column; with a wire type, which has a JSON form of its own, those of a field of a message."""
@@ -127,9 +137,9 @@ class Columns:
             case Uuids(raw) if _are_equal(raw):
                 return constant_cell(uuid_text(raw[0].tobytes()))
             case Uuids(raw):
-                return _text_cell(uuid_texts(raw), is_clean=True)
+                return text_cell(uuid_texts(raw), is_clean=True)
             case Spans(starts, lengths, is_text=True):
-                return _text_cell(spans_of(self._data, starts, lengths, pa.string()))
+                return text_cell(spans_of(self._data, starts, lengths, pa.string()))
         return None
 
     def _structures(self, column: Column) -> Cell | None:
@@ -163,7 +173,7 @@ class Columns:
             return None
         if self._hex is None:
             self._hex = hex_of(self._data)
-        return _text_cell(spans_of(self._hex, 2 * column.starts, 2 * column.lengths, pa.string()), is_clean=True)
+        return text_cell(spans_of(self._hex, 2 * column.starts, 2 * column.lengths, pa.string()), is_clean=True)
 
     def events_cell(self, events: Events, count: int) -> Cell:
         """The events of each of `count` rows; what an event does not have is left out."""
@@ -200,7 +210,7 @@ def _spread(cell: Cell, has: Flags) -> Cell:
     if cell.sort is not Sort.TEXT:
         return Cell(cell.sort, [joined(cell.pieces, count).take(places)], may_miss=True)
     raw = joined([cell.raw], count).take(places)
-    return _text_cell(raw, may_miss=True)
+    return text_cell(raw, may_miss=True)
 
 
 def is_as_it_is(wire: WireType) -> bool:
@@ -220,7 +230,7 @@ def choice_cell(codes: Integers, values: Sequence[Any]) -> Cell:
     may_miss = bool((codes < 0).any())
     sort = _sort_of([value for value in values if value is not None])
     if sort is Sort.TEXT and all(value is None or value.isascii() for value in values):
-        return _text_cell(choices_of(codes, values, pa.string()), may_miss=may_miss)
+        return text_cell(choices_of(codes, values, pa.string()), may_miss=may_miss)
     sort = Sort.MIXED if sort is Sort.TEXT else sort
     texts = [None if value is None else json_text(value) for value in values]
     return Cell(sort, [choices_of(codes, texts, pa.string())], may_miss=may_miss)

@@ -1,12 +1,13 @@
 """Sinks of batches that write lines."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from wiretool.batches.batch import Batch
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Bytes, Integers
 from wiretool.records import Record
 from wiretool.sinks.batch_sink import BatchSink
 from wiretool.sinks.lines.cells import Columns, NoFormError
@@ -29,11 +30,19 @@ class LinesSink(BatchSink):
         self._before, self._behind = before, behind
 
     def write(self, batch: Batch) -> None:
+        for text in self._texts_of(batch) if batch.text is None else (part.data for part in batch.text):
+            self._put(text)
+
+    def render(self, batch: Batch) -> Batch:
+        """Return a batch with its text, for a sink of the same form in another process."""
+        text = [_bytes_in(each) for each in self._texts_of(batch)]
+        return replace(batch, runs=[run.without_fields() for run in batch.runs], text=text)
+
+    def _texts_of(self, batch: Batch) -> Iterator[str | memoryview]:
         # The data of each run, which is made into hex once.
         columns: dict[int, Columns] = {}
         for stretch in stretches_of(batch):
-            for text in self._texts(stretch, columns):
-                self._put(text)
+            yield from self._texts(stretch, columns)
 
     def _put(self, text: str | memoryview) -> None:
         if isinstance(text, str):
@@ -44,7 +53,7 @@ class LinesSink(BatchSink):
     def _texts(self, stretch: Stretch, columns: dict[int, Columns]) -> Iterator[str | memoryview]:
         lines, numbers, slow = [], [], []
         for part in stretch.parts:
-            made = columns.setdefault(id(part.run), Columns(part.run.frames.data))
+            made = columns.setdefault(id(part.run), Columns(part.run))
             try:
                 found = self._form.lines(Values(part, made))
             except NoFormError:
@@ -64,6 +73,11 @@ class LinesSink(BatchSink):
 
     def _line(self, record: Record) -> str:
         return f"{self._before}{self._form.line(record)}{self._behind}"
+
+
+def _bytes_in(text: str | memoryview) -> Bytes:
+    raw = text.encode(errors="backslashreplace") if isinstance(text, str) else text
+    return np.frombuffer(raw, np.uint8)
 
 
 def _in_order(lines: Sequence[pa.Array], numbers: Sequence[Integers]) -> pa.Array:

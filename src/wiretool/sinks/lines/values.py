@@ -17,6 +17,7 @@ from wiretool.sinks.lines.cells import (
     constant_cell,
     is_as_it_is,
     number_cell,
+    text_cell,
 )
 from wiretool.sinks.lines.parts import Part
 from wiretool.sinks.lines.strings import Piece
@@ -60,7 +61,7 @@ class Values:
             case "length":
                 return number_cell((run.frames.ends - run.frames.starts)[rows])
             case "connection":
-                return number_cell(run.numbers_of_connections(rows))
+                return self._connection()
             case "client" | "server":
                 return self._end(name)
             case "side":
@@ -77,12 +78,17 @@ class Values:
         text = texts[name]
         return None if text is None else constant_cell(text)
 
+    def _connection(self) -> Cell:
+        run, rows = self._part.run, self._part.group.rows
+        if len(run.connections) == 1:
+            return Cell(Sort.NUMBER, [str(run.connections[0].connection)])
+        return Cell(Sort.NUMBER, [self._columns.of_connections("connection", run.connection_of[rows])])
+
     def _end(self, name: str) -> Cell:
-        run = self._part.run
-        texts = [getattr(ends, name) for ends in run.connections]
-        if len(texts) == 1:
-            return constant_cell(texts[0])
-        return choice_cell(run.connection_of[self._part.group.rows], texts)
+        run, rows = self._part.run, self._part.group.rows
+        if len(run.connections) == 1:
+            return constant_cell(getattr(run.connections[0], name))
+        return text_cell(self._columns.of_connections(name, run.connection_of[rows]))
 
     def _side(self) -> Cell:
         is_server = self._part.run.frames.is_server[self._part.group.rows]
