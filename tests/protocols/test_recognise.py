@@ -11,11 +11,8 @@ from tests.protocols.pravega_controller import talk as controller
 from tests.protocols.pravega_draft.talk import SETUP as DRAFT_SETUP
 from tests.protocols.pravega_draft.talk import begin, end
 from wiretool import limits
-<<<<<<< HEAD
 from wiretool.codec.message import Side
-=======
 from wiretool.protocols import recognise as recognising
->>>>>>> colcore
 from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.recognise import Chunk, Verdict, describe_foreign, recognise
 from wiretool.protocols.registry import PROTOCOLS, expected_on
