@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from wiretool.commands.progress import LiveDisplay, is_watched
+from wiretool.commands.progress import SHOW_CURSOR, LiveDisplay, is_watched
 
 
 @contextmanager
@@ -47,10 +47,12 @@ def test_a_job_that_moves_to_the_background_draws_no_more(monkeypatch: pytest.Mo
         assert b"first" in os.read(screen, 4096)
         foreground[0] += 1
         display.show("second")
-        display.close()
         sys.stderr.flush()
         with pytest.raises(BlockingIOError):
             os.read(screen, 4096)
+        display.close()
+        sys.stderr.flush()
+        assert os.read(screen, 4096) == SHOW_CURSOR.encode()
 
 
 def test_what_was_drawn_is_erased_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

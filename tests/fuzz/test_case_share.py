@@ -61,3 +61,8 @@ def test_the_figures_of_cases_are_shown(capsys: pytest.CaptureFixture[str]) -> N
     counts.runs, counts.messages = 5, 9
     lines = list(report_lines(FuzzResult(PROTOCOL, "127.0.0.1:1", 0, counts)))
     assert lines[0].startswith("24 of 147 conformance cases were run in their share of the time, 3.5 s; ")
+
+
+def test_the_limit_of_findings_is_reported() -> None:
+    result = FuzzResult(PROTOCOL, "x", 0, Counts(runs=7, messages=9, findings=100, has_enough=True))
+    assert any(line.startswith("the run ended early, after 100 findings; ") for line in report_lines(result))

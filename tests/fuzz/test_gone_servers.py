@@ -2,13 +2,17 @@
 
 import shlex
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.fuzz.helpers import session_of
 from wiretool.errors import PeerError
-from wiretool.fuzz.socket_target import SocketTarget, open_target
+from wiretool.fuzz.campaign import Counts, Limits
+from wiretool.fuzz.findings import Finding
+from wiretool.fuzz.oracles import DIED
+from wiretool.fuzz.socket_target import SocketTarget, mock_command, open_target
 from wiretool.net.server_process import ServerProcess, free_address
 
 #: A server that takes some connections, reads from each, and ends.
@@ -60,3 +64,35 @@ def test_the_end_of_a_server_that_was_started_is_named(script: Path) -> None:
         why = why_over(target)
     assert why.startswith("the server ended with exit code 7, ")
     assert "and answered no message" in why
+
+
+def test_a_server_that_dies_while_cases_run_is_a_finding() -> None:
+    session, address = session_of("sbp"), free_address()
+    found: list[Finding] = []
+    with ExitStack() as server:
+        server.enter_context(ServerProcess(mock_command(session, {"": address}, None), [address]))
+
+        def kill(counts: Counts) -> None:
+            if counts.start_cases:
+                server.close()
+
+        with open_target(session, {"": address}, patience_s=0.5, jobs=4) as target:
+            campaign = session.campaign(
+                target,
+                session.investigation(target, is_reference=False),
+                Limits(runs=1),
+                on_finding=found.append,
+                on_progress=kill,
+            )
+            with pytest.raises(PeerError, match="Connection refused"):
+                campaign.run()
+    assert [each.bucket.oracle for each in found] == [DIED]
+    assert found[0].confirmed.sequence.steps
+
+
+def test_the_mock_of_the_controller_listens_beside_its_store() -> None:
+    session = session_of("pravega-controller")
+    with open_target(session, None, patience_s=2.0, jobs=4) as target:
+        cases = [case for case in session.cases if target.has_case(case)]
+        results = target.run_cases(cases[:8])
+    assert [result.verdict.value for result in results] == ["pass"] * 8

@@ -143,6 +143,11 @@ def test_http2_from_its_middle_is_not_offramp(side: Side) -> None:
     found = verdict([Sent(side, block.data) for block in blocks], 8080, from_start=False)
     assert found is not None
     assert (found.protocol, found.why) == (None, "HTTP/2 without a call of Pravega's controller, on a port of offramp")
+    reply = controller.frame(controller.HEADERS, controller.END_HEADERS, 3, b"\x88")
+    other: Side = "server" if side == "client" else "client"
+    found = verdict([Sent(side, blocks[0].data), Sent(other, reply)], 8080, from_start=False)
+    assert found is not None
+    assert found.protocol is None
     found = verdict([Sent(side, block.data) for block in blocks[:1]], 8080, from_start=False)
     assert (name_of(found), found and found.note) == ("offramp", "read as offramp because of its port alone")
 

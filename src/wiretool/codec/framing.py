@@ -55,7 +55,6 @@ class Splitter:
         self._offset = 0  # stream offset of the first byte held
         self._parts: list[bytes] = []
         self._held = 0
-        self._known_extent = 0  # of the frame at the front, where it was just asked for
         self._need = 0  # bytes wanted before it is worth looking again
         self._skip = 0  # bytes still to come of a frame whose beginning is missing or was discarded
         self._skip_error, self._skip_why = _HOLED
@@ -115,10 +114,11 @@ class Splitter:
         """The pieces that these next bytes complete."""
         if not data:
             return []
+        known = 0
         if not self._held and not self._skip and not self.is_searching:
-            self._known_extent = self._extent_at_front(data)
-            if self._known_extent == len(data):
-                self._known_extent = self._need = 0
+            known = self._extent_at_front(data)
+            if known == len(data):
+                self._need = 0
                 return [self._whole(data, packet, time_ns)]
         self._marks.append(Mark(self._offset + self._held + len(data), packet, time_ns))
         self._parts.append(data)
@@ -127,7 +127,7 @@ class Splitter:
             return self._skip_holed()
         if self._held < self._need:
             return []
-        return self._look(final=False)
+        return self._look(final=False, known=known)
 
     def _extent_at_front(self, data: bytes) -> int:
         """Return the bytes of the frame that begins with data in step; 0 where none does."""
@@ -202,8 +202,11 @@ class Splitter:
             self._begin_search(error, why)
         return out
 
-    def _look(self, *, final: bool) -> list[Piece]:
-        """Everything that the bytes held give: stretches in step, and between them searches."""
+    def _look(self, *, final: bool, known: int = 0) -> list[Piece]:
+        """Return all that the bytes held give: stretches in step, and between them searches.
+
+        `known` is the extent of the frame at their beginning; 0 where it was not asked for.
+        """
         out: list[Piece] = []
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         at, is_stuck = 0, False
@@ -213,17 +216,17 @@ class Splitter:
                 work = work or Work(at, len(data))
                 at, is_stuck = self._search(data, at, final, out, work)
             else:
-                at, is_stuck = self._split(data, at, out)
+                at, is_stuck = self._split(data, at, out, known)
+            known = 0
         return out
 
     # -- in step ---------------------------------------------------------------------------------------------------
 
-    def _split(self, data: bytes, at: int, out: list[Piece]) -> tuple[int, bool]:
-        """Add the frames from `at` on; where they stop, and whether only more bytes can help."""
+    def _split(self, data: bytes, at: int, out: list[Piece], known: int) -> tuple[int, bool]:
+        """Add the frames from `at` on; return where they stop, and whether only more bytes can help."""
         extent, side, end, marks = self._framing.extent, self._side, len(data), self._marks
         base = self._offset - at
         need = 0
-        known, self._known_extent = self._known_extent, 0
         while at < end:
             try:
                 length, known = known or extent(side, data, at, end), 0

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 #: Seconds in which most files are read: nothing is shown before.
 QUICK_S = 0.5
+#: What shows the cursor of a terminal again.
+SHOW_CURSOR = "\x1b[?25h"
 #: Seconds between two drawings of a bar.
 REDRAW_S = 0.1
 #: How often it is reported that something is under way of which nobody knows how far it is.
@@ -150,9 +152,12 @@ class LiveDisplay:
         """Erase what was drawn, unless another job has the screen by now."""
         if self._live is None:
             return
-        if not is_watched():
+        if is_watched():
+            self._live.stop()
+        else:
             self._live.console.file = io.StringIO()
-        self._live.stop()
+            self._live.stop()
+            print(SHOW_CURSOR, end="", file=sys.stderr, flush=True)
         self._live = None
 
 

@@ -15,7 +15,7 @@ from wiretool.fuzz.garbage import long_lived_frozen
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
 from wiretool.fuzz.novelty import Novelty
-from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of
+from wiretool.fuzz.oracles import DIED, UNHEALTHY, WRONG_ANSWER, Bucket, Oracles, Suspicion, first_of, kind_of
 from wiretool.fuzz.pairs import Pairs
 from wiretool.fuzz.seed_places import SeedPlaces
 from wiretool.fuzz.sequence import FuzzSequence, Sending
@@ -70,6 +70,8 @@ class Counts:
     features: int = 0
     phases: int = 0
     findings: int = 0
+    #: Whether the run ended because mutated sequences have as many findings as one may have.
+    has_enough: bool = False
 
 
 #: Investigates a sequence that showed a suspicion, given the sequences that ran before it on the same server; returns
@@ -107,6 +109,8 @@ class Campaign:
     shown: set[Bucket] = field(default_factory=set)
     _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
+    #: Findings of the conformance cases at the start.
+    _found_by_cases: int = 0
     #: The systematic parts of the run that have sequences left.
     _systematic: list[Sweep | Pairs] = field(default_factory=list)
     _rejected: Counter[Bucket] = field(default_factory=Counter)
@@ -149,8 +153,13 @@ class Campaign:
             self.is_stopped()
             or (limits.seconds is not None and time.monotonic() - self._started >= limits.seconds)
             or (limits.runs is not None and counts.runs >= limits.runs)
-            or counts.findings >= limits.findings
+            or self._has_enough
         )
+
+    @property
+    def _has_enough(self) -> bool:
+        """Return whether mutated sequences have as many findings as a run may have."""
+        return self.counts.findings - self._found_by_cases >= self.limits.findings
 
     def _batch_size(self) -> int:
         left = self.batch if self.limits.runs is None else self.limits.runs - self.counts.runs
@@ -177,8 +186,18 @@ class Campaign:
                     bucket = Bucket(WRONG_ANSWER, "", "", "", result.case.id)
                     why = f"conformance case {result.case.id}: {result.why}"
                     self._suspect([Suspicion(bucket, why, 0)], self._seed_of(result.case), ())
+                self._found_by_cases = counts.findings
             counts.cases_s = time.monotonic() - self._started
             self.on_progress(self.counted())
+            if self.target.why_gone:
+                self._blame(together)
+                raise PeerError(self.target.why_gone)
+
+    def _blame(self, cases: Sequence[Case]) -> None:
+        """Report the end of a server while some cases ran, with the sessions of these."""
+        *before, last = map(self._seed_of, cases)
+        bucket = Bucket(DIED, "", self.target.last_message, "", kind_of(self.target.why_gone))
+        self._suspect([Suspicion(bucket, self.target.why_gone, max(len(last.steps) - 1, 0))], last, tuple(before))
 
     def _limit_s(self) -> float | None:
         return None if self.limits.cases_s is None else self._cases_left_s()
@@ -310,6 +329,7 @@ class Campaign:
         """Return the figures so far."""
         counts = self.counts
         counts.seconds = time.monotonic() - self._started
+        counts.has_enough = self._has_enough
         counts.features, counts.phases = len(self.novelty.features), len(self.novelty.phases)
         return counts
 

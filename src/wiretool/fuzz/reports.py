@@ -111,6 +111,11 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
             f"{counts.start_cases:,} of {counts.planned_cases:,} conformance cases were run in their share of the time,"
             f" {counts.cases_s:.1f} s; --time gives them a third of a run"
         )
+    if counts.has_enough:
+        yield (
+            f"the run ended early, after {counted(counts.findings, 'finding')}; --write-baseline makes them known, so "
+            "that the next run goes on"
+        )
     if result.kept:
         yield f"the baseline keeps {counted(result.kept, 'known finding')} that this run, cut early, did not show"
     yield printable(summary_line(result))

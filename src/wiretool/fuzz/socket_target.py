@@ -224,10 +224,18 @@ class SocketTarget(Target):
             return self._run_cases(fitting, within_s)
         except (PeerError, OtherProtocol) as err:
             if not (death := self._death(wait_s=DEATH_S)):
-                raise
+                if not self._is_gone(err):
+                    raise
+                self.why_gone = str(err)
+                return []
             if not self._has_answered:
                 raise PeerError(f"{death}, and answered no message") from err
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
+
+    def _is_gone(self, err: Exception) -> bool:
+        """Return whether a server that answered, and that nobody starts again, accepts no more connections."""
+        is_lost = isinstance(err, PeerError) and self._process is None and self._has_answered
+        return is_lost and not is_reachable_within(self.address, DEATH_S)
 
     def _run_cases(self, cases: Sequence[Case], within_s: float | None) -> list[CaseResult]:
         result = self._conform(cases, within_s)
@@ -367,6 +375,10 @@ def open_target(
 
 def mock_command(session: FuzzSession, addresses: Mapping[str, Address], mutant: str | None) -> str:
     """Return the command that serves the built-in mock at an address."""
-    words = [sys.executable, "-m", "wiretool", "serve", session.protocol, "--listen", str(addresses[""])]
-    words += ["--seed", str(session.seed)]
+    part, main = session.part, str(addresses[""])
+    words = [sys.executable, "-m", "wiretool", "serve", part.server, "--seed", str(session.seed)]
+    if part.endpoint:  # the protocol is that of another endpoint than the main one of the server
+        words += ["--listen", str(free_address()), f"--{part.endpoint}", main]
+    else:
+        words += ["--listen", main]
     return shlex.join([*words, "--mutant", mutant] if mutant else words)

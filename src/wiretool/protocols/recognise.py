@@ -229,7 +229,7 @@ def _weigh_piece(evidence: Evidence, conversation: Conversation, side: Side, pie
 UNMISTAKABLE = ("TLS", "SSH")
 HTTP = "HTTP"
 HTTP_2 = "HTTP/2 without a call of Pravega's controller"
-#: Whole frames at the beginning of a side that make it HTTP/2.
+#: Whole frames at the beginning of both sides together that make a connection HTTP/2.
 HTTP_2_FRAMES = 2
 #: The first bytes of a side by which another protocol is described.
 FOREIGN_BYTES = 16
@@ -261,12 +261,13 @@ def describe_foreign(chunks: Sequence[Chunk]) -> str:
         if len(first) > 3 and first[0] in (0x14, 0x15, 0x17) and first[1] == 3 and first[2] <= 4:
             return "TLS"
     sides = (b"".join(chunk.data for chunk in chunks if chunk.side == side) for side in SIDES)
-    return HTTP_2 if any(map(_begins_with_http2_frames, sides)) else ""
+    return HTTP_2 if sum(map(_http2_frames_at_front, sides)) >= HTTP_2_FRAMES else ""
 
 
-def _begins_with_http2_frames(data: bytes) -> bool:
-    """Return whether bytes begin with two whole frames of HTTP/2, as a connection does whose preface is missing.
+def _http2_frames_at_front(data: bytes) -> int:
+    """Return how many whole frames of HTTP/2, as many as tell at most, bytes of a side begin with.
 
+    0 where another frame follows that is none. A connection begins so whose preface was not captured.
     Each has a length that all peers accept, a known type, and a stream identifier that its type permits (RFC 9113 §4.1,
     §4.2, §6).
     """
@@ -276,7 +277,7 @@ def _begins_with_http2_frames(data: bytes) -> bool:
         stream = int.from_bytes(data[at + 5 : at + 9], "big")
         has_stream_in_place = kind == 8 or (kind in (4, 6, 7)) == (stream == 0)
         if length > 16_384 or kind > 9 or stream >= 1 << 31 or not has_stream_in_place:
-            return False
+            return 0
         at += 9 + length
-        count += 1
-    return count == HTTP_2_FRAMES and at <= len(data)
+        count += at <= len(data)
+    return count
