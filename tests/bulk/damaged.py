@@ -16,7 +16,8 @@ from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches,
 from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
 from wiretool.codec import hops
 
-#: Frames of one connection, and packets of one table: one, a few, a thousand, or all.
+#: The protocols of a capture; frames of one connection, and packets of one table: one, a few, a thousand, or all.
+MIXES = (("pravega",), ("sbp", "sbp-0.1"), ("offramp", "offramp-deflate"), ("pravega", "pravega-draft"), SPOKEN)
 FRAMES, TABLE_PACKETS = (8, 40, 160), (1, 7, 61, 1_000, 65_536)
 
 
@@ -24,7 +25,7 @@ def check_seed(seed: int) -> None:
     """AssertionError where columns and rows of the capture of this seed differ."""
     luck = random.Random(seed)
     count = luck.choice((2, 9, 40))
-    protocols = luck.choice((("pravega",), ("sbp", "sbp-0.1"), ("pravega", "pravega-draft"), SPOKEN))
+    protocols = luck.choice(MIXES)
     share = luck.choice((0.0, 0.1, 1.0))
     connections = [_connection(luck, luck.choice(protocols), share) for _ in range(count)]
     harms = frozenset(luck.sample(HARMS, luck.choice((0, 0, 1, 2))))

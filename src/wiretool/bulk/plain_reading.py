@@ -7,6 +7,7 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import Ends, FrameRun
+from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
@@ -194,32 +195,68 @@ def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags) -
         watch.pass_to(SIDES[side], size, end + to_offset, data[end:stop], marks, need)
 
 
+class _SingleFrames:
+    """Reads frames of several connections by themselves; those of a connection are in order."""
+
+    def __init__(self, watches: Sequence[BulkWatch], placed: PlacedFrames, output: PendingOutput) -> None:
+        self._watches = watches
+        self._placed = placed
+        self._output = output
+        self._order = np.argsort(placed.owner, kind="stable")
+        self._bounds: list[int] = np.searchsorted(placed.owner[self._order], np.arange(len(watches) + 1)).tolist()
+        #: By connection, from its first single frame on: its frames, and which of them are late.
+        self.started: dict[int, tuple[PlacedFrames, Late]] = {}
+        self._place_of = np.empty(0, np.int64)
+
+    def rows_of(self, index: int) -> Integers:
+        """Return the frames of a connection."""
+        return self._order[self._bounds[index] : self._bounds[index + 1]]
+
+    def read(self, row: int) -> None:
+        """Read a frame."""
+        index = int(self._placed.owner[row])
+        if not self.started:
+            self._place_of = np.empty(len(self._order), np.int64)
+            self._place_of[self._order] = np.arange(len(self._order))
+        if index not in self.started:
+            mine = self._placed.of_owner(self.rows_of(index))
+            self.started[index] = mine, self._watches[index].late(mine)
+        mine, late = self.started[index]
+        self._watches[index].read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
+
+
 def _read_frames(protocol: ProtocolColumns, flows: _Flows, placed: PlacedFrames, output: PendingOutput) -> None:
     watches = flows.watches
-    groups, is_read = protocol.read(placed.frames, placed.owner, [watch.conversation for watch in watches])
+    singles = _SingleFrames(watches, placed, output)
+    talks = [watch.conversation for watch in watches]
+    groups, is_read = protocol.read(placed.frames, placed.owner, talks, singles.read)
     if groups:
         ends = [Ends(each.connection.id, each.connection.client, each.connection.server) for each in watches]
         frames, offsets, first, last, times, owner, _ = placed
         output.runs.append(FrameRun(ends, owner, watches[0].protocol, frames, offsets, first, last, times, groups))
-    order = np.argsort(placed.owner, kind="stable")
-    bounds = np.searchsorted(placed.owner[order], np.arange(len(watches) + 1)).tolist()
-    sizes = placed.frames.ends - placed.frames.starts
-    frame_bytes = np.bincount(placed.owner, sizes, len(watches)).astype(np.int64).tolist()
-    is_first = np.zeros(len(order), np.bool_)
+    rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
+    owner = placed.owner[rows_read]
+    sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
+    counts = np.bincount(owner, minlength=len(watches)).tolist()
+    frame_bytes = np.bincount(owner, sizes, len(watches)).astype(np.int64).tolist()
+    is_first = np.zeros(len(placed.owner), np.bool_)
     is_first[placed.stretches] = True
     for index, watch in enumerate(watches):
-        rows = order[bounds[index] : bounds[index + 1]]
+        rows = singles.rows_of(index)
         if not len(rows):
             continue
         if not is_read[index]:
             watch.read_frames(placed.of_owner(rows), output)
             watch.note_unfinished()
-            continue
-        begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
-        watch.count_frames(
-            len(rows),
-            frame_bytes[index],
-            int(placed.first[rows].max()),
-            placed.frames.numbers[begins].tolist(),
-            placed.first[begins].tolist(),
-        )
+        elif index in singles.started:
+            _, late = singles.started[index]
+            watch.count_frames(counts[index], frame_bytes[index], late.catch_up(len(rows)), [], [])
+            watch.note_unfinished()
+        else:
+            begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
+            latest = int(placed.first[rows].max())
+            firsts = placed.frames.numbers[begins].tolist(), placed.first[begins].tolist()
+            watch.count_frames(counts[index], frame_bytes[index], latest, *firsts)
+
+
+_NO_ROWS = np.zeros(0, np.int64)

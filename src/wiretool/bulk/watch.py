@@ -348,17 +348,9 @@ class BulkWatch(Watch):
     def read_frames(self, placed: PlacedFrames, output: PendingOutput) -> None:
         assert self._bulk is not None
         frames, offsets, first, last, times, owner, _ = placed
-        late = Late(placed, self._latest_packet, self._stretches)
-
-        def read_one(row: int) -> None:
-            start, end = int(frames.starts[row]), int(frames.ends[row])
-            place = int(offsets[row]), end - start, int(first[row]), int(last[row]), int(times[row])
-            self._latest_packet = late.catch_up(row)
-            self._numbers.at_frame(int(frames.numbers[row]))
-            piece = Piece("frame", frames.data, start, end, *place)
-            output.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
-
-        groups = [late.without(group) for group in self._bulk.read(frames, read_one) if len(group.rows)]
+        late = self.late(placed)
+        read = self._bulk.read(frames, lambda row: self.read_one(placed, row, late, output))
+        groups = [late.without(group) for group in read if len(group.rows)]
         sizes = frames.ends - frames.starts
         count = sum(len(group.rows) for group in groups)
         self._account.frames += count
@@ -370,6 +362,20 @@ class BulkWatch(Watch):
             connection = self._connection
             ends = [Ends(connection.id, connection.client, connection.server)]
             output.runs.append(FrameRun(ends, owner, self._protocol, frames, offsets, first, last, times, groups))
+
+    def late(self, placed: PlacedFrames) -> Late:
+        """Return which of the next frames are late."""
+        return Late(placed, self._latest_packet, self._stretches)
+
+    def read_one(self, placed: PlacedFrames, row: int, late: Late, output: PendingOutput) -> None:
+        """Read one of the next frames by itself."""
+        frames = placed.frames
+        start, end = int(frames.starts[row]), int(frames.ends[row])
+        place = int(placed.offsets[row]), end - start, int(placed.first[row]), int(placed.last[row])
+        self._latest_packet = late.catch_up(row)
+        self._numbers.at_frame(int(frames.numbers[row]))
+        piece = Piece("frame", frames.data, start, end, *place, int(placed.times[row]))
+        output.records.extend(self._records("server" if frames.is_server[row] else "client", [piece]))
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 

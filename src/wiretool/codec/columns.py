@@ -269,7 +269,7 @@ class _Reader:
         self.at = at + length
         self.columns[field.name] = Spans(at, length, isinstance(wire, Text16))
         if isinstance(wire, Text16) and not self.data.isascii():
-            self.is_read &= ~has_high_bytes(np.frombuffer(self.data, np.uint8), at, length)
+            self.is_read &= ~has_high_bytes(self.data, at, length)
 
     def _counted(self, run: Sequence[Field], field: Field, form: str) -> tuple[Integers, Integers]:
         """Where bytes behind their count begin, and how many they are; where they are not there, none."""
@@ -305,13 +305,27 @@ def _column(field: Field, raw: NDArray[Any]) -> Column:
     return Numbers(raw.astype(np.int64))
 
 
-def has_high_bytes(view: Bytes, starts: Integers, lengths: Integers) -> Flags:
-    """Which of the spans have a byte above 127; those that reach past the end have none."""
+def has_high_bytes(data: bytes, starts: Integers, lengths: Integers) -> Flags:
+    """Return which spans have a byte above 127; those that reach past the end of the data have none."""
     out = np.zeros(len(starts), np.bool_)
-    rows = np.flatnonzero((lengths > 0) & (starts + lengths <= len(view)))
+    is_there = (lengths > 0) & (starts + lengths <= len(data))
+    early = np.flatnonzero(is_there & (starts + lengths < 8))
+    out[early] = [not data[at : at + int(lengths[row])].isascii() for row, at in zip(early, starts[early], strict=True)]
+    rows = np.flatnonzero(is_there & (starts + lengths >= 8))
     if len(rows):
-        # Between the beginning of one span and its end: every other stretch is that between two spans.
-        bounds = np.stack((starts[rows], starts[rows] + lengths[rows]), 1).reshape(-1)
-        high = np.append(view >= 128, False)
-        out[rows] = np.logical_or.reduceat(high, bounds)[::2]
+        out[rows] = _have_high_words(data, starts[rows], lengths[rows])
     return out
+
+
+def _have_high_words(data: bytes, starts: Integers, lengths: Integers) -> Flags:
+    """Do the same for spans that are not empty, each with 8 bytes or more before its end."""
+    words = (lengths + 7) // 8
+    # Backwards from the end of each; of its first word the bytes before the span do not count.
+    found = overlaid(data, np.dtype("<u8"))[items_of(starts + lengths - 8 * words, words, 8).clip(0)] & _HIGH_BITS
+    first = np.cumsum(words) - words
+    found[first] >>= (8 * (8 * words - lengths)).astype(np.uint64)
+    has: Flags = np.bitwise_or.reduceat(found, first) != 0
+    return has
+
+
+_HIGH_BITS = np.uint64(0x8080_8080_8080_8080)

@@ -23,6 +23,7 @@ from wiretool.codec.columns import (
     Spans,
     Sparse,
     Struct,
+    has_high_bytes,
     items_of,
 )
 from wiretool.codec.flatbuffers import (
@@ -202,7 +203,7 @@ class _Reader:
         lengths = self._counts(at, 1, within)
         if isinstance(wire, StringSlot):
             if not self.is_ascii:
-                self._refuse(within, _is_ascii(self.view, at + 4, lengths))
+                self._refuse(within, ~has_high_bytes(self.data, at + 4, lengths))
             return Spans(at + 4, lengths, is_text=True)
         assert isinstance(wire, BytesSlot)
         return Made(Spans(at + 4, lengths, is_text=False), wire.to_json)
@@ -213,19 +214,3 @@ class _Reader:
         self._refuse(within, at + 4 + counts * width <= within.ends)
         counts = np.where(self.is_read[within.of], counts, 0)
         return self._spend(self.bytes_left, counts * width, within) // width
-
-
-def _is_ascii(view: Bytes, starts: Integers, lengths: Integers) -> Flags:
-    """Which of the spans have no byte above 127. Each ends 8 bytes or more behind the beginning of the view."""
-    words = (lengths + 7) // 8
-    # Back from the end of each, 8 bytes at a time; of the last ones those in front of the span do not count.
-    found = gather(view, items_of(starts + lengths - 8 * words, words, 8), "<u8") & _HIGH_BITS
-    first = (np.cumsum(words) - words)[words > 0]
-    found[first] >>= (8 * (8 * words - lengths)[words > 0]).astype(np.uint64)
-    out = np.ones(len(starts), np.bool_)
-    if len(first):
-        out[words > 0] = np.bitwise_or.reduceat(found, first) == 0
-    return out
-
-
-_HIGH_BITS = np.uint64(0x8080_8080_8080_8080)

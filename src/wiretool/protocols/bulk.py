@@ -118,11 +118,16 @@ class ProtocolColumns:
         self.prefixes = prefixes
 
     def read(
-        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
+        self,
+        frames: Frames,
+        owner: Integers,
+        conversations: Sequence[Conversation],
+        read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         """Return the groups of the frames that it can read, and the conversations whose frames these are.
 
         Frame i is of `conversations[owner[i]]`. Frames of other conversations are read by their own `BulkConversation`.
+        `read_one` is called with each row that is read by itself, in the order of its conversation.
         """
         return [], np.zeros(len(conversations), np.bool_)
 

@@ -35,8 +35,10 @@ from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Objects
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.bulk import NO_REPLY, Frames, Group
+from wiretool.protocols.offramp import bulk
 from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.bulk_columns import Reread
+from wiretool.protocols.offramp.bulk_json import plain_objects
 from wiretool.protocols.offramp.connection import Connection
 from wiretool.protocols.offramp.encoding import encode
 from wiretool.protocols.offramp.messages import (
@@ -330,6 +332,29 @@ def test_fragments_between() -> None:
     assert check([*whole, *begun_message, *said_by(Ping(payload=b"p"), CancelEvent()), *rest, *whole]) == 3
     assert check([*whole, *begun_message, *whole, *rest]) > 2
     assert check([*begun_message, *said_by(CancelEvent(), CancelEvent()), *rest]) == 2
+
+
+def test_pings_do_not_part_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = list[int]()
+
+    def count(texts: Sequence[bytes]) -> list[dict[str, Any] | None]:
+        parsed.append(len(texts))
+        return plain_objects(texts)
+
+    monkeypatch.setattr(bulk, "plain_objects", count)
+    said = said_by(*(each for n in range(40) for each in (road_message(n), Ping(payload=b"p"), CancelEvent())))
+    assert check(said) == 40
+    assert parsed == [120]
+
+
+def test_a_ping_is_not_the_event_in_its_payload() -> None:
+    cancel = b'{"type":"CANCEL"}'
+    assert check(said_by(Ping(payload=cancel), Pong(payload=cancel), CancelEvent())) == 2
+
+
+def test_a_ping_does_not_prove_that_no_message_is_unfinished() -> None:
+    said: list[Said] = [*said_by(*[Pong(payload=b"p")] * 3), ("server", frame("server", FIN, b"rest"))]
+    assert check([*said, *said_by(road_message(1))], from_start=False) == 4
 
 
 def test_not_before_events_flow_nor_after_their_end() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wiretool.batches.rows import values_of
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation, Reading
 
 #: Who says it, and the bytes of the frame.
@@ -42,6 +42,34 @@ def by_bulk(
                 assert n not in told, "a frame is told once"
                 told[n] = reading
     return told
+
+
+def by_together(
+    talks: Sequence[Conversation], together: ProtocolColumns, saids: Sequence[Sequence[Said]], luck: random.Random
+) -> tuple[list[Told], list[int], int]:
+    """Read frames of several conversations together.
+
+    Return the readings of each, the conversation of each frame, and how many frames were read by themselves.
+    """
+    owners = [index for index, said in enumerate(saids) for _ in said]
+    luck.shuffle(owners)
+    waiting = [iter(said) for said in saids]
+    frames = frames_of([next(waiting[index]) for index in owners], 1)
+    readings: list[Told] = [{} for _ in talks]
+    singles: list[int] = []
+    readers = [_reader(talk, frames, told) for talk, told in zip(talks, readings, strict=True)]
+
+    def read_one(row: int) -> None:
+        singles.append(row)
+        readers[owners[row]](row)
+
+    groups, is_read = together.read(frames, np.array(owners, np.int64), talks, read_one)
+    assert is_read.all() or not is_read.any()
+    for group in groups:
+        for n, reading in readings_of(frames, group):
+            assert n not in readings[owners[n // STEP]], "a frame is read once"
+            readings[owners[n // STEP]][n] = reading
+    return readings, owners, len(singles)
 
 
 def slow_frames(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocols.pravega.bulk_readings import Said, by_bulk, harmed, slow_frames
+from tests.protocols.pravega.bulk_readings import STEP, Said, by_bulk, by_together, harmed, slow_frames
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SET_UP, SETUP, SETUP_OTHER, WRITER, ack, block, end
 from wiretool import limits
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.pravega import PROTOCOL, bulk, bulk_kinds
+from wiretool.protocols.pravega import PROTOCOL, append_columns, bulk, bulk_kinds, bulk_turns
 from wiretool.protocols.pravega.appends import event_frame
 from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.failures import AuthTokenCheckFailed, InvalidEventNumber, NoSuchSegment, WrongHost
@@ -249,9 +249,11 @@ def small() -> Iterator[None]:
     """Arrays for a handful of frames already, so that short talks try every way."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "FRAMES_MIN", 1)
-        patch.setattr(bulk, "STRETCH_MIN", 3)
-        patch.setattr(bulk, "RETRY_FRAMES", 2)
+        patch.setattr(append_columns, "FRAMES_MIN", 1)
+        patch.setattr(bulk_turns, "STRETCH_MIN", 3)
+        patch.setattr(bulk_turns, "RETRY_FRAMES", 2)
         patch.setattr(bulk_kinds, "KIND_MIN", 1)
+        patch.setattr(bulk_kinds, "KIND_FRAMES_MIN", 0)
         yield
 
 
@@ -357,3 +359,49 @@ def test_classes_with_columns_need_no_session() -> None:
         )
         said.append(("server", DataAppended(writer_id=WRITER, event_number=number)))
     assert check([(side, encode(message, side)) for side, message in said]) == 0
+
+
+# -- many connections --------------------------------------------------------------------------------------------------
+
+
+def check_together(saids: Sequence[Sequence[Said]], *, is_whole: bool = True) -> int:
+    """Return how many frames the session read itself; AssertionError where readings or states differ from rows."""
+    talks = [PravegaConversation(is_whole) for _ in saids]
+    readings, owners, singles = by_together(talks, PravegaBulk.together, saids, random.Random(1))
+    for index, said in enumerate(saids):
+        alone = PravegaConversation(is_whole)
+        rows = [row for row, owner in enumerate(owners) if owner == index]
+        for row, (side, data) in zip(rows, said, strict=True):
+            n = 1 + row * STEP
+            expected = alone.read(side, data, 0, len(data), n)
+            assert readings[index][n][:2] == (expected.message, expected.fields)
+            assert readings[index][n][3] == expected.reply_to
+            assert [each[1] for each in readings[index][n][2]] == [str(each) for each in expected.defects]
+            assert readings[index][n][4:] == (expected.append, expected.events, expected.left_over)
+        assert state_of(talks[index]) == state_of(alone)
+    return singles
+
+
+@given(
+    talks=st.lists(st.tuples(st.integers(0, 2**32), st.integers(1, 60)), min_size=1, max_size=5),
+    trouble=st.sampled_from([0, 0.01, 0.1]),
+    together=st.sampled_from([1, 20, 256]),
+    is_whole=st.booleans(),
+)
+def test_any_talks_together(talks: list[tuple[int, int]], trouble: float, together: int, is_whole: bool) -> None:
+    saids = [Speaker(seed, trouble).say(count) for seed, count in talks]
+    with small(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bulk_turns, "CONNECTION_FRAMES_MIN", together)
+        check_together(saids, is_whole=is_whole)
+
+
+def test_other_commands_of_several_connections_are_columns() -> None:
+    beats: list[Said] = [("client", encode(KeepAlive(), "client")), ("server", encode(KeepAlive(), "server"))] * 20
+    mixed = appends(30, (WRITER, OTHER))
+    mixed[40:40] = beats
+    assert check_together([appends(30), mixed, beats, appends(9)]) == 0
+
+
+def test_a_foreign_frame_of_one_connection_is_read_by_itself() -> None:
+    odd: list[Said] = [*appends(30), ("server", b"\0\0\3\xe7\0\0\0\0"), *appends(30)]
+    assert check_together([appends(30), odd, appends(30)]) == 1

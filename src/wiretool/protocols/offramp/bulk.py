@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Hops
 from wiretool.codec.message import Message, Side
 from wiretool.errors import DecodeError
@@ -52,6 +52,7 @@ _SERVER_PHASES = frozenset({Phase.OPEN, Phase.JOINED})
 _PIECE_FRAMES = 1_024
 _PIECE_BYTES = 1024 * 1024
 
+_NO_MEMBERS = b"{}"
 #: What two bits of deflated data may stand for at most: 258 bytes (RFC 1951 §3.2.5).
 DEFLATE_GROWTH_MAX = 258 * 8 // 2
 
@@ -64,11 +65,15 @@ _ByClass = dict[type[Message], tuple[list[int], list[Any]]]
 
 
 class _Piece(NamedTuple):
-    """Frames from row `start` on: the text of each, empty where there is none, and what was inflated of those rows."""
+    """Frames from row `start` on: the text of each, empty where there is none, and what was inflated of those rows.
+
+    Of a ping the text is an object without members. `senders` are whether the server sent each message.
+    """
 
     start: int
     texts: list[bytes]
     inflated: Mapping[int, _Outcome]
+    senders: frozenset[bool]
 
 
 class OfframpBulk(BulkConversation):
@@ -94,16 +99,19 @@ class OfframpBulk(BulkConversation):
         return hops
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
+        if len(frames.starts) < _PIECE_FRAMES:
+            return self._read(frames, read_one)
         with _no_collecting():
             return self._read(frames, read_one)
 
     def _read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         heads = Heads(frames, self._connection.joiners["client"].client_message_max)
         gathered = {cls: Gathered(cls) for cls in _CLASSES}
-        for start, stop in _stretches(heads):
+        is_regular = heads.is_whole | heads.is_ping
+        for start, stop in _ranges(is_regular):
             while start < stop:
                 end = min(stop, start + _PIECE_FRAMES)
-                if heads.is_whole[start] and self._may_pass(heads, start, end):
+                if is_regular[start] and self._may_pass(heads, start, end):
                     piece = self._piece(heads, start, end)
                     self._read_piece(piece, frames, gathered, read_one)
                     end = start + len(piece.texts)
@@ -133,16 +141,20 @@ class OfframpBulk(BulkConversation):
         inflated: dict[int, _Outcome] = {}
         size = 0
         client_max = self._connection.joiners["client"].client_message_max
+        for index in np.flatnonzero(heads.is_ping[start:stop]).tolist():
+            texts[index] = _NO_MEMBERS
         for index in np.flatnonzero(heads.is_compressed[start:stop]).tolist():
             row = start + index
             if size > _PIECE_BYTES:
-                return _Piece(start, texts[:index], inflated)
+                texts = texts[:index]
+                break
             side: Side = "server" if heads.is_server[row] else "client"
             outcome = inflated[row] = self._inflated(side, texts[index])
             text = outcome if isinstance(outcome, bytes) else b""
             texts[index] = text if side == "server" or len(text) <= client_max else b""
             size += len(text)
-        return _Piece(start, texts, inflated)
+        messages = np.flatnonzero(heads.is_whole[start : start + len(texts)]) + start
+        return _Piece(start, texts, inflated, frozenset(heads.is_server[messages].tolist()))
 
     def _inflated(self, side: Side, payload: bytes) -> _Outcome:
         try:
@@ -169,16 +181,16 @@ class OfframpBulk(BulkConversation):
             if cls in (CommitEvent, CommitResponseEvent):
                 ids = members.values["correlationId"]
                 turns += [(row, cls, ids[index]) for index, row in enumerate(rows) if index not in members.bad]
-        self._pass(is_server)
+        self._pass(piece.senders)
         turns.sort(key=itemgetter(0))
         self._in_turn(turns, piece, frames, gathered, read_one)
 
-    def _pass(self, is_server: Sequence[bool]) -> None:
+    def _pass(self, senders: frozenset[bool]) -> None:
         """Leave both sides as whole messages in order leave them; those read one by one would do the same."""
         connection = self._connection
-        if any(is_server):
+        if True in senders:
             connection.joiners["server"].pass_whole()
-        if not all(is_server):
+        if False in senders:
             connection.joiners["client"].pass_whole()
             connection.session.phases["client"] = Phase.OPEN
 
@@ -238,7 +250,7 @@ def _no_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _stretches(heads: Heads) -> Iterator[tuple[int, int]]:
-    """The stretches of frames that are whole messages, and those between them."""
-    bounds = np.flatnonzero(np.diff(heads.is_whole)) + 1
-    yield from pairwise([0, *bounds.tolist(), len(heads.is_whole)])
+def _ranges(is_regular: Flags) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of regular frames, and those between them."""
+    bounds = np.flatnonzero(np.diff(is_regular)) + 1
+    yield from pairwise([0, *bounds.tolist(), len(is_regular)])

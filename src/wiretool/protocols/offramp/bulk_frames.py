@@ -12,12 +12,16 @@ from wiretool.protocols.offramp import framing
 #: First bytes of a frame that is a whole message, plain and compressed.
 PLAIN, COMPRESSED = (0x81, 0x82), (0xC1, 0xC2)
 _WHOLE = frozenset((*PLAIN, *COMPRESSED))
+#: First bytes of Ping and Pong: they may stand anywhere, and no data frame depends on them.
+_PINGS = (0x89, 0x8A)
 _MASK_BYTES = 4
 
 _IS_COMPRESSED = np.zeros(256, np.bool_)
 _IS_COMPRESSED[list(COMPRESSED)] = True
 _IS_WHOLE = np.zeros(256, np.bool_)
 _IS_WHOLE[list(_WHOLE)] = True
+_IS_PING = np.zeros(256, np.bool_)
+_IS_PING[list(_PINGS)] = True
 _SIZES = np.full(256, 2)
 _SIZES[[126, 254]], _SIZES[[127, 255]] = 4, 10
 _SIZES[128:] += _MASK_BYTES
@@ -71,6 +75,7 @@ class Heads:
     """The headers of frames, each a row. `is_whole`: a data frame that is a message by itself.
 
     Such a frame is lawful, if compression is; its payload has one byte at least, and of a client `client_max` at most.
+    `is_ping`: a lawful Ping or Pong.
     """
 
     def __init__(self, frames: Frames, client_max: int) -> None:
@@ -84,6 +89,7 @@ class Heads:
         self.is_server = frames.is_server
         is_lawful = self.is_masked != frames.is_server
         lengths = frames.ends - self._payloads
+        self.is_ping: Flags = _IS_PING[first] & is_lawful & (lengths <= framing.SHORT_MAX)
         is_lawful &= (lengths > 0) & (frames.is_server | (lengths <= client_max))
         self.is_whole: Flags = _IS_WHOLE[first] & is_lawful
 

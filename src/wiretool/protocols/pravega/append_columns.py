@@ -1,10 +1,10 @@
-"""Appends of many connections with their acknowledgements, as columns.
+"""Frames of many connections as columns; appends with their acknowledgements as arrays.
 
-Only connections with one writer, in order, and no other commands are read here.
+The arrays are for connections with one writer, in order, and no other commands.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +15,8 @@ from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
-from wiretool.protocols.pravega.bulk_kinds import Kind
+from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds
+from wiretool.protocols.pravega.bulk_turns import TurnReader
 from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.pairing import Sent
 from wiretool.protocols.pravega.session import PravegaConversation
@@ -23,49 +24,62 @@ from wiretool.protocols.pravega.session import PravegaConversation
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
 _NONE = np.zeros(0, np.int64)
+#: Fewer frames than this are read one by one.
+FRAMES_MIN = 16
 #: Codes of numbers together with their connections are below this.
 _CODES_MAX = 1 << 62
 
 
 class PravegaColumns(ProtocolColumns):
-    """Reads the connections on which one writer appends in order."""
+    """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
     def read(
-        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
+        self,
+        frames: Frames,
+        owner: Integers,
+        conversations: Sequence[Conversation],
+        read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
+        talks = [talk for talk in conversations if isinstance(talk, PravegaConversation)]
+        if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
+            return [], np.zeros(len(talks), np.bool_)
         order = np.argsort(owner, kind="stable")
-        reading = _Reading(frames.take(order), owner[order], conversations)
-        groups = [group.moved(order) for group in reading.groups()]
-        return groups, reading.is_plain
+        frames, owner = frames.take(order), owner[order]
+        found = CATALOGUE.kinds_of(frames)
+        joins = join_blocks(found, owner)
+        segments: dict[str | None, int] = {}
+        is_plain = _Reading(found, owner, talks, segments).settle()
+        if not is_plain.all():
+            bounds = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
+            TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
+        groups = GroupBuilder(joins, list(segments)).groups(found)
+        return [group.moved(order) for group in groups], np.ones(len(talks), np.bool_)
 
 
 class _Reading:
     """Reads the frames of many connections, ordered by connection."""
 
-    def __init__(self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]) -> None:
+    def __init__(
+        self, found: Kinds, owner: Integers, talks: Sequence[PravegaConversation], segments: dict[str | None, int]
+    ) -> None:
         self._owner = owner
-        self._talks = [talk for talk in conversations if isinstance(talk, PravegaConversation)]
-        self._found = CATALOGUE.kinds_of(frames)
-        self._joins = join_blocks(self._found, owner)
-        self._kinds = {code: kind for code, kind in self._found.kinds.items() if code in (BLOCK, END, ACK)}
+        self._talks = talks
+        self._kinds = {code: kind for code, kind in found.kinds.items() if code in (BLOCK, END, ACK)}
         #: By conversation: whether it is read here.
         self.is_plain = np.ones(len(self._talks), np.bool_)
-        self.is_plain[owner[~_IS_READ[self._found.codes]]] = False
-        self._segments: dict[str | None, int] = {}
+        self.is_plain[owner[~_IS_READ[found.codes]]] = False
+        self._segments = segments
 
-    def groups(self) -> list[Group]:
-        """Return the groups of all connections that are read here."""
+    def settle(self) -> Flags:
+        """Settle the connections that are read here; return which these are."""
         self._leave_several_writers()
         writers = self._writers()
         appends, acks = self._half(END, "last_event_number"), self._half(ACK, "event_number")
         sent = _Appends(appends, [each.waiting if each else {} for each in writers], len(self._talks))
         self._leave_disorder(writers, sent, acks)
-        if not self.is_plain.any():
-            return []
-        self._settle(writers, sent, appends, acks)
-        builder = GroupBuilder(self._joins, list(self._segments))
-        groups = [builder.group(kind, self.is_plain[self._owner[kind.rows]]) for kind in self._kinds.values()]
-        return [group for group in groups if len(group.rows)]
+        if self.is_plain.any():
+            self._settle(writers, sent, appends, acks)
+        return self.is_plain
 
     def _leave_several_writers(self) -> None:
         """Exclude connections with several writers."""

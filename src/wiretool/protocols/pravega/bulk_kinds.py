@@ -28,6 +28,8 @@ from wiretool.protocols.pravega.framing import HEADER_BYTES
 SLOW = -1
 #: Frames of a class that are worth columns.
 KIND_MIN = 4
+#: Frames of a class on average from which on columns are faster than single frames.
+KIND_FRAMES_MIN = 8
 #: What a step gives for a frame that the session is to read.
 REFUSED = -2
 #: The types of all messages are from here on, and how many there may be.
@@ -152,12 +154,21 @@ class Catalogue:
             codes[at] = self.codes.get(cls, SLOW)
         return codes
 
-    def kinds_of(self, frames: Frames) -> Kinds:
-        """The frames by class. SLOW: no such class, too few of it, a field that is not plain, bytes left over."""
+    def are_worth_columns(self, frames: Frames) -> bool:
+        """Return whether there are enough frames of each class on average."""
+        codes = self._codes_in(frames)
+        return len(codes) >= KIND_FRAMES_MIN * int(np.count_nonzero(np.bincount(codes + 1)[1:]))
+
+    def _codes_in(self, frames: Frames) -> Integers:
         types = gathered(frames.data, frames.starts, ">i4").astype(np.int64) - _TYPE_MIN
         # What is below 0 is very large without its sign: one comparison finds all that are out of reach.
         known = np.minimum(types.view(np.uint64), np.uint64(_TYPES)).view(np.int64)
-        codes = self._lookup[known + frames.is_server * (_TYPES + 1)]
+        codes: Integers = self._lookup[known + frames.is_server * (_TYPES + 1)]
+        return codes
+
+    def kinds_of(self, frames: Frames) -> Kinds:
+        """The frames by class. SLOW: no such class, too few of it, a field that is not plain, bytes left over."""
+        codes = self._codes_in(frames)
         # The last is there for SLOW, which is -1.
         is_there = np.zeros(len(self.classes) + 1, np.bool_)
         is_there[codes] = True
@@ -186,8 +197,13 @@ class Walk:
         self._kinds, self._codes = found
         self._read_one = read_one
 
-    def go(self, rows: Integers, step: Callable[[int, Part], Iterator[int]]) -> None:
-        """Read these frames. Of each kind that is among them, all from the first to the last are."""
+    def go(
+        self, rows: Integers, step: Callable[[int, Part], Iterator[int]], turns: Iterable[int] | None = None
+    ) -> None:
+        """Read these frames. Of each kind that is among them, all from the first to the last are.
+
+        `turns` yields the rows again: it may do something before each.
+        """
         if not len(rows):
             return
         codes = self._codes[rows]
@@ -195,7 +211,7 @@ class Walk:
         parts = {code: self._kinds[code].part(int(rows[0]), int(rows[-1]) + 1) for code in present}
         steps = {code: step(code, part) for code, part in parts.items()}
         added: dict[int, list[int]] = {code: [] for code in present}
-        for row, code in zip(rows.tolist(), codes.tolist(), strict=True):
+        for row, code in zip(rows.tolist() if turns is None else turns, codes.tolist(), strict=True):
             if code == SLOW:
                 self._read_one(row)
                 continue

@@ -29,14 +29,14 @@ from wiretool.protocols.pravega.session import ADMIN_REQUESTS, SEGMENT_FIELD, Pr
 
 
 class Stage:
-    """What the steps of one stretch share."""
+    """What the steps share. `talk` is the conversation of the next frame: it changes between two connections."""
 
-    def __init__(self, talk: PravegaConversation, give_back: Callable[[int], None], blocks: Integers) -> None:
-        self.talk = talk
+    def __init__(self, give_back: Callable[[int], None], blocks: Integers, segments: dict[str | None, int]) -> None:
+        self.talk: PravegaConversation
         #: Has the session read the frame at a place after all.
         self.give_back = give_back
         #: The segments that are appended to, by their code.
-        self.segments: dict[str | None, int] = {}
+        self.segments = segments
         #: For each AppendBlockEnd the place of its block.
         self.blocks = blocks
 
@@ -51,9 +51,10 @@ def _segments(part: Part) -> list[str] | list[None]:
 
 
 def _ask(stage: Stage, part: Part) -> Iterator[int]:
-    talk, cls = stage.talk, part.kind.cls
+    cls = part.kind.cls
     is_admin = cls in ADMIN_REQUESTS
     for n, request_id, segment in zip(part.records, part.numbers("request_id"), _segments(part), strict=True):
+        talk = stage.talk
         if is_admin and talk.is_main_port:
             yield REFUSED
             continue
@@ -64,8 +65,9 @@ def _ask(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _answer(stage: Stage, part: Part) -> Iterator[int]:
-    talk, classes = stage.talk, ANSWERS[part.kind.cls]
+    classes = ANSWERS[part.kind.cls]
     for request_id, segment in zip(part.numbers("request_id"), _segments(part), strict=True):
+        talk = stage.talk
         if segment is not None:
             talk.note_segment(segment)
         yield _or_none(talk.requests.answer(request_id, classes))
@@ -76,26 +78,27 @@ def _or_none(answered: int | None) -> int:
 
 
 def _ask_to_read(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.records, part.numbers("request_id"), part.texts("segment"), part.numbers("offset")
     for n, request_id, segment, offset in zip(*columns, strict=True):
+        talk = stage.talk
         talk.note_segment(segment)
         talk.requests.ask(n, ReadSegment, request_id, (segment, offset))
         yield NO_REPLY
 
 
 def _answer_read(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.numbers("request_id"), part.texts("segment"), part.numbers("offset")
     for request_id, segment, offset in zip(*columns, strict=True):
+        talk = stage.talk
         talk.note_segment(segment)
         yield _or_none(talk.requests.answer(request_id, (ReadSegment,), (segment, offset)))
 
 
 def _greet(stage: Stage, part: Part) -> Iterator[int]:
     """Hello and KeepAlive: the server's answers the client's."""
-    requests, cls = stage.talk.requests, part.kind.cls
+    cls = part.kind.cls
     for n, is_server in zip(part.records, part.kind.frames.is_server[part.rows].tolist(), strict=True):
+        requests = stage.talk.requests
         if is_server:
             yield _or_none(requests.answer(cls, None))
         else:
@@ -104,16 +107,16 @@ def _greet(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _fail(stage: Stage, part: Part) -> Iterator[int]:
-    talk, cls = stage.talk, part.kind.cls
+    cls = part.kind.cls
     segments = part.texts("segment") if "segment" in part.kind.columns else [None] * len(part.rows)
     for request_id, segment, offset in zip(part.numbers("request_id"), segments, part.numbers("offset"), strict=True):
-        yield _or_none(talk.failed(cls, request_id, segment, offset))
+        yield _or_none(stage.talk.failed(cls, request_id, segment, offset))
 
 
 def _set_up(stage: Stage, part: Part) -> Iterator[int]:
-    talk = stage.talk
     columns = part.records, part.numbers("request_id"), part.ids(), part.texts("segment")
     for n, request_id, writer_id, segment in zip(*columns, strict=True):
+        talk = stage.talk
         if not talk.appends.is_idle:
             yield REFUSED
             continue
@@ -125,9 +128,10 @@ def _set_up(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
-    talk, classes = stage.talk, ANSWERS[AppendSetup]
+    classes = ANSWERS[AppendSetup]
     columns = part.numbers("request_id"), part.ids(), part.texts("segment")
     for request_id, writer_id, segment in zip(*columns, strict=True):
+        talk = stage.talk
         talk.is_main_port = True
         talk.appends.learn(writer_id, segment)
         talk.note_segment(segment)
@@ -138,14 +142,14 @@ def _answer_set_up(stage: Stage, part: Part) -> Iterator[int]:
 
 def _begin(stage: Stage, part: Part) -> Iterator[int]:
     """AppendBlock. Only those come here whose end is sure to join them, so that nothing has to be kept of them."""
-    appends = stage.talk.appends
     for writer_id in part.ids():
+        appends = stage.talk.appends
         yield NO_REPLY if appends.is_idle and writer_id in appends.writers else REFUSED
 
 
 def _append(stage: Stage, part: Part) -> Iterator[int]:
     """AppendBlockEnd; where it is refused its block is too."""
-    appends, sent, segments = stage.talk.appends, stage.talk.acks.sent, stage.segments
+    segments = stage.segments
     columns = (
         part.records,
         part.numbers("request_id"),
@@ -154,21 +158,23 @@ def _append(stage: Stage, part: Part) -> Iterator[int]:
         stage.blocks[part.first : part.last].tolist(),
     )
     for n, request_id, writer_id, number, block in zip(*columns, strict=True):
-        writer = appends.go_on(writer_id, number)
+        talk = stage.talk
+        writer = talk.appends.go_on(writer_id, number)
         if writer is None:
             if block != LONE:
                 stage.give_back(block)
             yield REFUSED
             continue
-        sent(writer_id, number, request_id, n)
+        talk.acks.sent(writer_id, number, request_id, n)
         yield segments.setdefault(writer.segment, len(segments))
 
 
 def _append_alone(stage: Stage, part: Part) -> Iterator[int]:
     """ConditionalBlockEnd."""
-    talk, segments = stage.talk, stage.segments
+    segments = stage.segments
     columns = part.records, part.numbers("request_id"), part.ids(), part.numbers("event_number")
     for n, request_id, writer_id, number in zip(*columns, strict=True):
+        talk = stage.talk
         writer = talk.appends.go_on(writer_id, number)
         if writer is None:
             yield REFUSED
@@ -178,11 +184,11 @@ def _append_alone(stage: Stage, part: Part) -> Iterator[int]:
 
 
 def _acknowledge(stage: Stage, part: Part) -> Iterator[int]:
-    appends, acked = stage.talk.appends, stage.talk.acks.acked
     for writer_id, number in zip(part.ids(), part.numbers("event_number"), strict=True):
-        if writer_id not in appends.writers:
-            appends.learn(writer_id, None)
-        yield _or_none(acked(writer_id, number))
+        talk = stage.talk
+        if writer_id not in talk.appends.writers:
+            talk.appends.learn(writer_id, None)
+        yield _or_none(talk.acks.acked(writer_id, number))
 
 
 def _refuse_condition(stage: Stage, part: Part) -> Iterator[int]:

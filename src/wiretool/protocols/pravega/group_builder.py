@@ -8,7 +8,7 @@ from wiretool.codec.columns import Choice, Column, Flags, Integers, Numbers
 from wiretool.protocols.bulk import NO_REPLY, Events, Group
 from wiretool.protocols.pravega.bulk_blocks import Joins
 from wiretool.protocols.pravega.bulk_events import LateEvents, events_in
-from wiretool.protocols.pravega.bulk_kinds import Kind
+from wiretool.protocols.pravega.bulk_kinds import SLOW, Kind, Kinds
 from wiretool.protocols.pravega.messages import AppendBlockEnd, ConditionalBlockEnd
 
 
@@ -19,6 +19,11 @@ class GroupBuilder:
         """`joins` are the appends of the AppendBlockEnd frames; `segments` has the segment of each code."""
         self._joins = joins
         self._segments = segments
+
+    def groups(self, found: Kinds) -> list[Group]:
+        """Return the groups of the frames that are not SLOW by now."""
+        groups = [self.group(kind, found.codes[kind.rows] != SLOW) for kind in found.kinds.values()]
+        return [group for group in groups if len(group.rows)]
 
     def group(self, kind: Kind, kept: Flags) -> Group:
         """Return the group of the kept frames of a kind."""

@@ -36,7 +36,11 @@ class SbpColumns(ProtocolColumns):
         self._reader = reader
 
     def read(
-        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation]
+        self,
+        frames: Frames,
+        owner: Integers,
+        conversations: Sequence[Conversation],
+        read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, SbpConversation)]
         envelopes = envelopes_of(frames)
