@@ -18,6 +18,7 @@ from wiretool.errors import CaptureError, DecodeError
 from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Protocol
+from wiretool.protocols.recognise import protocol_of_start
 from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
 from wiretool.watch import EndedWatch, Watch, connection_number
@@ -162,7 +163,7 @@ class Connections:
         self._opened(connection, account)
         watch = connection.reader = self._kind(
             connection,
-            forced=self.forced or self._forced_by_port(connection),
+            forced=self.forced or self._forced_by_port(connection.client_port, connection.server_port),
             expected=expected_on(connection.server_port),
             every=_EVERY,
             account=account,
@@ -197,9 +198,15 @@ class Connections:
         watch.note_duplicates(connection)
         connection.reader = watch.after()
 
-    def _forced_by_port(self, connection: Connection) -> Protocol | None:
-        """Return the protocol that the caller named for the port of a connection."""
-        return self._ports.get(connection.server_port) or self._ports.get(connection.client_port)
+    def protocol_of_start(self, client_port: int, server_port: int, side: Side, data: bytes) -> Protocol | None:
+        """Return the protocol that the first payload of a connection proves, if `recognise` need not tell."""
+        forced = self.forced or self._forced_by_port(client_port, server_port)
+        expected, every = ((forced,), ()) if forced else (expected_on(server_port), _EVERY)
+        return protocol_of_start(side, data, expected, every)
+
+    def _forced_by_port(self, client_port: int, server_port: int) -> Protocol | None:
+        """Return the protocol that the caller named for a port of a connection."""
+        return self._ports.get(server_port) or self._ports.get(client_port)
 
 
 def note_text(connection: Connection, text: str, *, has_number: bool) -> str:

@@ -21,8 +21,9 @@ from wiretool.dissect import Dissector
 
 T = TypeVar("T")
 
-#: Connections until the first look, and between that and the second; segments of each; connections of a table.
-CONNECTIONS, SEGMENTS, TABLE_CONNECTIONS = 400, 8, 100
+#: Connections until the first look, by when the tables are held that are compared with, and between that and the
+#: second; segments of each; connections of a table.
+CONNECTIONS, SEGMENTS, TABLE_CONNECTIONS = 800, 8, 100
 #: What one may leave: it is some 600 bytes, half of them its account and the names of its ends.
 LEFT_BYTES_MAX = 1_000
 

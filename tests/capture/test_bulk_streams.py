@@ -37,7 +37,7 @@ def by_connection(items: Sequence[Item]) -> Told:
 def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
     """Of all tables, read with a pause after so many rows each; at a pause, no row behind it was given out."""
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent)
+    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
     out: list[Item] = []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
         streams.pause = next(pauses, NEVER)
@@ -48,6 +48,7 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
             elif isinstance(part, Run | PlainSegments):
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]
+                out += part.ends if isinstance(part, PlainSegments) else ()
             else:
                 for item in part.items:
                     item.connection.is_understood = True
@@ -80,7 +81,7 @@ def test_there_is_a_pause_in_front_of_very_many_items_at_once(monkeypatch: pytes
     monkeypatch.setattr(limits, "BATCH_ITEMS_MAX", 10)
     packets = packets_made([Spoken("pravega", each=3)], frozenset(), 1, 3_000)
     recent = RecentRuns()
-    streams = BulkStreams(Streams((12345,), recent), recent)
+    streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
     last: PlainSegments | Run | Fed | Pause | None = None
     large = 0
     for table in read_segment_tables(read_packet_tables([BytesIO(pcap_bytes(packets[:40] + packets[41:]))])):
@@ -96,7 +97,7 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
     """Runs of a few segments would cost more."""
     raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
     recent = RecentRuns()
-    streams, runs = BulkStreams(Streams((12345,), recent), recent), []
+    streams, runs = BulkStreams(Streams((12345,), recent), recent, lambda *_: True), []
     for table in read_segment_tables(read_packet_tables([BytesIO(raw), BytesIO(raw)])):
         for part in streams.read(table):
             if isinstance(part, Run):

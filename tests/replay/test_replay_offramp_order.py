@@ -235,17 +235,17 @@ def dialogues(*said: Said | Sequence[Said]) -> list[Dialogue]:
     return list(found.values())
 
 
-@pytest.mark.parametrize(("comes", "is_behind"), [(True, True), (True, False), (False, True)])
-def test_a_commit_between_two_rebalances_is_stale_only_where_others_came(comes: bool, is_behind: bool) -> None:
+@pytest.mark.parametrize(("comes", "has_deferred"), [(True, True), (True, False), (False, True)])
+def test_a_commit_between_two_rebalances_is_stale_only_where_others_came(comes: bool, has_deferred: bool) -> None:
     """The REBALANCE that follows shows it; neither alone does."""
     other = [*opened(2), assigned(2, 1)] if comes else []
-    behind = [assigned(1, 0)] if is_behind else []
+    behind = [assigned(1, 0)] if has_deferred else []
     told = dialogues(ONE, heard(1, 0, 1), other, commit(1, 2, success=False), behind)
     courses = [course_of(dialogue) for dialogue in told]
     refusal = next(record for record in told[0].records if record.message == "COMMIT_RESPONSE")
     accepted = Difference(("success",), False, True)
     excuse = Excuses(courses[0], courses).difference(accepted, refusal, refusal)
-    assert (excuse is not None) is (comes and is_behind)
+    assert (excuse is not None) is (comes and has_deferred)
     if excuse is not None:
         assert excuse.why.endswith(f"record {told[0].records[-1].n} shows it")
     turned = Difference(("success",), True, False)

@@ -1,6 +1,6 @@
 """Reads the plain segments of many connections together: frames, numbers and fields as columns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +12,11 @@ from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
-from wiretool.bulk.watch import BulkWatch
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.capture.items import Connection
 from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.codec.hops import FrameBoundaries, find_boundaries
 from wiretool.codec.message import Side
@@ -42,18 +43,30 @@ class _Flows(NamedTuple):
     flow_of: Integers
 
 
-def read_plain_segments(plain: PlainSegments, numbers: Numbers, pace: Pace, output: PendingOutput) -> list[Run]:
+def read_plain_segments(
+    plain: PlainSegments,
+    watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch],
+    numbers: Numbers,
+    pace: Pace,
+    output: PendingOutput,
+) -> list[Run]:
     """Read the connections that are in step; return the runs of the others.
 
     Return the runs of all where they have so many frames that they must be read in parts.
     """
     left: list[Run] = []
+    if not len(plain.rows):
+        return left
     by_protocol: dict[ProtocolColumns, list[int]] = {}
     sizes = _sizes_by_side(plain)
     first_packet = int(plain.table.numbers[plain.rows.min()])
+    firsts = _first_rows(plain)
     for index, connection in enumerate(plain.connections):
-        watch = connection.reader
+        watch = watch_of(connection)
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+        if not watch.has_begun:
+            row, is_server = firsts[index]
+            watch.begin(SIDES[is_server], plain.table.payload(row))
         protocol = watch.together(sizes[index], first_packet)
         if protocol is None:
             left.append(plain.run(index))
@@ -62,6 +75,14 @@ def read_plain_segments(plain: PlainSegments, numbers: Numbers, pace: Pace, outp
     for protocol, indices in by_protocol.items():
         left += _read(protocol, plain, np.array(indices), numbers, pace, output)
     return left
+
+
+def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
+    """Return the first row of each connection, and whether it is the server's."""
+    rows = plain.rows[plain.bounds[:-1]]
+    order = np.lexsort((rows, plain.connection_of))
+    firsts = order[begins_of(plain.connection_of[order])]
+    return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
 
 
 def _sizes_by_side(plain: PlainSegments) -> list[Mapping[Side, int]]:

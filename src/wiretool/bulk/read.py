@@ -21,7 +21,7 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
-from wiretool.capture.items import Connection, Data, Item
+from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.plain_segments import PlainSegments
@@ -34,6 +34,7 @@ from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.bulks import reads_together
 from wiretool.records import Record
 
 
@@ -79,7 +80,7 @@ class BulkDissector:
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
-        self._streams = BulkStreams(self._flows, self._recent)
+        self._streams = BulkStreams(self._flows, self._recent, self._is_start)
         self._last_packet = 0
         #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
@@ -137,8 +138,10 @@ class BulkDissector:
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
             if isinstance(part, PlainSegments):
-                for run in read_plain_segments(part, self._numbers, self._pace, self._output):
+                for run in read_plain_segments(part, self._watch, self._numbers, self._pace, self._output):
                     self._put_off_run(run)
+                for end in part.ends:
+                    self._end(end)
             elif isinstance(part, Run):
                 self._put_off_run(part)
             elif isinstance(part, Pause):
@@ -198,7 +201,7 @@ class BulkDissector:
     def _catch_up(self, table: SegmentTable, before: int | None = None) -> None:
         for watch in self._behind:
             watch.catch_up(table, self._output, before)
-        self._behind = {watch: None for watch in self._behind if watch.is_behind}
+        self._behind = {watch: None for watch in self._behind if watch.has_deferred}
 
     def _may_tell(self, table: SegmentTable, watches: Collection[BulkWatch | EndedBulkWatch]) -> bool:
         """Whether all that these put off is told now; if not it waits for a pause, to be told in parts."""
@@ -207,7 +210,7 @@ class BulkDissector:
             return False
         for watch in behind:
             watch.catch_up(table, self._output)
-        return not any(watch.is_behind for watch in behind)
+        return not any(watch.has_deferred for watch in behind)
 
     def _growth(self, key: bytes) -> int:
         """How many times as many bytes the messages of a flow may come to."""
@@ -219,6 +222,15 @@ class BulkDissector:
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
         watch.put_off_run(run)
         self._behind[watch] = None
+
+    def _end(self, end: End) -> None:
+        """End a flow, after the deferred items of its connection."""
+        watch = self._watch(end.connection)
+        if isinstance(watch, BulkWatch) and watch.has_deferred:
+            watch.defer_end(end)
+            return
+        self._numbers.at_packet(end.packet)
+        self._take([end])
 
     def _take_in_parts(self, table: SegmentTable, fed: Fed) -> Iterator[Batch]:
         """Very many items that a packet gave, before which nothing is left to be told."""
@@ -287,6 +299,12 @@ class BulkDissector:
         watch = connection.reader or self._connections.watch(connection)
         assert isinstance(watch, BulkWatch | EndedBulkWatch)
         return watch
+
+    def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
+        """Return whether a first payload proves a protocol whose connections are read together."""
+        ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
+        protocol = self._connections.protocol_of_start(*ports, side, data)
+        return protocol is not None and reads_together(protocol.name)
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)

@@ -14,7 +14,7 @@ from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES, TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import PlacedFrames, SideFrames, merged
-from wiretool.capture.items import Connection, Data, Item
+from wiretool.capture.items import Connection, Data, End, Item
 from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, SideRun, joined
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
@@ -22,6 +22,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
+from wiretool.protocols.recognise import protocol_of_start
 from wiretool.records import Record
 from wiretool.watch import SIDES, EndedWatch, Watch
 
@@ -45,6 +46,8 @@ class BulkWatch(Watch):
         self._bulk: BulkConversation | None = None
         #: What was put off, in order: runs, and items each with the packet at which it was given out.
         self._parts: list[Part] = []
+        #: Ends of flows after it.
+        self._late_ends: list[End] = []
         #: The runs that were made of it, once somebody looked ahead, and what he found.
         self._runs: list[Run] = []
         self._ahead: _Ahead | None = None
@@ -95,6 +98,8 @@ class BulkWatch(Watch):
     def may_wait_with(self, items: Sequence[Item]) -> bool:
         """Whether the items that a packet gave can be read later, together with what comes then."""
         side = items[0].side
+        if self._late_ends:
+            return False
         return self._connection.is_understood and all(
             isinstance(item, Data) and item.side == side and item.connection is self._connection for item in items
         )
@@ -107,12 +112,16 @@ class BulkWatch(Watch):
         """Read it before whatever else comes."""
         self._parts.append(run)
 
+    def defer_end(self, end: End) -> None:
+        """Take the end of a flow after the deferred items, before whatever else comes."""
+        self._late_ends.append(end)
+
     def catch_up(self, table: SegmentTable, output: PendingOutput, before: int | None = None) -> None:
         """Add what that gives which was put off, all of it while the table was read; or what came before a packet.
 
         Something stays put off where more records would come of it than a batch is to have.
         """
-        if not self._parts and not self._runs:
+        if not self.has_deferred:
             return
         runs, self._runs = self._runs_of(table), []
         for at, run in enumerate(runs):
@@ -124,16 +133,22 @@ class BulkWatch(Watch):
                 break
         self._ahead = None
         self._note_growth()
+        while self._late_ends and not self._runs and (before is None or self._late_ends[0].packet < before):
+            end = self._late_ends.pop(0)
+            self._numbers.at_packet(end.packet)
+            output.records.extend(self.take(end))
         self.note_unfinished()
 
     @property
-    def is_behind(self) -> bool:
+    def has_deferred(self) -> bool:
         """Whether something is put off."""
-        return bool(self._parts or self._runs)
+        return bool(self._parts or self._runs or self._late_ends)
 
     @property
     def next_packet(self) -> int:
         """The packet at which what was put off is told, once it is in runs."""
+        if not self._runs:
+            return self._late_ends[0].packet
         sides = (self._runs[0].client, self._runs[0].server)
         return min(int(self._runs[0].told_at(side.rows[0])) for side in sides if side.size)
 
@@ -142,6 +157,22 @@ class BulkWatch(Watch):
         parts, self._parts = self._parts, []
         self._runs += joined(parts, table)
         return self._runs
+
+    # -- the beginning ---------------------------------------------------------------------------------------------
+
+    @property
+    def has_begun(self) -> bool:
+        """Return whether bytes were read, or a protocol was recognised."""
+        return self._is_settled or bool(self._held)
+
+    def begin(self, side: Side, data: bytes) -> None:
+        """Recognise the protocol by the bytes of the first packet, if they are the same as of earlier connections."""
+        protocol = protocol_of_start(side, data, self._expected, self._every) if self._began else None
+        if protocol is None:
+            return
+        self._speak(protocol, None)
+        self._is_settled = True
+        self._note_understood()
 
     # -- together with others --------------------------------------------------------------------------------------
 
@@ -152,7 +183,7 @@ class BulkWatch(Watch):
         """
         if self._bulk is None or self._bulk.together is None or self._latest_packet > first_packet:
             return None
-        if self.is_behind or not self._may_pass(sizes):
+        if self.has_deferred or not self._may_pass(sizes):
             return None
         for side, splitter in self._splitters.items():
             if 0 < sizes[side] < splitter.wanted - splitter.held:  # to join what is held each time would be slow

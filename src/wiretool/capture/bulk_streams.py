@@ -16,6 +16,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
+from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan
@@ -140,7 +141,8 @@ class _Turns:
 class BulkStreams:
     """All connections of a capture; `read` each table in turn, then `end`."""
 
-    def __init__(self, streams: Streams, recent: RecentRuns) -> None:
+    def __init__(self, streams: Streams, recent: RecentRuns, is_start: IsStart = is_never_start) -> None:
+        self._is_start = is_start
         self._streams = streams
         self._recent = recent
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
@@ -169,9 +171,13 @@ class BulkStreams:
             if row == len(table):
                 break
             if scan is not None and group_of[row] == _PLAIN:
+                if scan.is_changing(row):
+                    yield from self._passed_to(table, (), scan, row)
                 mine = scan.leave(row)
                 group_of[mine] = len(groups)
                 groups.append(_group_rows(table, mine, int(np.searchsorted(mine, row))))
+            if scan is not None:
+                scan.open_before(row)
             group, segment = turns.take(row)
             self.is_alone = group is None
             if group is not None:
@@ -200,7 +206,8 @@ class BulkStreams:
         self._recent.at(row)
         plain = None if scan is None else scan.take(row)
         if plain is not None:
-            self._recent.append_plain(plain)
+            if len(plain.rows):
+                self._recent.append_plain(plain)
             yield plain
         for group in groups:
             yield from self._passed(table, group, row)
@@ -228,7 +235,7 @@ class BulkStreams:
         places = np.full(len(counts), _ALONE)
         scan, long = None, _NONE
         if may_run:
-            scan = PlainSegmentScan(table, self._streams, group_of_key)
+            scan = PlainSegmentScan(table, self._streams, group_of_key, self._is_start)
             places[scan.is_plain] = _PLAIN
             long = np.flatnonzero((counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain)
         places[long] = np.arange(len(long))

@@ -6,15 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wiretool.capture.flows import Flow
-from wiretool.capture.items import Connection, Side
+from wiretool.capture.flows import Flow, distance
+from wiretool.capture.handshakes import Handshakes, IsStart
+from wiretool.capture.items import Connection, End, Side
 from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
-_FLAGS, _ACK = 0x17, 0x10
+_FLAGS, _ACK, _FIN_ACK = 0x17, 0x10, 0x11
+_NONE = np.zeros(0, np.int64)
+#: A row that no table has.
+_NEVER = 1 << 62
 
 
 class PlainSegments(NamedTuple):
@@ -31,6 +35,8 @@ class PlainSegments(NamedTuple):
     offsets: Integers
     connection_of: Integers
     is_server: Flags
+    #: The ends of flows, after all of their bytes.
+    ends: Sequence[End] = ()
 
     @property
     def sizes(self) -> Integers:
@@ -57,15 +63,22 @@ class PlainSegments(NamedTuple):
 class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
-    def __init__(self, table: SegmentTable, streams: Streams, pair_of_key: Integers) -> None:
+    def __init__(self, table: SegmentTable, streams: Streams, pair_of_key: Integers, is_start: IsStart) -> None:
         """`pair_of_key` has a number for each flow, the same for both directions of a connection."""
         self._table = table
         self._streams = streams
         self._flows = [streams.open_flow(key) for key in table.keys]
         self._pair_of = pair_of_key[table.flows]
+        self._handshakes = Handshakes(table, streams, self._flows, self._pair_of, is_start)
+        #: Rows with a FIN.
+        self._fins = np.flatnonzero((table.flags & _FLAGS == _FIN_ACK) & (table.lengths == 0))
         #: By number: whether the connection has plain segments only.
         self.is_plain = self._find_plain(pair_of_key)
+        #: By number: whether it begins or ends in the table.
+        self._is_changing = np.zeros(len(self.is_plain), np.bool_)
+        self._is_changing[self._pair_of[np.concatenate((self._handshakes.syns, self._fins))]] = True
         is_server = np.array([flow is not None and flow.side == "server" for flow in self._flows], np.bool_)
+        is_server[table.flows[self._handshakes.syn_acks]] = True
         self._stream_of_key = 2 * pair_of_key + is_server
         carriers = np.flatnonzero((table.lengths > 0) & self.is_plain[self._pair_of])
         streams_of = self._stream_of_key[table.flows[carriers]]
@@ -76,12 +89,23 @@ class PlainSegmentScan:
         self.at = 0
 
     def _find_plain(self, pair_of_key: Integers) -> Flags:
-        """Return the connections of which every segment is the next one of its flow, with payload or an ACK only."""
+        """Return the connections of which every segment is the next one of its flow.
+
+        It carries payload or an ACK only, or it is a handshake at the beginning or a FIN at the end.
+        """
         table = self._table
+        openings = np.concatenate((self._handshakes.syns, self._handshakes.syn_acks))
         is_odd = np.array([not _is_open(flow) for flow in self._flows], np.bool_)
+        is_odd[table.flows[openings]] = False
         next_seqs = np.array([-1 if flow is None else flow.seq for flow in self._flows], np.int64)
-        is_odd[table.flows[(table.flags & _FLAGS != _ACK) | (table.cuts > 0)]] = True
-        carriers = np.flatnonzero(table.lengths)
+        next_seqs[table.flows[openings]] = (table.seqs[openings] + 1) & 0xFFFF_FFFF
+        is_odd_row = (table.flags & _FLAGS != _ACK) | (table.cuts > 0)
+        is_odd_row[openings] = False
+        is_odd_row[self._fins] = table.cuts[self._fins] > 0
+        is_odd[table.flows[is_odd_row]] = True
+        is_next = table.lengths > 0
+        is_next[self._fins] = True
+        carriers = np.flatnonzero(is_next)
         rows = carriers[np.argsort(_small(table.flows[carriers]), kind="stable")]
         flows, seqs = table.flows[rows], table.seqs[rows]
         expected = np.empty(len(rows), np.int64)
@@ -91,7 +115,45 @@ class PlainSegmentScan:
         is_odd[flows[seqs != expected]] = True
         is_plain = np.ones(int(pair_of_key.max(initial=-1)) + 1, np.bool_)
         is_plain[pair_of_key[is_odd]] = False
+        if len(self._fins):
+            is_plain[self._irregular_ends(len(is_plain))] = False
         return is_plain
+
+    def _irregular_ends(self, count: int) -> Integers:
+        """Return the connections, out of `count`, with payload after a FIN, a second FIN, or decreasing ACK numbers."""
+        table, fins, pair_of = self._table, self._fins, self._pair_of
+        first_fin = np.full(count, _NEVER)
+        first_fin[pair_of[fins[::-1]]] = fins[::-1]
+        carriers = np.flatnonzero(table.lengths)
+        late = carriers[carriers > first_fin[pair_of[carriers]]]
+        order = np.argsort(_small(table.flows[fins]), kind="stable")
+        again = fins[order][1:][np.diff(table.flows[fins[order]]) == 0]
+        is_ack = first_fin[pair_of] < _NEVER
+        is_ack[self._handshakes.syns] = False
+        rows = np.flatnonzero(is_ack)
+        rows = rows[np.argsort(_small(table.flows[rows]), kind="stable")]
+        flows, acks = table.flows[rows], table.acks[rows]
+        is_back = (flows[1:] == flows[:-1]) & ((acks[1:] - acks[:-1]) & 0xFFFF_FFFF >= 1 << 31)
+        firsts = rows[np.append(True, flows[1:] != flows[:-1])[: len(rows)]]
+        older = [row for row in firsts.tolist() if self._has_older_ack(row)]
+        found = np.concatenate((late, again, rows[1:][is_back], np.array(older, np.int64)))
+        irregular: Integers = pair_of[found]
+        return irregular
+
+    def _has_older_ack(self, row: int) -> bool:
+        """Return whether a row acknowledges less than earlier tables."""
+        flow = self._flows[self._table.flows[row]]
+        if flow is None or flow.peer.ack is None:
+            return False
+        return distance(flow.peer.ack, int(self._table.acks[row])) < 0
+
+    def is_changing(self, row: int) -> bool:
+        """Return whether the connection of a row begins or ends in the table: it can be left only up to where it is."""
+        return bool(self._is_changing[self._pair_of[row]])
+
+    def open_before(self, row: int) -> None:
+        """Open the connections that begin before a row, as connections are numbered in their order."""
+        self._handshakes.open_before(row, self.is_plain)
 
     def leave(self, row: int) -> Integers:
         """Exclude the connection of a row from now on; return its rows that were not returned yet."""
@@ -102,6 +164,7 @@ class PlainSegmentScan:
     def take(self, row: int) -> PlainSegments | None:
         """Return the segments before a row that were not returned yet; None if there are none."""
         start, self.at = self.at, row
+        self.open_before(row)
         every = np.arange(start, row)
         every = every[self.is_plain[self._pair_of[every]]]
         if not len(every):
@@ -112,9 +175,19 @@ class PlainSegmentScan:
         rows, stream_of = self._rows, self._stream_of
         if not is_mine.all():
             rows, stream_of = rows[is_mine], stream_of[is_mine]
-        plain = self._group(rows, stream_of) if len(rows) else None
+        plain = self._group(rows, stream_of)
         self._pass_by(every)
-        return plain
+        plain = plain._replace(ends=self._finish(start, row))
+        return plain if len(rows) or plain.ends else None
+
+    def _finish(self, start: int, row: int) -> list[End]:
+        """End the flows whose FIN is between two rows."""
+        first, last = np.searchsorted(self._fins, (start, row)).tolist()
+        fins = self._fins[first:last]
+        fins = fins[self.is_plain[self._pair_of[fins]]]
+        columns = self._table.flows[fins], self._table.times[fins], self._table.numbers[fins]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [self._streams.finish(self._flow(flow), time_ns, number) for flow, time_ns, number in rows]
 
     def _group(self, rows: Integers, stream_of: Integers) -> PlainSegments:
         begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1])[: len(rows)])
@@ -131,6 +204,8 @@ class PlainSegmentScan:
     def _pass_by(self, rows: Integers) -> None:
         """Have the flows note what `Streams.feed` would."""
         table, count = self._table, len(self._flows)
+        self._note_packets(rows)
+        rows = rows[table.flags[rows] & _ACK != 0]
         flows = table.flows[rows]
         last = np.empty(count, np.int64)
         last[flows] = rows  # of several rows the last one stays
@@ -138,8 +213,9 @@ class PlainSegmentScan:
         there = np.flatnonzero(np.bincount(flows, minlength=count))
         columns = there, sizes[there], table.acks[last[there]]
         for index, size, ack in zip(*(column.tolist() for column in columns), strict=True):
-            self._streams.pass_by(self._flow(index), size, ack)
-        self._note_packets(rows)
+            flow = self._flow(index)
+            if not flow.connection.closed:  # after that an acknowledgement means nothing
+                self._streams.pass_by(flow, size, ack)
 
     def _note_packets(self, rows: Integers) -> None:
         pairs = self._pair_of[rows]

@@ -112,6 +112,35 @@ class Streams:
         if size:
             flow.seq = (flow.seq + size) & 0xFFFF_FFFF
 
+    def open(self, syn: Segment) -> Flow:
+        """Open a connection with its SYN, as `feed` does; return the flow of the client. There must be room."""
+        out: list[Item] = []
+        flow = self._connect(syn, out)
+        _open(syn, flow, out)
+        return flow
+
+    def accept(self, flow: Flow, seq: int, ack: int) -> None:
+        """Note the SYN-ACK of a server's flow that is next in its connection."""
+        flow.isn = seq
+        flow.start((seq + 1) & 0xFFFF_FFFF, is_known=True)
+        flow.peer.ack = flow.peer.first_ack = ack
+        flow.is_plain = True
+
+    def establish(self, flow: Flow, ack: int) -> None:
+        """Note the first acknowledgement of a client's flow that is next in its connection."""
+        flow.peer.ack = flow.peer.first_ack = ack
+        flow.is_plain = True
+
+    def finish(self, flow: Flow, time_ns: int, packet: int) -> End:
+        """Note the FIN of a plain flow, in its place, as `feed` does; return the end of the flow."""
+        connection = flow.connection
+        flow.fin = flow.reach = max(flow.reach, flow.offset)
+        flow.is_ended, flow.is_plain = True, False
+        if flow.peer.is_ended:
+            connection.closed = "fin"
+            self._put_away(connection)
+        return End(connection, flow.side, "fin", time_ns, packet)
+
     def pass_to(self, segment: Segment) -> None:
         """Note that this is the newest segment of all."""
         self._last = segment

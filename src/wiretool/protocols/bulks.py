@@ -19,8 +19,19 @@ _BULKS = {
 
 def bulk_of(protocol: str, conversation: Conversation) -> BulkConversation | None:
     """The column path of a conversation of that protocol; None where its frames are read one by one."""
+    made: Callable[[Any], BulkConversation] | None = _bulk_class(protocol)
+    return None if made is None else made(conversation)
+
+
+def reads_together(protocol: str) -> bool:
+    """Return whether frames of many connections of that protocol are read together."""
+    made = _bulk_class(protocol)
+    return made is not None and made.together is not None
+
+
+def _bulk_class(protocol: str) -> Any:
+    """Return the class of the column path of a protocol, None where there is none."""
     if protocol not in _BULKS:
         return None
     module, name = _BULKS[protocol]
-    made: Callable[[Any], BulkConversation] = getattr(load_part(module), name)
-    return made(conversation)
+    return getattr(load_part(module), name)

@@ -18,6 +18,10 @@ POINTS_SURE = 2
 POINTS_UNEXPECTED = 4
 
 
+#: First bytes of connections that are remembered: so many at most of one, and of so many.
+START_BYTES_MAX, STARTS_MAX = 512, 256
+
+
 class Chunk(NamedTuple):
     """Bytes of one side, in the order in which they were captured; a hole in front of them is `missing` bytes."""
 
@@ -60,6 +64,10 @@ class Evidence:
         return Verdict(self.protocol, self.conversation, note=note, has_frames=self.frames > 0)
 
 
+#: By the side and bytes of the first packet and the names of the protocols that are expected: the one they prove.
+_STARTS: dict[tuple[Side, bytes, tuple[str, ...]], Protocol | None] = {}
+
+
 def recognise(
     chunks: Sequence[Chunk],
     *,
@@ -95,6 +103,29 @@ def recognise(
     if expected and best is not None:
         return _unexpected(chunks, expected, every, foreign, best, from_start=from_start)
     return other if foreign else Verdict(None, why="nothing of a protocol known here")
+
+
+def protocol_of_start(
+    side: Side, data: bytes, expected: Sequence[Protocol], every: Collection[Protocol]
+) -> Protocol | None:
+    """Return the protocol that the bytes of the first packet of a connection prove; None where `recognise` must tell.
+
+    Thousands of connections may begin with the same bytes: short ones are remembered.
+    """
+    if not expected or len(data) > START_BYTES_MAX:
+        return None
+    key = side, data, tuple(protocol.name for protocol in expected)
+    if key not in _STARTS:
+        if len(_STARTS) >= STARTS_MAX:
+            _STARTS.clear()
+        verdict = recognise([Chunk(side, data)], from_start=True, expected=expected, every=every, final=False)
+        _STARTS[key] = verdict.protocol if verdict is not None and _is_memorable(verdict) else None
+    return _STARTS[key]
+
+
+def _is_memorable(verdict: Verdict) -> bool:
+    """Return whether nothing but the protocol matters in a verdict: no note, nor what was learned on trial."""
+    return not verdict.note and verdict.trial is not None and type(verdict.trial).recall is Conversation.recall
 
 
 def _without_disowning(expected: Sequence[Protocol], chunks: Sequence[Chunk], full: bool) -> Sequence[Protocol]:
