@@ -233,7 +233,7 @@ class SocketTarget(Target):
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
     def _is_gone(self, err: Exception) -> bool:
-        """Return whether a server that answered, and that nobody starts again, accepts no more connections."""
+        """Return whether a server that answered accepts no more connections, and wiretool cannot start it again."""
         is_lost = isinstance(err, PeerError) and self._process is None and self._has_answered
         return is_lost and not is_reachable_within(self.address, DEATH_S)
 
