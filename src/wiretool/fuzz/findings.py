@@ -85,6 +85,11 @@ class Finding(ReportedFinding[Confirmed]):
         """The number of messages that the sequence sends."""
         return len(self.confirmed.sequence.sendings)
 
+    @property
+    def is_case_alone(self) -> bool:
+        """True for a conformance case whose session was not kept."""
+        return self.confirmed.case is not None and not self.confirmed.sequence.steps
+
 
 def pytest_file(title: str, note: str) -> str:
     """Return the text of the pytest file of a finding; `note` is a sentence about its replay."""
@@ -115,7 +120,8 @@ def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -
 def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: Sequence[str], target: Target) -> Path:
     """Write the folder of a finding into `folder` and return it; `target` runs it once more for the recording.
 
-    The recording is empty where the server is gone. OSError where a file cannot be written.
+    The recording is empty where the server is gone; a case whose session was not kept has none. OSError
+    where a file cannot be written.
     """
     place = folder / finding.id
     form = finding_form(finding, protocol, command)
@@ -123,12 +129,17 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
         (part / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
         (part / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
         (part / TEST_FILE).write_text(pytest_file(finding.title, _note(finding)), "utf-8")
-        with open_output(part / CAPTURE_FILE) as output:
-            recording = Recording(output)
-            recording.begin()
-            with suppress(PeerError):  # the next sequence reports it
-                target.record(finding.confirmed.sequence, recording)
+        if not finding.is_case_alone:
+            _write_recording(part / CAPTURE_FILE, finding.confirmed.sequence, target)
     return place
+
+
+def _write_recording(path: Path, sequence: FuzzSequence, target: Target) -> None:
+    with open_output(path) as output:
+        recording = Recording(output)
+        recording.begin()
+        with suppress(PeerError):  # the next sequence reports it
+            target.record(sequence, recording)
 
 
 @contextmanager
@@ -194,14 +205,8 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
     else:
         lines.append(expected_line(bucket, protocol))
     lines += ["", "## The sequence", ""]
-    adapter = dialect_of(protocol)
-    for number, step in enumerate(confirmed.sequence.steps, 1):
-        lines.append(f"{number}. {_described(step, adapter)}")
-    if confirmed.sequence.stays_open:
-        lines.append(f"{len(confirmed.sequence.steps) + 1}. the connections stay open")
+    lines += _sequence_lines(finding, dialect_of(protocol))
     lines += [
-        "",
-        f"`{CAPTURE_FILE}` has the bytes of both sides; `wiretool decode {CAPTURE_FILE} -v` explains them.",
         "",
         "## Run it again",
         "",
@@ -212,6 +217,20 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _sequence_lines(finding: Finding, adapter: Any) -> list[str]:
+    """Return the steps of a finding; for a conformance case whose session was not kept, the command that runs it."""
+    confirmed = finding.confirmed
+    sequence = confirmed.sequence
+    if confirmed.case is not None and finding.is_case_alone:
+        command = shlex.join(["wiretool", "conform", finding.protocol, "--case", confirmed.case.id])
+        return [f"Conformance case {confirmed.case.id} has too many bytes to be kept here; `{command}` runs it."]
+    lines = [f"{number}. {_described(step, adapter)}" for number, step in enumerate(sequence.steps, 1)]
+    if sequence.stays_open:
+        lines.append(f"{len(lines) + 1}. the connections stay open")
+    decode = f"wiretool decode {CAPTURE_FILE} -v"
+    return [*lines, "", f"`{CAPTURE_FILE}` has the bytes of both sides; `{decode}` explains them."]
 
 
 def _note(finding: Finding) -> str:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from wiretool.fuzz.campaign import Campaign, Counts, Limits
 from wiretool.fuzz.case_seeds import case_sequences
 from wiretool.fuzz.differences import AnswerComparison
 from wiretool.fuzz.findings import Finding
-from wiretool.fuzz.investigation import SHRINK_TRIES, Investigation
+from wiretool.fuzz.investigation import SHRINK_TRIES, Confirmed, Investigation
 from wiretool.fuzz.mutations import MUTATIONS
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.novelty import Novelty
@@ -40,6 +40,8 @@ from wiretool.servers.options import MockOptions
 
 #: Seeds with more bytes are left to captures of large events.
 SEED_BYTES_MAX = 64 * 1024
+#: Longer sessions of conformance cases are not kept for findings.
+CASE_BYTES_MAX = 4 * 1024 * 1024
 BUILT_IN = "built-in mock"
 
 
@@ -52,6 +54,8 @@ class FuzzSession:
     part: Conformance = field(init=False)
     cases: list[Case] = field(default_factory=list)
     seeds: list[FuzzSequence] = field(default_factory=list)
+    #: Sessions of conformance cases that are no seeds, by the id of the case: what a finding of the case shows.
+    other_sessions: dict[str, FuzzSequence] = field(default_factory=dict)
     oracles: Oracles = field(default_factory=Oracles)
     #: The branches that the mock in memory has taken; None where they are not noted.
     coverage: BranchCoverage | None = None
@@ -79,6 +83,8 @@ class FuzzSession:
                 self.oracles.allow(outcome)
             if sequence.sendings and sequence.size_bytes <= SEED_BYTES_MAX:
                 self.seeds.append(sequence)
+            elif sequence.size_bytes <= CASE_BYTES_MAX:
+                self.other_sessions[case.id] = sequence
 
     def add_table(self) -> None:
         """Take sessions that the session table allows as seeds, made of messages of the other seeds."""
@@ -241,6 +247,7 @@ class FuzzSession:
             confirmed = investigation.confirm(suspicion, sequence, before)
             if confirmed is None:
                 return False
+            confirmed = self._with_session(confirmed)
             on_finding(Finding(next(numbers), self.protocol, target.name, self.seed, confirmed))
             return True
 
@@ -261,6 +268,12 @@ class FuzzSession:
             batch=target.batch,
             known=set(known),
         )
+
+    def _with_session(self, confirmed: Confirmed) -> Confirmed:
+        """Return a finding of a conformance case with the session of the case, if it has none and that was kept."""
+        if confirmed.case is None or confirmed.sequence.steps:
+            return confirmed
+        return replace(confirmed, sequence=self.other_sessions.get(confirmed.case.id, confirmed.sequence))
 
 
 def all_mutations(protocol: str) -> tuple[Mutation, ...]:

@@ -66,7 +66,7 @@ def fuzz(
     ] = None,
     differs: Annotated[
         bool,
-        typer.Option("--differs", help="also report answers that the built-in mock does not give to the same bytes"),
+        typer.Option("--differs", help="also report answers to the same bytes that differ from the built-in mock's"),
     ] = False,
     client: Annotated[bool, typer.Option("--client", help="fuzz a client: the command after --")] = False,
     self_: Annotated[
@@ -157,7 +157,7 @@ def fuzz(
     port: PortNames = None,
     seed: Seed = 0,
 ) -> None:
-    """Fuzz a server or a client: mutated messages in, a minimal test case out for each bug.
+    """Fuzz a server or a client: send mutated messages, and write a minimal test case for each bug.
 
     Sessions come from the conformance cases, from files with --seeds, and from a folder with --corpus; `wiretool
     fuzz corpus` reduces and joins such folders. A client runs again and again against

@@ -65,7 +65,7 @@ class _NumberMutation(MessageMutation):
 
 class Boundary(_NumberMutation):
     name = "number/boundary"
-    description = "a number takes a value at a boundary of its type; nothing else is repaired"
+    description = "a number takes a value at a boundary of its type; lengths and checksums are not corrected"
 
 
 class LengthOrCount(_NumberMutation):

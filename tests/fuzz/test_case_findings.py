@@ -1,0 +1,56 @@
+"""Findings of conformance cases whose sessions are too long to be seeds: they have the bytes, or name the case."""
+
+from pathlib import Path
+
+import pytest
+
+from wiretool.capture.files import read_packets
+from wiretool.conformance.mutants import mutant_named
+from wiretool.fuzz import session as session_module
+from wiretool.fuzz.campaign import Limits
+from wiretool.fuzz.findings import write_finding
+from wiretool.fuzz.replaying import replay_finding
+from wiretool.fuzz.session import FuzzSession
+from wiretool.fuzz.standing import Standing
+
+#: A PING of 70,000 bytes.
+CASE = "sbp/ping/4"
+
+
+def finding_of(case_id: str, folder: Path) -> Path:
+    """Run one conformance case on a mutant whose answer to a PING is wrong; return the folder of the finding."""
+    session = FuzzSession("sbp")
+    session.add_cases()
+    session.cases = [case for case in session.cases if case.id == case_id]
+    target = session.mock_target(mutant_named(session.part, "pong-without-payload"))
+    places: list[Path] = []
+    session.campaign(
+        target,
+        session.investigation(target, is_reference=False),
+        Limits(runs=1, findings=1),
+        on_finding=lambda each: places.append(
+            write_finding(each, folder, session.protocol_in(""), ["--mutant", "pong-without-payload"], target)
+        ),
+    ).run()
+    (place,) = places
+    return place
+
+
+def test_a_session_that_is_too_long_for_a_seed_is_in_the_finding(tmp_path: Path) -> None:
+    place = finding_of(CASE, tmp_path)
+    page = (place / "README.md").read_text("utf-8")
+    assert ": PING `" in page.split("## The sequence")[1]
+    assert "`repro.pcapng` has the bytes of both sides" in page
+    assert sum(len(packet.data) for packet in read_packets([place / "repro.pcapng"])) > 70_000
+    assert replay_finding(place).standing is Standing.FAILS
+
+
+def test_a_session_that_is_too_large_is_named_by_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "CASE_BYTES_MAX", 70_000)
+    place = finding_of(CASE, tmp_path)
+    page = (place / "README.md").read_text("utf-8")
+    assert f"\nConformance case {CASE} has too many bytes" in page
+    assert f"`wiretool conform sbp --case {CASE}` runs it." in page
+    assert "repro.pcapng" not in page
+    assert sorted(each.name for each in place.iterdir()) == ["README.md", "finding.json", "test_repro.py"]
+    assert replay_finding(place).standing is Standing.FAILS
