@@ -114,7 +114,8 @@ def bench(
     backlog: Annotated[bool, typer.Option("--backlog", help="append everything first, then read it back")] = False,
     road: Annotated[str, typer.Option(metavar="NAME", help="Offramp: road of the target to consume")] = "",
     verify: Annotated[
-        bool | None, typer.Option("--verify/--no-verify", help="read back all acknowledged events; on for the mock")
+        bool | None,
+        typer.Option("--verify/--no-verify", show_default="on for the mock", help="read back all acknowledged events"),
     ] = None,
     max_errors: Annotated[
         str,

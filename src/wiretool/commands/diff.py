@@ -45,7 +45,10 @@ def diff(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat | None, typer.Option("--format", help="output format")] = None,
+    format_: Annotated[
+        ReportFormat | None,
+        typer.Option("--format", show_default="by the ending of -o, else text", help="output format"),
+    ] = None,
     output: OutputFile = None,
 ) -> None:
     """Compare two captures message by message.

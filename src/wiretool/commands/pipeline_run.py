@@ -40,7 +40,9 @@ TablesFolder = Annotated[
 Engine = Annotated[
     PipelineEngine | None, typer.Option(show_default="local, or spark with --master", help="engine that runs the work")
 ]
-Master = Annotated[str, typer.Option(metavar="URL", help="Spark's master; local[*] unless Spark knows one")]
+Master = Annotated[
+    str, typer.Option(metavar="URL", show_default="the one that Spark knows, or local[*]", help="Spark's master")
+]
 Events = Annotated[bool, typer.Option("--events", help="also write a table of the events in appends")]
 
 

@@ -141,7 +141,10 @@ def replay(
     min_judged: MinJudged = "50%",
     protocol: ProtocolName = "auto",
     port: PortNames = None,
-    format_: Annotated[ReportFormat | None, typer.Option("--format", help="format of the report")] = None,
+    format_: Annotated[
+        ReportFormat | None,
+        typer.Option("--format", show_default="by the ending of -o, else text", help="format of the report"),
+    ] = None,
     output: OutputFile = None,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="also write a JUnit report")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="also write the report as an HTML page")] = None,

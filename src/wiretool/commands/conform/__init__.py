@@ -34,9 +34,7 @@ def conform(
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="[ENDPOINT=]ADDRESS", show_default=False, help="server to judge; without it the built-in mock"
-        ),
+        typer.Option(metavar="[ENDPOINT=]ADDRESS", show_default="the built-in mock", help="server to judge"),
     ] = None,
     controller: Annotated[
         str | None,

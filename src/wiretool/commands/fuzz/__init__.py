@@ -49,8 +49,8 @@ def fuzz(
         list[str] | None,
         typer.Option(
             metavar="[ENDPOINT=]ADDRESS",
-            show_default=False,
-            help="server to fuzz; without it the built-in mock in memory",
+            show_default="the built-in mock in memory",
+            help="server to fuzz",
         ),
     ] = None,
     command: ServerCommand = None,
@@ -139,8 +139,8 @@ def fuzz(
             "--output",
             parser=folder_parser("--output"),
             metavar="FOLDER",
-            show_default=False,
-            help="folder for findings; without it, wiretool-findings",
+            show_default="wiretool-findings",
+            help="folder for findings",
         ),
     ] = None,
     baseline: Annotated[
