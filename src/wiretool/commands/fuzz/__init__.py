@@ -139,8 +139,8 @@ def fuzz(
             "--output",
             parser=folder_parser("--output"),
             metavar="FOLDER",
-            show_default="wiretool-findings",
-            help="folder for findings",
+            show_default=False,
+            help="folder for findings; without it, wiretool-findings",
         ),
     ] = None,
     baseline: Annotated[
