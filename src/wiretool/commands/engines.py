@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wiretool.commands.interrupts import for_each
 from wiretool.commands.options import DecodeFormat, Engine, is_stdout
 from wiretool.commands.progress import is_file
-from wiretool.errors import CaptureError, DecodeError, UsageError, WiretoolError
+from wiretool.errors import DecodeError, UsageError, WiretoolError
 from wiretool.processes import held_interrupts
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from wiretool.sinks.batch_sink import BatchSink
     from wiretool.sinks.pump import Written
 
-#: Flows, each a direction of a connection, of which columns are the faster way however large their segments are; and
-#: segments of each in a table of packets from which on they are where there are more.
-FLOWS_FEW, SEGMENTS_PER_FLOW_MIN = 8, 512
 #: Bytes of captures that are read by rows sooner than NumPy, which columns are made of, is loaded.
 SMALL_BYTES = 128 * 1024
 #: Records that make up a batch where they are read one by one.
@@ -54,23 +51,11 @@ def takes_columns(
 
 
 def suits_columns(captures: Sequence[Path]) -> bool:
-    """Return whether the captures are not small, and have few connections in the first table, or many segments of each.
+    """Return whether captures are not small: then columns are read faster, with nearly all traffic.
 
-    Columns are made for each connection of a table, which takes longer than to read its few messages one by one
-    (tests/bench/columns measures it). What cannot be read has its reader to say so.
+    tests/bench/columns measures it. What cannot be read has its reader to say so.
     """
-    if all(map(is_file, captures)) and sum(map(os.path.getsize, captures)) <= SMALL_BYTES:
-        return False
-    from wiretool.capture.merging import read_packet_tables
-    from wiretool.capture.segments import read_segment_tables
-
-    try:
-        table = next(read_segment_tables(read_packet_tables(list(captures))), None)
-    except CaptureError:
-        return True
-    if table is None or len(table.keys) <= FLOWS_FEW:
-        return True
-    return len(table) >= SEGMENTS_PER_FLOW_MIN * len(table.keys)
+    return not all(map(is_file, captures)) or sum(map(os.path.getsize, captures)) > SMALL_BYTES
 
 
 def _is_in_a_file(output: Path | None) -> bool:
