@@ -75,7 +75,7 @@ def test_an_empty_capture_loads_no_protocol(
 def test_a_capture_loads_the_protocols_of_its_ports_and_generates_the_decoders_of_its_messages() -> None:
     loaded, _ = startup("decode", "captures/offramp/plain.pcap", "--count", "1")
     assert protocols_in(loaded) == {"offramp"}
-    loaded, generated = startup("decode", "captures/pravega/write.pcap", "--format", "csv")
+    loaded, generated = startup("decode", "captures/pravega/write.pcap", "--format", "csv", "--engine", "rows")
     assert protocols_in(loaded) == {"pravega", "pravega_controller", "pravega_draft"}
     decoders = [name for name in generated if name.startswith("<decoder")]
     assert "<decoder of AppendBlockEnd>" in decoders

@@ -78,7 +78,7 @@ def test_each_once(folder: Path) -> None:
             "no option splitbyte of wirecap: it has path, paths, table, splitBytes, splits, mode",
         ),
         ({"path": "x", "splitBytes": "0"}, "splitBytes '0': out of range; expected 1 or more"),
-        ({"path": "x", "splitBytes": "64Q"}, "splitBytes '64Q': not a size; expected bytes, or a number with kB"),
+        ({"path": "x", "splitBytes": "64Q"}, "splitBytes '64Q': not a size; expected bytes, or a number with k"),
         ({"path": "x", "mode": "dropmalformed"}, "mode dropmalformed: unknown mode; expected permissive or failfast"),
     ],
 )

@@ -53,13 +53,16 @@ class FrameRun:
         return replace(self, frames=replace(self.frames, data=b""), groups=groups)
 
     def apart(self) -> "Iterator[FrameRun]":
-        """Yield the frames of each connection as a run by themselves."""
+        """Yield the frames of each connection that has some in columns, as a run by themselves."""
         if len(self.connections) == 1:
             yield self
             return
         for index, ends in enumerate(self.connections):
             mine = np.flatnonzero(self.connection_of == index)
             groups = [group.take(self.connection_of[group.rows] == index) for group in self.groups]
+            groups = [replace(group, rows=np.searchsorted(mine, group.rows)) for group in groups if len(group.rows)]
+            if not groups:
+                continue
             yield FrameRun(
                 [ends],
                 np.zeros(len(mine), np.int64),
@@ -69,7 +72,7 @@ class FrameRun:
                 self.first_packets[mine],
                 self.last_packets[mine],
                 self.times[mine],
-                [replace(group, rows=np.searchsorted(mine, group.rows)) for group in groups if len(group.rows)],
+                groups,
             )
 
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from ipaddress import ip_address
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from wiretool.batches.batch import Batch, Ends
+from wiretool.batches.batch import Batch, Ends, FrameRun
 from wiretool.capture.bulk_streams import BulkStreams, Fed
 from wiretool.capture.fragments import Fragment, Fragments
 from wiretool.capture.layers import segment_of
@@ -53,12 +52,18 @@ class Chosen:
         self.records += batch.count
         for record in batch.records:
             self._add(record, record.side, np.array([record.packets], np.int64))
-        for run in chain.from_iterable(run.apart() for run in batch.runs):
-            rows = np.concatenate([group.rows for group in run.groups])
-            pairs = np.stack((run.first_packets[rows], run.last_packets[rows]), 1)
-            is_server = run.frames.is_server[rows]
-            self._add(run.connections[0], "client", pairs[~is_server])
-            self._add(run.connections[0], "server", pairs[is_server])
+        for run in batch.runs:
+            self._add_run(run)
+
+    def _add_run(self, run: FrameRun) -> None:
+        rows = np.concatenate([np.zeros(0, np.int64), *(group.rows for group in run.groups)])
+        senders = 2 * run.connection_of[rows] + run.frames.is_server[rows]
+        order = np.argsort(senders, kind="stable")
+        rows, senders = rows[order], senders[order]
+        pairs = np.stack((run.first_packets[rows], run.last_packets[rows]), 1)
+        begins = np.flatnonzero(np.diff(senders, prepend=-1))
+        for sender_of, mine in zip(senders[begins].tolist(), np.split(pairs, begins[1:]), strict=False):
+            self._add(run.connections[sender_of >> 1], "server" if sender_of & 1 else "client", mine)
 
     def _add(self, of: Record | Ends, side: Side, pairs: Integers) -> None:
         if not len(pairs):
