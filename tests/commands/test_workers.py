@@ -113,7 +113,7 @@ def test_workers_do_not_go_with_rows(arguments: tuple[str | Path, ...], tmp_path
     assert ended.stdout == b""
     assert ended.stderr.decode().splitlines() == [
         "wiretool: --workers 2: only the column engine uses several processes; "
-        "expected files as input and a file or tables as output; or add --engine columns"
+        "expected files as input, and as output tables, a file or a pipe; or add --engine columns"
     ]
     assert not (tmp_path / "out").exists()
 

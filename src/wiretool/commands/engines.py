@@ -71,8 +71,8 @@ def check_workers(workers: int, *, is_bulk: bool) -> None:
     """UsageError where more than one process is asked for what one alone can read."""
     if workers > 1 and not is_bulk:
         raise UsageError(
-            f"--workers {workers}: only the column engine uses several processes; expected files as input and a file "
-            "or tables as output; or add --engine columns"
+            f"--workers {workers}: only the column engine uses several processes; expected files as input, and as "
+            "output tables, a file or a pipe; or add --engine columns"
         )
 
 
