@@ -278,7 +278,7 @@ def test_ctrl_c_leaves_whole_tables(engine: str, long: Path, tmp_path: Path) -> 
 
 
 def on_a_terminal(*arguments: str | Path, quick_s: float, shell: str = '"$@" >/dev/null') -> bytes:
-    """What a command writes to stderr, where that is a terminal and what takes less than `quick_s` is quick.
+    """Return what a command writes to stderr on a terminal; a bar appears after `quick_s` seconds.
 
     `shell` is the line of bash that runs the command.
     """

@@ -1,4 +1,4 @@
-"""Which engine `--engine auto` takes: by the size of the captures, and where the output goes."""
+"""The engine that `--engine auto` selects, by the size of the captures and the destination of the output."""
 
 from pathlib import Path
 

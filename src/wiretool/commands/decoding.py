@@ -86,7 +86,7 @@ class Job:
 
     @property
     def may_be_on_screen(self) -> bool:
-        """Whether lines may appear on the terminal, where a bar would be in their way: also those of a pipe may."""
+        """Return whether lines may appear on the terminal, and a bar would overwrite them; those of a pipe may, too."""
         if not is_stdout(self.output) or sys.stdout is None:
             return False
         return sys.stdout.isatty() or S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)

@@ -96,6 +96,6 @@ class CallStreams(NamedTuple):
         return replace(step, data=self._moved_by(step.data, by), record=record)
 
     def _moved_by(self, data: bytes, by: int) -> bytes:
-        """Return a frame on a later stream, or on an earlier one; the same where there is no such stream."""
+        """Return a frame with its stream identifier moved; unchanged if the new identifier is out of range."""
         number = self.number_of(data)
         return self.moved_to(data, number + by) if number and 0 < number + by <= STREAM_MAX else data

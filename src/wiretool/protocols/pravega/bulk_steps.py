@@ -29,7 +29,7 @@ from wiretool.protocols.pravega.session import ADMIN_REQUESTS, SEGMENT_FIELD, Pr
 
 
 class Stage:
-    """What the steps share. `talk` is the conversation of the next frame: it changes between two connections."""
+    """State shared by the steps; `talk` is the conversation of the next frame, set anew for each connection."""
 
     def __init__(self, give_back: Callable[[int], None], blocks: Integers, segments: dict[str | None, int]) -> None:
         self.talk: PravegaConversation

@@ -119,7 +119,7 @@ class _ConnectionReading:
             at = end
 
     def _settle(self, start: int, stop: int, is_append: Flags) -> int:
-        """How far from `start` on the appends and acks were read as arrays: nothing, or all up to there."""
+        """Read appends and acknowledgements from `start` on as arrays; return the end of what was read, or `start`."""
         stop = min(stop, start + self._talk.acks.room)
         if stop - start < STRETCH_MIN or not self._talk.appends.is_idle:
             return start

@@ -48,7 +48,7 @@ _ENVELOPE = _envelope()
 
 @dataclass(frozen=True, slots=True)
 class Envelopes:
-    """What all frames say of themselves, a row a frame."""
+    """Header fields that all frames have: arrays with one element per frame."""
 
     opcode: Integers
     flags: Integers
