@@ -264,6 +264,8 @@ HTTP_2 = "HTTP/2 without a call of Pravega's controller"
 HTTP_2_FRAMES = 2
 #: The first bytes of a side by which another protocol is described.
 FOREIGN_BYTES = 16
+#: The first chunks of a connection that are looked at for that.
+FOREIGN_CHUNKS = 8
 #: How foreign streams begin, and what they are.
 _FOREIGN = (
     (b"\x16\x03", "TLS"),
@@ -284,23 +286,24 @@ _FOREIGN = (
 
 def describe_foreign(chunks: Sequence[Chunk]) -> str:
     """What a stream that is none of ours is, as far as its first bytes tell; empty when they do not."""
-    for side in ("client", "server"):
-        first = b"".join(chunk.data for chunk in chunks[:8] if chunk.side == side)[:FOREIGN_BYTES]
+    frames = 0
+    for side in SIDES:
+        begun = b"".join(chunk.data for chunk in chunks[:FOREIGN_CHUNKS] if chunk.side == side)
+        first = begun[:FOREIGN_BYTES]
         for begins, name in _FOREIGN:
             if first.startswith(begins) and not (name == "TLS" and (len(first) < 3 or first[2] > 4)):
                 return name
         if len(first) > 3 and first[0] in (0x14, 0x15, 0x17) and first[1] == 3 and first[2] <= 4:
             return "TLS"
-    sides = (b"".join(chunk.data for chunk in chunks if chunk.side == side) for side in SIDES)
-    return HTTP_2 if sum(map(_http2_frames_at_front, sides)) >= HTTP_2_FRAMES else ""
+        frames += _http2_frames_at_front(begun)
+    return HTTP_2 if frames >= HTTP_2_FRAMES else ""
 
 
 def _http2_frames_at_front(data: bytes) -> int:
-    """Return how many whole frames of HTTP/2, as many as tell at most, bytes of a side begin with.
+    """Return the number of whole HTTP/2 frames, at most HTTP_2_FRAMES, at the beginning of one side's bytes.
 
-    0 where another frame follows that is none. A connection begins so whose preface was not captured.
-    Each has a length that all peers accept, a known type, and a stream identifier that its type permits (RFC 9113 §4.1,
-    §4.2, §6).
+    0 if one of them is malformed. A frame has a length that all peers accept, a known type, and a stream identifier
+    that its type permits (RFC 9113 §4.1, §4.2, §6). Connections begin so whose preface was not captured.
     """
     at = count = 0
     while count < HTTP_2_FRAMES and at + 9 <= len(data):
