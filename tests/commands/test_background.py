@@ -1,6 +1,7 @@
 """A job in the background of a terminal leaves the screen to the job in the foreground."""
 
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,9 @@ from contextlib import contextmanager
 import pytest
 
 from wiretool.commands.progress import SHOW_CURSOR, LiveDisplay, is_watched
+
+#: Seconds within which a terminal shows what was written to it.
+WAIT_S = 10.0
 
 
 @contextmanager
@@ -36,23 +40,31 @@ def test_a_terminal_that_names_no_job_is_watched(monkeypatch: pytest.MonkeyPatch
         assert is_watched()
 
 
+def read_until(screen: int, expected: bytes) -> bytes:
+    """Return what a terminal shows up to some bytes, which come in pieces of any size."""
+    seen = b""
+    while expected not in seen:
+        ready, _, _ = select.select([screen], [], [], WAIT_S)
+        assert ready, f"{expected!r} is not in {seen!r}"
+        seen += os.read(screen, 4096)
+    return seen
+
+
 def test_a_job_that_moves_to_the_background_draws_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     foreground = [os.getpgrp()]
     monkeypatch.setattr(os, "tcgetpgrp", lambda number: foreground[0])
     with terminal(monkeypatch) as screen:
-        os.set_blocking(screen, False)
         display = LiveDisplay()
         display.show("first")
         sys.stderr.flush()
-        assert b"first" in os.read(screen, 4096)
+        read_until(screen, b"first")
         foreground[0] += 1
         display.show("second")
-        sys.stderr.flush()
-        with pytest.raises(BlockingIOError):
-            os.read(screen, 4096)
         display.close()
         sys.stderr.flush()
-        assert os.read(screen, 4096) == SHOW_CURSOR.encode()
+        seen = read_until(screen, SHOW_CURSOR.encode())
+        assert b"second" not in seen
+        assert b"\x1b[2K" not in seen
 
 
 def test_what_was_drawn_is_erased_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +73,7 @@ def test_what_was_drawn_is_erased_at_the_end(monkeypatch: pytest.MonkeyPatch) ->
         display = LiveDisplay()
         display.show("first")
         sys.stderr.flush()
-        os.read(screen, 4096)
+        read_until(screen, b"first")
         display.close()
         sys.stderr.flush()
-        assert b"\x1b[2K" in os.read(screen, 4096)
+        read_until(screen, b"\x1b[2K")
