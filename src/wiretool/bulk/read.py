@@ -109,6 +109,7 @@ class BulkDissector:
     def rest(self) -> Collection[Connection]:
         """The connections of which more may come; what no later table needs is let go. Between tables."""
         assert not self._behind, "a table is emitted before the next one"
+        self._streams.release_all()
         connections = self._flows.rest()
         self._recent.keep(connections)
         return connections

@@ -29,6 +29,7 @@ from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding
 from wiretool.capture.layers import Segment
 from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
 from wiretool.capture.recent import RecentRuns
+from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Splitter
@@ -372,6 +373,7 @@ _DISSECTOR = (
         BulkStreams,
         _streams=ref(Streams),
         _recent=ref(RecentRuns),
+        _steady=host(lambda _: SteadyFlows()),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,
         is_alone=BOOL,
