@@ -4,7 +4,7 @@ What is out of the ordinary is fed to `Streams`, one segment at a time; what it 
 a Run of rows. Both are told in such an order that for each connection it is that of the packets.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -141,11 +141,19 @@ class _Turns:
 class BulkStreams:
     """All connections of a capture; `read` each table in turn, then `end`."""
 
-    def __init__(self, streams: Streams, recent: RecentRuns, is_start: IsStart = is_never_start) -> None:
+    def __init__(
+        self,
+        streams: Streams,
+        recent: RecentRuns,
+        is_start: IsStart = is_never_start,
+        leave: Callable[[Integers], None] = lambda slots: None,
+    ) -> None:
+        """`leave` is called with the slots of connections before their segments are not plain any more."""
         self._is_start = is_start
         self._streams = streams
         self._recent = recent
         self._steady = SteadyFlows()
+        self._leave = leave
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -175,7 +183,7 @@ class BulkStreams:
                 if scan.is_changing(row):
                     yield from self._passed_to(table, (), scan, row)
                 mine = scan.leave(row)
-                self._steady.release(scan.leave_odd())
+                self._release(scan.leave_odd())
                 group_of[mine] = len(groups)
                 groups.append(_group_rows(table, mine, int(np.searchsorted(mine, row))))
             if scan is not None:
@@ -194,7 +202,7 @@ class BulkStreams:
                 turns.put(group)
         yield from self._passed_to(table, groups, scan, len(table))
         if scan is not None:
-            self._steady.release(scan.leave_closed())
+            self._release(scan.leave_closed())
         self._streams.pass_to(table.segment(len(table) - 1))
 
     def _paused(
@@ -224,7 +232,11 @@ class BulkStreams:
 
     def release_all(self) -> None:
         """Bring the objects of all flows up to date, which own their state from now on."""
-        self._steady.release(self._steady.slots())
+        self._release(self._steady.slots())
+
+    def _release(self, slots: Integers) -> None:
+        self._leave(slots)
+        self._steady.release(slots)
 
     def end(self) -> list[Item]:
         """As `Streams.end`."""
@@ -238,7 +250,7 @@ class BulkStreams:
         scan, long = None, _NONE
         if len(table.keys) < self._streams.room and not self.feeds_each:
             scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start)
-            self._steady.release(scan.leave_odd())
+            self._release(scan.leave_odd())
             group_of = scan.pair_of_key[table.flows]
         else:
             self.release_all()

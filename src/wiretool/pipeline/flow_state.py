@@ -20,6 +20,7 @@ from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.ended import PACKED_BYTES, EndedFlows
@@ -317,6 +318,7 @@ _DISSECTOR = (
         _connections=ref(Connections),
         _recent=ref(RecentRuns),
         _flows=ref(Streams),
+        _steady=host(lambda _: SteadyWatches()),
         _streams=ref(BulkStreams),
         _last_packet=INT,
         _behind=fresh(dict),
@@ -374,6 +376,7 @@ _DISSECTOR = (
         _streams=ref(Streams),
         _recent=ref(RecentRuns),
         _steady=host(lambda _: SteadyFlows()),
+        _leave=method(BulkDissector, "_leave"),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,
         is_alone=BOOL,
