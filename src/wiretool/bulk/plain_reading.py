@@ -18,7 +18,7 @@ from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
-from wiretool.codec.hops import FrameBoundaries, find_boundaries
+from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.watch import SIDES
@@ -100,11 +100,10 @@ def _read(
     output: PendingOutput,
 ) -> list[Run]:
     data, flows = _join_flows(plain, indices)
-    prefixes = [protocol.prefixes["client"], protocol.prefixes["server"]]
-    begins = flows.pieces.ends[:-1]
-    found = find_boundaries(data, flows.begins, flows.stops, prefixes, flows.is_server.astype(np.int64), begins)
+    found = protocol.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    if pace.is_much([(len(found.starts), tiny)]):
+    expanded = protocol.expanded_bytes(data, found)
+    if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
         return [plain.run(index) for index in indices.tolist()]
     is_whole = np.ones(len(flows.watches), np.bool_)
     is_whole[flows.owner[found.is_broken]] = False
