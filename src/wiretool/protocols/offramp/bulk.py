@@ -47,15 +47,14 @@ class OfframpColumns(ProtocolColumns):
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, Connection)]
         is_read = np.ones(len(talks), np.bool_)
+        if len(talks) == 1:
+            return _read(frames, owner, talks, read_one, None), is_read
         order = np.argsort(owner, kind="stable")
         if len(order) < FRAMES_MIN:
             for row in order.tolist():
                 read_one(row)
             return [], is_read
-        reader = TurnReader(frames.take(order), owner[order], talks, lambda row: read_one(int(order[row])))
-        with _no_collecting(is_on=len(order) >= _FRAMES_MANY):
-            reader.read()
-            return reader.groups(order), is_read
+        return _read(frames.take(order), owner[order], talks, lambda row: read_one(int(order[row])), order), is_read
 
 
 class OfframpBulk(BulkConversation):
@@ -79,10 +78,21 @@ class OfframpBulk(BulkConversation):
         return hops
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        reader = TurnReader(frames, np.zeros(len(frames.starts), np.int64), [self._connection], read_one)
-        with _no_collecting(is_on=len(frames.starts) >= _FRAMES_MANY):
-            reader.read()
-            return reader.groups(None)
+        return _read(frames, np.zeros(len(frames.starts), np.int64), [self._connection], read_one, None)
+
+
+def _read(
+    frames: Frames,
+    owner: Integers,
+    talks: Sequence[Connection],
+    read_one: Callable[[int], None],
+    places: Integers | None,
+) -> Sequence[Group]:
+    """Read frames that are ordered by connection; see `TurnReader` for the arguments."""
+    reader = TurnReader(frames, owner, talks, read_one)
+    with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
+        reader.read()
+        return reader.groups(places)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ judges them one by one, as in the row path.
 """
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -150,7 +151,9 @@ class Gathered:
 
 def _picked(values: list[T], order: Sequence[int] | None) -> list[T]:
     """Return values in this order, if there is one; fields that are read again have none."""
-    return values if order is None or not values else [values[index] for index in order]
+    if order is None or len(values) < 2:
+        return values
+    return list(itemgetter(*order)(values))
 
 
 def _column(field: Field, values: list[Any]) -> Column:
