@@ -225,7 +225,7 @@ class SteadyWatches:
         self._of_slot["frame_bytes"][slots] += frame_bytes
 
     def note_frames(self, slots: Integers, packets: Integers, is_first: Flags, numbers: Integers) -> None:
-        """Note when frames were emitted: the first packet and number of each, and whether it is the first of a group."""
+        """Note when frames were emitted: first packet and number of each, and whether it is the first of a group."""
         np.maximum.at(self._of_slot["latest"], slots, packets)
         self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
         if sum(each.shape[1] for each in self._groups) > _GROUPS_MAX:

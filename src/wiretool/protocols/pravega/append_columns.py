@@ -11,7 +11,7 @@ import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns
+from wiretool.protocols.bulk import NO_REPLY, Frames, Group, PrefixedColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
@@ -30,7 +30,7 @@ FRAMES_MIN = 16
 _CODES_MAX = 1 << 62
 
 
-class PravegaColumns(ProtocolColumns):
+class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
     def read(
