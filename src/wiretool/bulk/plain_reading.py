@@ -19,7 +19,7 @@ from wiretool.capture.items import Connection
 from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.codec.hops import FrameBoundaries, find_boundaries
+from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
 
@@ -113,12 +113,11 @@ def _read(
 ) -> Flags:
     """Read some connections; return which of them were read."""
     data, flows = _join_flows(plain, indices, steady)
-    prefixes = [reader.columns.prefixes["client"], reader.columns.prefixes["server"]]
-    begins = flows.pieces.ends[:-1]
-    found = find_boundaries(data, flows.begins, flows.stops, prefixes, flows.is_server.astype(np.int64), begins)
+    found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     is_whole = np.ones(len(indices), np.bool_)
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    if pace.is_much([(len(found.starts), tiny)]):
+    expanded = reader.columns.expanded_bytes(data, found)
+    if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
         return ~is_whole
     is_whole[flows.owner[found.is_broken]] = False
     placed = _placed(data, flows, found, is_whole, numbers)

@@ -177,16 +177,17 @@ class BulkDissector:
         return budget.size + self._steady.cost + self._flows.held_bytes + ahead > budget.bytes_max
 
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
-        """The batches up to a row, in front of which nothing is left to be told: one, unless it may be very large."""
+        """Yield the batches up to a row, with nothing deferred before it: one, unless it may be very large."""
         doubt, is_growing = self._pace.in_doubt(), False
         while True:
             row, is_much = stop, self._pace.is_much(watch.look_ahead(table) for watch in self._behind)
             is_growing |= self._pace.is_outgrown
             doubt.growth = self._pace.growth
+            growth = partial(self._growth, otherwise=max((watch.growth for watch in self._behind), default=1))
             if is_much:
-                row = min(stop, doubt.pause(table, start, self._growth))
+                row = min(stop, doubt.pause(table, start, growth))
             elif is_growing:
-                row = min(stop, self._pace.pause(table, start, self._growth))
+                row = min(stop, self._pace.pause(table, start, growth))
             packet = int(table.numbers[row]) if row < stop else None
             self._catch_up(table, packet)
             if packet is None and not self._behind:
@@ -221,10 +222,10 @@ class BulkDissector:
             watch.catch_up(table, self._output)
         return not any(watch.has_deferred for watch in behind)
 
-    def _growth(self, key: bytes) -> int:
-        """How many times as many bytes the messages of a flow may come to."""
+    def _growth(self, key: bytes, otherwise: int = 1) -> int:
+        """How many times as many bytes the messages of a flow may come to; `otherwise` of one that is not open."""
         flow = self._flows.open_flow(key)
-        return 1 if flow is None or flow.connection.reader is None else int(flow.connection.reader.growth)
+        return otherwise if flow is None or flow.connection.reader is None else int(flow.connection.reader.growth)
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)

@@ -103,8 +103,8 @@ class BulkWatch(Watch):
         return records
 
     def _note_understood(self) -> None:
-        """From now on it may be read in runs, if what was agreed on is known."""
-        if self._conversation is None or (self._bulk is not None and self._bulk.is_ready()):
+        """From now on it may be read in runs, unless each of its frames is read by itself."""
+        if self._conversation is None or self._bulk is not None:
             self._connection.is_understood = True
         self._note_growth()
 
@@ -196,7 +196,7 @@ class BulkWatch(Watch):
         """
         if self._bulk is None or self._bulk.together is None or self.has_deferred or self._waiting:
             return None
-        if not self._is_settled or not self._bulk.is_ready():
+        if not self._is_settled:
             return None
         for side, size in zip(SIDES, sizes, strict=True):
             splitter = self._splitters[side]
@@ -323,7 +323,7 @@ class BulkWatch(Watch):
             return False
         if self._conversation is None:
             return True
-        if self._bulk is None or not self._bulk.is_ready() or self._waiting:
+        if self._bulk is None or self._waiting:
             return False
         return all(self._splitters[side].is_in_step if sizes[side] else not self._is_looking(side) for side in SIDES)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import Frames, Group, ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import Frames, Group, PrefixedColumns, ProtocolColumns, SteadyReader
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader
@@ -23,7 +23,7 @@ _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
 FRAMES_MIN = 16
 
 
-class PravegaColumns(ProtocolColumns):
+class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
     def open(self) -> SteadyReader:
