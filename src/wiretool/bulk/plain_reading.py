@@ -43,6 +43,19 @@ class _Flows(NamedTuple):
     flow_of: Integers
 
 
+class _Found(NamedTuple):
+    """The frames of the connections with these indices in the segments, by one reader."""
+
+    reader: SteadyReader
+    indices: Integers
+    data: bytes
+    flows: _Flows
+    boundaries: FrameBoundaries
+    #: How many of them are tiny, and bytes that packed messages may come to.
+    tiny: int
+    expanded_bytes: int
+
+
 def read_plain_segments(
     plain: PlainSegments,
     steady: SteadyWatches,
@@ -63,10 +76,16 @@ def read_plain_segments(
     flows = 2 * plain.slots[plain.connection_of] + plain.is_server
     first_packet = int(plain.table.numbers[plain.rows.min()])
     is_read[plain.connection_of[~steady.may_go_on(flows, plain.sizes, first_packet)]] = False
-    for code, reader in enumerate(readers):
-        indices = np.flatnonzero(is_read & (reader_of == code))
-        if len(indices):
-            is_read[indices] = _read(reader, plain, indices, steady, numbers, pace, output)
+    indices = [np.flatnonzero(is_read & (reader_of == code)) for code in range(len(readers))]
+    found = [
+        _find_frames(reader, plain, each, steady) for reader, each in zip(readers, indices, strict=True) if len(each)
+    ]
+    pace.note_frames(sum(int(each.flows.sizes.sum()) for each in found), *_count(found))
+    if pace.is_much([_count(found)]) or sum(each.expanded_bytes for each in found) > limits.BATCH_BYTES_MAX:
+        is_read[:] = False
+        found = []
+    for each in found:
+        is_read[each.indices] = _read(plain, each, steady, numbers, output)
     steady.release(plain.slots[~is_read])
     return [plain.run(index) for index in np.flatnonzero(~is_read).tolist()]
 
@@ -102,30 +121,31 @@ def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
     return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
 
 
-def _read(
-    reader: SteadyReader,
-    plain: PlainSegments,
-    indices: Integers,
-    steady: SteadyWatches,
-    numbers: Numbers,
-    pace: Pace,
-    output: PendingOutput,
-) -> Flags:
-    """Read some connections; return which of them were read."""
+def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> _Found:
+    """Find the frames of some connections."""
     data, flows = _join_flows(plain, indices, steady)
     found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
-    is_whole = np.ones(len(indices), np.bool_)
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    expanded = reader.columns.expanded_bytes(data, found)
-    if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
-        return ~is_whole
+    return _Found(reader, indices, data, flows, found, tiny, reader.columns.expanded_bytes(data, found))
+
+
+def _count(found: Sequence[_Found]) -> tuple[int, int]:
+    """Return the number of frames, and of tiny ones."""
+    return sum(len(each.boundaries.starts) for each in found), sum(each.tiny for each in found)
+
+
+def _read(
+    plain: PlainSegments, frames: _Found, steady: SteadyWatches, numbers: Numbers, output: PendingOutput
+) -> Flags:
+    """Read the frames of some connections; return which of them were read."""
+    reader, indices, data, flows, found, *_ = frames
+    is_whole = np.ones(len(indices), np.bool_)
     is_whole[flows.owner[found.is_broken]] = False
     placed = _placed(data, flows, found, is_whole, numbers)
     _pass(data, flows, found, is_whole, steady)
     if len(placed.offsets):
-        _read_frames(
-            reader, [plain.connections[index].reader for index in indices.tolist()], flows, placed, steady, output
-        )
+        watches = [plain.connections[index].reader for index in indices.tolist()]
+        _read_frames(reader, watches, flows, placed, steady, output)
     return is_whole
 
 
