@@ -144,8 +144,7 @@ def _read(
     placed = _placed(data, flows, found, is_whole, numbers)
     _pass(data, flows, found, is_whole, steady)
     if len(placed.offsets):
-        watches = [plain.connections[index].reader for index in indices.tolist()]
-        _read_frames(reader, watches, flows, placed, steady, output)
+        _read_frames(reader, [plain.connections[index] for index in indices.tolist()], flows, placed, steady, output)
     return is_whole
 
 
@@ -248,8 +247,8 @@ def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, s
 class _SingleFrames:
     """Reads frames of several connections by themselves; those of a connection are in order."""
 
-    def __init__(self, watches: Sequence[BulkWatch], placed: PlacedFrames, output: PendingOutput) -> None:
-        self._watches = watches
+    def __init__(self, connections: Sequence[Connection], placed: PlacedFrames, output: PendingOutput) -> None:
+        self._connections = connections
         self._placed = placed
         self._output = output
         #: By connection, from its first single frame on: its frames, and which of them are late.
@@ -261,7 +260,9 @@ class _SingleFrames:
 
     @cached_property
     def _bounds(self) -> list[int]:
-        bounds: list[int] = np.searchsorted(self._placed.owner[self._order], np.arange(len(self._watches) + 1)).tolist()
+        bounds: list[int] = np.searchsorted(
+            self._placed.owner[self._order], np.arange(len(self._connections) + 1)
+        ).tolist()
         return bounds
 
     @cached_property
@@ -269,6 +270,12 @@ class _SingleFrames:
         place_of = np.empty(len(self._order), np.int64)
         place_of[self._order] = np.arange(len(self._order))
         return place_of
+
+    def watch(self, index: int) -> BulkWatch:
+        """Return the watch over a connection."""
+        watch = self._connections[index].reader
+        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+        return watch
 
     def rows_of(self, index: int) -> Integers:
         """Return the frames of a connection."""
@@ -279,44 +286,46 @@ class _SingleFrames:
         index = int(self._placed.owner[row])
         if index not in self.started:
             mine = self._placed.of_owner(self.rows_of(index))
-            self.started[index] = mine, self._watches[index].late(mine)
+            self.started[index] = mine, self.watch(index).late(mine)
         mine, late = self.started[index]
-        self._watches[index].read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
+        self.watch(index).read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
 
 
 def _read_frames(
     reader: SteadyReader,
-    watches: Sequence[BulkWatch],
+    connections: Sequence[Connection],
     flows: _Flows,
     placed: PlacedFrames,
     steady: SteadyWatches,
     output: PendingOutput,
 ) -> None:
-    is_left = np.zeros(len(watches), np.bool_)
+    is_left = np.zeros(len(connections), np.bool_)
 
     def leave(those: Flags) -> None:
         is_left[those] = True
         steady.release(flows.slots[those])
 
-    singles = _SingleFrames(watches, placed, output)
+    singles = _SingleFrames(connections, placed, output)
     ends = steady.ends(flows.slots)
     groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     leave(~is_read)
     if groups:
         frames, offsets, first, last, times, owner, _ = placed
-        output.runs.append(FrameRun(ends, owner, watches[0].protocol, frames, offsets, first, last, times, groups))
+        output.runs.append(
+            FrameRun(ends, owner, singles.watch(0).protocol, frames, offsets, first, last, times, groups)
+        )
     rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
-    counts = np.bincount(owner, minlength=len(watches))
-    frame_bytes = np.bincount(owner, sizes, len(watches)).astype(np.int64)
+    counts = np.bincount(owner, minlength=len(connections))
+    frame_bytes = np.bincount(owner, sizes, len(connections)).astype(np.int64)
     steady.count_frames(flows.slots[~is_left], counts[~is_left], frame_bytes[~is_left])
     is_first = np.zeros(len(placed.owner), np.bool_)
     is_first[placed.stretches] = True
     mine = ~is_left[placed.owner]
     steady.note_frames(flows.slots[placed.owner[mine]], placed.first[mine], is_first[mine], placed.frames.numbers[mine])
     for index in np.flatnonzero(is_left).tolist():
-        watch, rows = watches[index], singles.rows_of(index)
+        watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):
             continue
         if not is_read[index]:
