@@ -20,7 +20,7 @@ from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
 
 
@@ -58,15 +58,15 @@ def read_plain_segments(
     if not len(plain.rows):
         return []
     _take_over(plain, steady, watch_of)
-    codes, protocols = steady.protocols(plain.slots)
-    is_read = codes >= 0
+    reader_of, readers = steady.readers(plain.slots)
+    is_read = reader_of >= 0
     flows = 2 * plain.slots[plain.connection_of] + plain.is_server
     first_packet = int(plain.table.numbers[plain.rows.min()])
     is_read[plain.connection_of[~steady.may_go_on(flows, plain.sizes, first_packet)]] = False
-    for code, protocol in enumerate(protocols):
-        indices = np.flatnonzero(is_read & (codes == code))
+    for code, reader in enumerate(readers):
+        indices = np.flatnonzero(is_read & (reader_of == code))
         if len(indices):
-            is_read[indices] = _read(protocol, plain, indices, steady, numbers, pace, output)
+            is_read[indices] = _read(reader, plain, indices, steady, numbers, pace, output)
     steady.release(plain.slots[~is_read])
     return [plain.run(index) for index in np.flatnonzero(~is_read).tolist()]
 
@@ -75,7 +75,7 @@ def _take_over(
     plain: PlainSegments, steady: SteadyWatches, watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch]
 ) -> None:
     """Have those connections taken over that can be read together."""
-    others = np.flatnonzero(steady.protocols(plain.slots)[0] < 0).tolist()
+    others = np.flatnonzero(steady.readers(plain.slots)[0] < 0).tolist()
     if not others:
         return
     sizes = np.zeros((len(plain.connections), 2), np.int64)
@@ -103,7 +103,7 @@ def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
 
 
 def _read(
-    protocol: ProtocolColumns,
+    reader: SteadyReader,
     plain: PlainSegments,
     indices: Integers,
     steady: SteadyWatches,
@@ -113,10 +113,11 @@ def _read(
 ) -> Flags:
     """Read some connections; return which of them were read."""
     data, flows = _join_flows(plain, indices, steady)
-    found = protocol.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
+    columns = reader.columns
+    found = columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     is_whole = np.ones(len(indices), np.bool_)
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    expanded = protocol.expanded_bytes(data, found)
+    expanded = columns.expanded_bytes(data, found)
     if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
         return ~is_whole
     is_whole[flows.owner[found.is_broken]] = False
@@ -124,7 +125,7 @@ def _read(
     _pass(data, flows, found, is_whole, steady)
     if len(placed.offsets):
         _read_frames(
-            protocol, [plain.connections[index].reader for index in indices.tolist()], flows, placed, steady, output
+            reader, [plain.connections[index].reader for index in indices.tolist()], flows, placed, steady, output
         )
     return is_whole
 
@@ -265,7 +266,7 @@ class _SingleFrames:
 
 
 def _read_frames(
-    protocol: ProtocolColumns,
+    reader: SteadyReader,
     watches: Sequence[BulkWatch],
     flows: _Flows,
     placed: PlacedFrames,
@@ -280,7 +281,7 @@ def _read_frames(
 
     singles = _SingleFrames(watches, placed, output)
     ends = steady.ends(flows.slots)
-    groups, is_read = protocol.read(placed.frames, placed.owner, steady.conversations(flows.slots), leave, singles.read)
+    groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     leave(~is_read)
     if groups:
         frames, offsets, first, last, times, owner, _ = placed

@@ -11,12 +11,11 @@ from wiretool.bulk.watch import BulkWatch, Unfinished
 from wiretool.capture.items import Connection
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
-from wiretool.protocols.bulk import ProtocolColumns
-from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
 
-#: Of a connection: the code of its protocol, the latest packet in which a frame began, and what is not in its account.
+#: Of a connection: the index of its reader, the latest packet in which a frame began, and what is not in its account.
 _COUNTS = ("payload_bytes", "frames", "frame_bytes")
-_WATCH = np.dtype([(name, np.int64) for name in ("protocol", "latest", *_COUNTS)])
+_WATCH = np.dtype([(name, np.int64) for name in ("reader", "latest", *_COUNTS)])
 #: Of a flow: the offset and extent of its unfinished frame, how much of it is held, and whether the next byte that is
 #: held, or comes, is the first of a frame.
 _FLOW = np.dtype([("offset", np.int64), ("need", np.int64), ("held", np.int64), ("is_in_step", np.bool_)])
@@ -52,7 +51,7 @@ class SteadyWatches:
         self._watches: dict[int, BulkWatch] = {}
         self._slot_of: dict[Connection, int] = {}
         self._ends: dict[int, Ends] = {}
-        self._protocols: list[ProtocolColumns] = []
+        self._readers: list[SteadyReader] = []
         self._of_slot = np.zeros(0, _WATCH)
         self._of_flow = np.zeros(0, _FLOW)
         #: By flow, the bytes that are held; and when they came.
@@ -70,20 +69,16 @@ class SteadyWatches:
         """Return the slot of a connection, if it is here."""
         return self._slot_of.get(connection)
 
-    def protocols(self, slots: Integers) -> tuple[Integers, Sequence[ProtocolColumns]]:
-        """Return the index of the protocol of each connection, below 0 if it is not here, and the protocols."""
+    def readers(self, slots: Integers) -> tuple[Integers, Sequence[SteadyReader]]:
+        """Return the index of the reader of each connection, below 0 if it is not here, and all readers."""
         if len(slots):
             self._make_room(int(slots.max()) + 1)
-        indices: Integers = self._of_slot["protocol"][slots]
-        return indices, self._protocols
+        indices: Integers = self._of_slot["reader"][slots]
+        return indices, self._readers
 
     def ends(self, slots: Integers) -> list[Ends]:
         """Return the numbers and ends of connections."""
         return [self._ends[slot] for slot in slots.tolist()]
-
-    def conversations(self, slots: Integers) -> list[Conversation]:
-        """Return the conversations of connections."""
-        return [self._watches[slot].conversation for slot in slots.tolist()]
 
     def may_go_on(self, flows: Integers, sizes: Integers, packet: int) -> Flags:
         """Return whether so many bytes of each flow, from a packet on, can be read here.
@@ -104,7 +99,9 @@ class SteadyWatches:
         by_flow: list[tuple[int, int, int, bool]] = []
         for slot, watch, each in zip(slots, watches, columns, strict=True):
             latest, sides = watch.lend()
-            by_slot.append((self._code(each), latest, 0, 0, 0))
+            reader = self._reader(each)
+            self._readers[reader].take_over(slot, watch.conversation)
+            by_slot.append((reader, latest, 0, 0, 0))
             for flow, (offset, need, rest, early, is_in_step) in enumerate(sides, 2 * slot):
                 by_flow.append((offset, need, len(rest), is_in_step))
                 if rest:
@@ -124,11 +121,13 @@ class SteadyWatches:
     def release(self, slots: Integers) -> None:
         """Bring the watches in these slots up to date, if they are here; they own their state from now on."""
         slots = slots[slots < len(self._of_slot)]
-        slots = slots[self._of_slot["protocol"][slots] != _ABSENT]
+        slots = slots[self._of_slot["reader"][slots] != _ABSENT]
         if not len(slots):
             return
         self.update_accounts()
         self._note_groups(slots)
+        for index, reader in enumerate(self._readers):
+            reader.release(slots[self._of_slot["reader"][slots] == index])
         flows = _flows_of(slots)
         marks = self._take_marks(flows)
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
@@ -141,19 +140,21 @@ class SteadyWatches:
             watch = self._watches.pop(slot)
             watch.take_back(latest, sides[2 * at : 2 * at + 2])
             del self._slot_of[watch.connection], self._ends[slot]
-        self._of_slot["protocol"][slots] = _ABSENT
+        self._of_slot["reader"][slots] = _ABSENT
         self._of_flow["held"][flows] = 0
 
-    def _code(self, columns: ProtocolColumns) -> int:
-        if columns not in self._protocols:
-            self._protocols.append(columns)
-        return self._protocols.index(columns)
+    def _reader(self, columns: ProtocolColumns) -> int:
+        for index, each in enumerate(self._readers):
+            if each.columns is columns:
+                return index
+        self._readers.append(columns.open())
+        return len(self._readers) - 1
 
     def _make_room(self, count: int) -> None:
         more = max(count, 2 * len(self._of_slot)) - len(self._of_slot)
         if count > len(self._of_slot):
             none = np.zeros(more, _WATCH)
-            none["protocol"] = _ABSENT
+            none["reader"] = _ABSENT
             self._of_slot = np.append(self._of_slot, none)
             self._of_flow = np.append(self._of_flow, np.zeros(2 * more, _FLOW))
 
@@ -225,7 +226,7 @@ class SteadyWatches:
         self._of_slot["frame_bytes"][slots] += frame_bytes
 
     def note_frames(self, slots: Integers, packets: Integers, is_first: Flags, numbers: Integers) -> None:
-        """Note when frames were emitted: first packet and number of each, and whether it is the first of a group."""
+        """Note when frames were emitted: the first packet and number of each, and which begin a group."""
         np.maximum.at(self._of_slot["latest"], slots, packets)
         self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
         if sum(each.shape[1] for each in self._groups) > _GROUPS_MAX:

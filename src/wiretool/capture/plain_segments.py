@@ -205,7 +205,7 @@ class PlainSegmentScan:
     def _take_over_opened(self) -> None:
         """Have the connections taken over whose handshakes are complete."""
         found: dict[Connection, Flow] = {}
-        for key in np.flatnonzero(self._steady_of < 0).tolist():
+        for key in np.flatnonzero((self._steady_of < 0) & self.is_plain[self.pair_of_key]).tolist():
             flow = self._opened[key]
             if flow is not None and flow.side == "client" and flow.is_plain:
                 found[flow.connection] = flow

@@ -142,6 +142,42 @@ class ProtocolColumns(ABC):
         """
         return [], np.zeros(len(conversations), np.bool_)
 
+    def open(self) -> "SteadyReader":
+        """Return a reader for the connections of one reading."""
+        return SteadyReader(self)
+
+
+class SteadyReader:
+    """Reads frames of the connections that it took over, by their slots."""
+
+    def __init__(self, columns: ProtocolColumns) -> None:
+        self.columns = columns
+        self._conversations: dict[int, Conversation] = {}
+
+    def take_over(self, slot: int, conversation: Conversation) -> None:
+        """Own the state of a conversation until it is released."""
+        self._conversations[slot] = conversation
+
+    def release(self, slots: Integers) -> None:
+        """Bring conversations up to date, which own their state from now on."""
+        for slot in slots.tolist():
+            del self._conversations[slot]
+
+    def conversations(self, slots: Integers) -> list[Conversation]:
+        """Return the conversations in these slots."""
+        return [self._conversations[slot] for slot in slots.tolist()]
+
+    def read(
+        self,
+        frames: Frames,
+        owner: Integers,
+        slots: Integers,
+        leave: Callable[[Flags], None],
+        read_one: Callable[[int], None],
+    ) -> tuple[Sequence[Group], Flags]:
+        """Read frames as `ProtocolColumns.read`; frame i is of the conversation in `slots[owner[i]]`."""
+        return self.columns.read(frames, owner, self.conversations(slots), leave, read_one)
+
 
 class PrefixedColumns(ProtocolColumns):
     """Reads frames whose headers have their length at a fixed place."""

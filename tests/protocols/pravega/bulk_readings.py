@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wiretool.batches.rows import values_of
+from wiretool.codec.columns import Flags
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Events, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation, Reading
@@ -63,7 +64,17 @@ def by_together(
         singles.append(row)
         readers[owners[row]](row)
 
-    groups, is_read = together.read(frames, np.array(owners, np.int64), talks, lambda those: None, read_one)
+    reader, slots = together.open(), np.arange(len(talks))
+    is_left = np.zeros(len(talks), np.bool_)
+
+    def leave(those: Flags) -> None:
+        reader.release(slots[those & ~is_left])
+        is_left[those] = True
+
+    for slot, talk in enumerate(talks):
+        reader.take_over(slot, talk)
+    groups, is_read = reader.read(frames, np.array(owners, np.int64), slots, leave, read_one)
+    leave(~is_left)
     assert is_read.all() or not is_read.any()
     for group in groups:
         for n, reading in readings_of(frames, group):
