@@ -81,6 +81,7 @@ class MentionCodes:
         """`subjects` have the first codes; the first of them, if any, are none."""
         self.subjects: Codes[tuple[Subject, ...]] = Codes(subjects or [()])
         self.key_names: Codes[str | None] = Codes([None])
+        self._streams: dict[int, int] = {}
 
     def of_each(self, mentions: Iterable[Mention]) -> Mentions:
         """Return the codes of some mentions."""
@@ -104,6 +105,11 @@ class MentionCodes:
         key_names = self.key_names.all_of(writers.values)
         return Mentions(np.append(subjects, 0)[segments.codes], np.append(key_names, 0)[writers.codes])
 
+    def _of_stream(self, number: int) -> int:
+        if number not in self._streams:
+            self._streams[number] = self.subjects.of(stream_mention([number]).subjects)
+        return self._streams[number]
+
     def _of_streams(self, found: Found, count: int) -> Integers:
         """The streams that each of `count` frames names, each once, as a code."""
         codes = np.zeros(count, np.int64)
@@ -111,7 +117,7 @@ class MentionCodes:
         stops = np.append(starts[1:], len(found.rows))
         is_single = stops - starts == 1
         ids, of_row = np.unique(found.ids[starts[is_single]], return_inverse=True)
-        singles = self.subjects.all_of(stream_mention([number]).subjects for number in ids.tolist())
+        singles = np.fromiter(map(self._of_stream, ids.tolist()), np.int64)
         codes[found.rows[starts[is_single]]] = singles[of_row]
         for start, stop in zip(starts[~is_single].tolist(), stops[~is_single].tolist(), strict=True):
             codes[found.rows[start]] = self.subjects.of(stream_mention(found.ids[start:stop].tolist()).subjects)
