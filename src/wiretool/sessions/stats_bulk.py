@@ -113,7 +113,7 @@ class BatchCounter:
             of_each = ((number, ends[number].client, ends[number].server, "") for number in new.tolist())
             rows = (self._stats.connection_row(*each) for each in of_each)
             self._place_of[new] = list(map(self._connections.place_of, rows))
-        places = self._place_of[numbers]
+        places: Integers = self._place_of[numbers]
         self._set_protocols(places, [kind.protocol for kind in table.kinds.values], kind)
         return places
 

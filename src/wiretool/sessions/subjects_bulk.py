@@ -225,7 +225,7 @@ def distinct(codes: Integers, size: int) -> tuple[Integers, Integers]:
 
 
 def follow_mentions(connection: Integers, mentions: Mentions, codes: MentionCodes, memory: Subjects) -> Integers:
-    """Return the code of what each frame is about, as `Subjects.follow` does one by one; `memory` is kept up to date.
+    """Return the code of what each frame is about, as `Subjects.of` does one by one; `memory` is kept up to date.
 
     `connection` has the number of that of each frame; `mentions` have a row for each.
     """
@@ -235,9 +235,11 @@ def follow_mentions(connection: Integers, mentions: Mentions, codes: MentionCode
     if len(keyed):
         rows = begins[keyed]
         names = codes.key_names.values
-        pairs, key = np.unique(connection[rows] * len(names) + mentions.key_name[rows], return_inverse=True)
+        # Numbers of connections may have 63 bits.
+        numbers, place = distinct(connection[rows], int(connection[rows].max()) + 1)
+        pairs, key = np.unique(place * len(names) + mentions.key_name[rows], return_inverse=True)
         texts = map(names.__getitem__, (pairs % len(names)).tolist())
-        keys = cast("list[Key]", list(zip((pairs // len(names)).tolist(), texts, strict=True)))
+        keys = cast("list[Key]", list(zip(numbers[pairs // len(names)].tolist(), texts, strict=True)))
         about[keyed] = _follow_keys(key, about[keyed], keys, codes.subjects, memory)
     return np.repeat(about, np.diff(begins, append=len(connection)))
 
