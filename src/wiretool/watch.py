@@ -33,9 +33,9 @@ class Watch:
     _protocol = _foreign = ""
     _conversation: Conversation | None = None
     _splitters: Mapping[Side, Splitter] = MappingProxyType({})
-    #: Where it speaks nothing of ours, the bytes of each side.
+    #: The unknown bytes of each side, where no protocol is recognised.
     _strangers: Mapping[Side, "Stranger"] = MappingProxyType({})
-    #: The last packet in which a frame that was told begins.
+    #: The last packet in which an emitted frame begins.
     _latest_packet = 0
     _open_sides = _BOTH
     _ended: frozenset[Side] = frozenset()
@@ -70,7 +70,7 @@ class Watch:
         self._over = over
         self._held: list[Item] = []
         self._waiting: list[Item] = []
-        #: When the last frames were told.
+        #: When the last frames were emitted.
         self._stretches = Stretches()
 
     def take(self, item: Item) -> list[Record]:

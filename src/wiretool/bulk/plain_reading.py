@@ -14,9 +14,9 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.framing import Mark
 from wiretool.codec.hops import FrameBoundaries, find_boundaries
 from wiretool.codec.message import Side
@@ -60,7 +60,7 @@ def read_plain_segments(
     by_protocol: dict[ProtocolColumns, list[int]] = {}
     sizes = _sizes_by_side(plain)
     first_packet = int(plain.table.numbers[plain.rows.min()])
-    firsts = _first_rows(plain)
+    firsts = plain.first_rows()
     for index, connection in enumerate(plain.connections):
         watch = watch_of(connection)
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
@@ -75,14 +75,6 @@ def read_plain_segments(
     for protocol, indices in by_protocol.items():
         left += _read(protocol, plain, np.array(indices), numbers, pace, output)
     return left
-
-
-def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
-    """Return the first row of each connection, and whether it is the server's."""
-    rows = plain.rows[plain.bounds[:-1]]
-    order = np.lexsort((rows, plain.connection_of))
-    firsts = order[begins_of(plain.connection_of[order])]
-    return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
 
 
 def _sizes_by_side(plain: PlainSegments) -> list[Mapping[Side, int]]:
@@ -178,7 +170,7 @@ def _with_marks(
 def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, numbers: Numbers) -> PlacedFrames:
     pieces, flow_of = flows.pieces, flows.flow_of
     starts = found.starts
-    ends = _ends_of(found)
+    ends = found.frame_ends
     if not is_whole.all():
         kept = is_whole[flows.owner[found.range_of]]
         starts, ends = starts[kept], ends[kept]
@@ -186,14 +178,6 @@ def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags,
         pieces, flow_of = Pieces(*(column[is_mine] for column in pieces)), flow_of[is_mine]
     of_flow = flows.is_server, flows.owner, flows.offsets - flows.begins
     return in_order(data, brought(pieces, flow_of, *of_flow, starts, ends), starts, ends, numbers)
-
-
-def _ends_of(found: FrameBoundaries) -> Integers:
-    """Return the end of each frame: the start of the next one in its flow, or the end of the last one."""
-    ends = np.append(found.starts[1:], 0)[: len(found.starts)]
-    is_last = np.append(found.range_of[1:] != found.range_of[:-1], True)[: len(found.starts)]
-    ends[is_last] = found.ends[found.range_of[is_last]]
-    return ends
 
 
 def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags) -> None:

@@ -20,21 +20,23 @@ from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.bulk.whole_reading import read_whole_connections
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.bulk import NO_REPLY
-from wiretool.protocols.bulks import reads_together
+from wiretool.protocols.bulks import columns_of
 from wiretool.records import Record
 
 
@@ -72,7 +74,7 @@ class BulkDissector:
         """
         self._numbers = Numbers()
         self._pace = Pace()
-        #: What was told since the last batch; and what was noted, and where among its records.
+        #: The output since the last batch; and what was noted, and where among its records.
         self._output = PendingOutput([], [])
         self._notes: list[tuple[int, str]] = []
         self._tell = notes or _tell_nobody
@@ -137,6 +139,8 @@ class BulkDissector:
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
+            if isinstance(part, WholeConnections):
+                part = read_whole_connections(part, self._connections, self._numbers, self._pace, self._output)
             if isinstance(part, PlainSegments):
                 for run in read_plain_segments(part, self._watch, self._numbers, self._pace, self._output):
                     self._put_off_run(run)
@@ -304,7 +308,7 @@ class BulkDissector:
         """Return whether a first payload proves a protocol whose connections are read together."""
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
         protocol = self._connections.protocol_of_start(*ports, side, data)
-        return protocol is not None and reads_together(protocol.name)
+        return protocol is not None and columns_of(protocol.name) is not None
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)
