@@ -86,7 +86,7 @@ def test_there_is_a_pause_in_front_of_very_many_items_at_once(monkeypatch: pytes
     packets = packets_made([Spoken("pravega", each=3)], frozenset(), 1, 3_000)
     recent = RecentRuns()
     streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
-    last: PlainSegments | Run | Fed | Pause | None = None
+    last: object = None
     large = 0
     for table in read_segment_tables(read_packet_tables([BytesIO(pcap_bytes(packets[:40] + packets[41:]))])):
         for part in streams.read(table):

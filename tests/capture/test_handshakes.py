@@ -1,6 +1,7 @@
 """Short connections that begin and end in one table are not fed segment by segment, and no flow of them is made."""
 
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,8 +37,13 @@ def parts_of(is_known: bool, pause: int = 0) -> list[object]:
 
 
 def test_known_connections_come_together_with_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bytes] = []
-    monkeypatch.setattr(capture_streams, "Flow", lambda key, *rest: made.append(key) or Flow(key, *rest))
+    made: list[Flow] = []
+
+    def make(*args: Any) -> Flow:
+        made.append(Flow(*args))
+        return made[-1]
+
+    monkeypatch.setattr(capture_streams, "Flow", make)
     (whole,) = parts_of(is_known=True)
     assert isinstance(whole, WholeConnections)
     assert {each.id for each in whole.plain.connections} == set(range(COUNT))
