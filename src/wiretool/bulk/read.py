@@ -162,6 +162,13 @@ class BulkDissector:
                     self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
         yield from self._all_told(table, done, len(table))
 
+    def read_whole(self, table: SegmentTable) -> Batch:
+        """Return the records of connections that are whole and in good order in the only table; no others are read."""
+        whole = self._streams.read_whole(table)
+        if whole is not None:
+            read_whole_connections(whole, self._connections, self._numbers, self._pace, self._output)
+        return self._batch()
+
     def _may_exceed(self, table: SegmentTable) -> bool:
         """Return whether unfinished frames may take too much memory within this table.
 

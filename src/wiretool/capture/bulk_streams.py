@@ -195,6 +195,11 @@ class BulkStreams:
         yield from self._passed_to(table, groups, scan, len(table))
         self._streams.pass_to(table.segment(len(table) - 1))
 
+    def read_whole(self, table: SegmentTable) -> WholeConnections | None:
+        """Return the connections that begin and end in the table in good order; the others are not read."""
+        scan = PlainSegmentScan(table, self._streams, _pairs_of(table.keys), self._is_start)
+        return scan.take_whole(len(table))
+
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
     ) -> Iterator[WholeConnections | PlainSegments | Run | Pause]:
@@ -232,9 +237,7 @@ class BulkStreams:
 
     def _groups(self, table: SegmentTable) -> tuple[list[_ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
-        known: dict[bytes, int] = {}
-        codes = [known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys]
-        group_of_key = np.array(codes, np.int64)
+        group_of_key = _pairs_of(table.keys)
         group_of = group_of_key[table.flows]
         may_run = len(table.keys) < self._streams.room and not self.feeds_each
         counts = np.bincount(group_of)
@@ -312,6 +315,13 @@ class BulkStreams:
         run = SideRun(rows, flow.offset, int(table.lengths[rows].sum()))
         self._streams.pass_by(flow, run.size, int(table.acks[group.rows[last]]))
         return run
+
+
+def _pairs_of(keys: Sequence[bytes]) -> Integers:
+    """Return a number for each key, the same for both directions of a connection."""
+    known: dict[bytes, int] = {}
+    codes = [known.setdefault(key, known.get(way_back(key), len(known))) for key in keys]
+    return np.array(codes, np.int64)
 
 
 def are_many(items: Sequence[Item]) -> bool:

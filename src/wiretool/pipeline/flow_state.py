@@ -61,9 +61,10 @@ from wiretool.dissect import Connections
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
-from wiretool.pipeline.flows import Flow, Namer, Over
+from wiretool.pipeline.flows import Flow, Over
 from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
+from wiretool.pipeline.segments import Namer
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.registry import PROTOCOLS
