@@ -13,6 +13,7 @@ from tests.helpers.captures import pcap_bytes
 from tests.pipeline.test_carry import Gathered, by_flow, rows_in
 from wiretool.batches.batch import Batch
 from wiretool.capture.files import read_packets
+from wiretool.capture.layers import FIN
 from wiretool.capture.packets import Packet, Tick
 from wiretool.pipeline import flow_groups, flows
 from wiretool.pipeline.flow_groups import FlowGroup, GroupRecords
@@ -98,6 +99,32 @@ def test_damaged_flows_are_read_by_themselves(tmp_path: Path, monkeypatch: pytes
     left = count_left(monkeypatch)
     assert rows_of(paths) == expected
     assert 3 <= len(left) < COUNT or flow_groups.GROUP_SEGMENTS == 1
+
+
+@pytest.mark.parametrize("share", [0.4, 0.7, 0.95])
+def test_connections_that_end_with_the_capture_are_read_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    packets = short_packets()
+    paths = written(tmp_path, packets[: int(len(packets) * share)])
+    expected = rows_one_by_one(paths, monkeypatch)
+    left = count_left(monkeypatch)
+    assert rows_of(paths) == expected
+    assert len(left) < COUNT // 2
+
+
+def test_flows_with_more_acknowledged_than_captured_are_read_by_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packets = [packet for packet in short_packets() if not packet.data[47] & FIN]
+    last = {packet.data[34:38]: packet.number for packet in packets if len(packet.data) > 54}
+    lost = set(list(last.values())[::3])
+    captured = [packet for packet in packets if packet.number not in lost]
+    paths = written(tmp_path, [packet._replace(number=number) for number, packet in enumerate(captured, 1)])
+    expected = rows_one_by_one(paths, monkeypatch)
+    left = count_left(monkeypatch)
+    assert rows_of(paths) == expected
+    assert left
 
 
 def test_copies_of_packets_in_other_captures_count_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

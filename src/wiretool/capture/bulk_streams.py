@@ -196,8 +196,8 @@ class BulkStreams:
         self._streams.pass_to(table.segment(len(table) - 1))
 
     def read_whole(self, table: SegmentTable) -> WholeConnections | None:
-        """Return the connections that begin and end in the table in good order; the others are not read."""
-        scan = PlainSegmentScan(table, self._streams, _pairs_of(table.keys), self._is_start)
+        """Return the connections that begin in the only table, in good order to their ends; the others are not read."""
+        scan = PlainSegmentScan(table, self._streams, _pairs_of(table.keys), self._is_start, is_last=True)
         return scan.take_whole(len(table))
 
     def _paused(

@@ -45,6 +45,8 @@ class Handshakes:
         order = np.argsort(rows, kind="stable")
         steps = np.repeat((0, 1, 2), (len(syns), len(syn_acks), len(acks)))
         self._rows, self._steps = rows[order].tolist(), steps[order].tolist()
+        self._pairs = pair_of[rows[order]].tolist()
+        self._syn_segments = table.segments(np.sort(syns))
         #: By pair: whether its flows are opened only where they are asked for, and its connection once that has begun.
         self.is_deferred = np.zeros(int(pair_of.max(initial=-1)) + 1, np.bool_)
         self.connection_of: dict[int, Connection] = {}
@@ -98,13 +100,12 @@ class Handshakes:
         """Open the connections whose handshakes are before a row, as far as they are; `is_plain` is by pair."""
         stop = bisect_left(self._rows, row, self._at)
         start, self._at = self._at, stop
-        rows = self._rows[start:stop]
-        columns = zip(rows, self._steps[start:stop], self._table.segments(np.array(rows, np.int64)), strict=True)
-        for mine, step, segment in columns:
-            pair = int(self._pair_of[mine])
+        columns = (column[start:stop] for column in (self._rows, self._steps, self._pairs))
+        for mine, step, pair in zip(*columns, strict=True):
+            syn = next(self._syn_segments) if step == 0 else None
             if is_plain[pair]:
-                if step == 0:
-                    self.connection_of[pair] = self._streams.begin(segment)
+                if syn is not None:
+                    self.connection_of[pair] = self._streams.begin(syn)
                 if not self.is_deferred[pair]:
                     self._take(mine, step)
 

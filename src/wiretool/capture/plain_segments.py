@@ -23,8 +23,19 @@ _NEVER = 1 << 62
 class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
-    def __init__(self, table: SegmentTable, streams: Streams, pair_of_key: Integers, is_start: IsStart) -> None:
-        """`pair_of_key` has a number for each flow, the same for both directions of a connection."""
+    def __init__(
+        self,
+        table: SegmentTable,
+        streams: Streams,
+        pair_of_key: Integers,
+        is_start: IsStart,
+        *,
+        is_last: bool = False,
+    ) -> None:
+        """`pair_of_key` has a number for each flow, the same for both directions of a connection.
+
+        `is_last`: no table follows, which matters to whole connections only.
+        """
         self._table = table
         self._streams = streams
         self._flows = [streams.open_flow(key) for key in table.keys]
@@ -45,7 +56,8 @@ class PlainSegmentScan:
         order = np.argsort(_small(streams_of), kind="stable")
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
-        self._whole = WholeConnectionScan(table, streams, self._pair_of, self._handshakes, self._fins, self.is_plain)
+        of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
+        self._whole = WholeConnectionScan(table, streams, *of_pairs, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
 

@@ -1,4 +1,7 @@
-"""Connections that begin and end within one table, each segment in its place: no flow of them is made."""
+"""Connections that begin and end within one table, each segment in its place: no flow of them is made.
+
+Where no table follows, a connection without FINs ends with the capture.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +11,7 @@ import numpy as np
 from wiretool.capture.ended import PACKED, EndedFlows
 from wiretool.capture.handshakes import Handshakes
 from wiretool.capture.items import Connection, End, Side
+from wiretool.capture.layers import ACK
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
@@ -49,8 +53,13 @@ class WholeConnectionScan:
         handshakes: Handshakes,
         fins: Integers,
         is_plain: Flags,
+        *,
+        is_last: bool,
     ) -> None:
-        """`pair_of` has a number for each row, the same for both directions; `is_plain` is by that number."""
+        """`pair_of` has a number for each row, the same for both directions; `is_plain` is by that number.
+
+        `is_last`: no table follows.
+        """
         self._table = table
         self._streams = streams
         self._pair_of = pair_of
@@ -60,11 +69,29 @@ class WholeConnectionScan:
         self._syns, self._syn_acks, self._lasts = (np.full(count, -1) for _ in range(3))
         self._syns[pair_of[handshakes.syns]] = handshakes.syns
         self._syn_acks[pair_of[handshakes.syn_acks]] = handshakes.syn_acks
-        has_ends = np.bincount(pair_of[fins], minlength=count) == 2
-        is_whole = is_plain & has_ends & (self._syns >= 0) & (self._syn_acks >= 0)
+        #: By that number: whether it has both FINs.
+        self._is_closed = np.bincount(pair_of[fins], minlength=count) == 2
+        is_whole = is_plain & (self._syns >= 0) & (self._syn_acks >= 0)
+        is_whole &= self._are_acknowledged(count) if is_last else self._is_closed
         if is_whole.any():
             self._lasts[pair_of] = np.arange(len(pair_of))  # of several rows the last one stays
             handshakes.defer(is_whole)
+
+    def _are_acknowledged(self, count: int) -> Flags:
+        """Return the connections of which no more was acknowledged than was sent, except for a FIN."""
+        table, flows = self._table, self._table.flows
+        sent = np.bincount(flows, table.lengths, len(table.keys)).astype(np.int64) + 2  # with SYN and FIN
+        firsts, acks, peer_of = np.zeros((3, len(table.keys)), np.int64)
+        for mine, others in ((self._syns, self._syn_acks), (self._syn_acks, self._syns)):
+            pairs = np.flatnonzero((mine >= 0) & (others >= 0))
+            firsts[flows[mine[pairs]]] = table.seqs[mine[pairs]]
+            peer_of[flows[mine[pairs]]] = flows[others[pairs]]
+        rows = np.flatnonzero(table.flags & ACK)
+        acks[flows[rows]] = table.acks[rows]  # of several rows the last one stays
+        is_more = np.zeros(count, np.bool_)
+        acked = (acks[flows[rows]] - firsts[peer_of[flows[rows]]]) & 0xFFFF_FFFF
+        is_more[self._pair_of[rows[acked > sent[peer_of[flows[rows]]]]]] = True
+        return ~is_more
 
     def take(self, row: int, is_plain: Flags, rows: Integers, stream_of: Integers) -> WholeConnections | None:
         """Return the connections before a row, which are plain no more; open the flows of those that go on after it.
@@ -103,9 +130,11 @@ class WholeConnectionScan:
         table = self._table
         connections = [self._handshakes.connection_of[pair] for pair in pairs.tolist()]
         counts = np.bincount(self._pair_of, minlength=len(self._lasts))[pairs]
-        columns = zip(counts.tolist(), table.times[self._lasts[pairs]].tolist(), strict=True)
-        for connection, (packets, last_ns) in zip(connections, columns, strict=True):
-            connection.packets, connection.last_ns, connection.closed = packets, last_ns, "fin"
+        columns = counts, table.times[self._lasts[pairs]], self._is_closed[pairs]
+        rows_of = zip(connections, *(column.tolist() for column in columns), strict=True)
+        for connection, packets, last_ns, is_closed in rows_of:
+            connection.packets, connection.last_ns = packets, last_ns
+            connection.closed = "fin" if is_closed else "capture-end"
         sizes = np.bincount(stream_of, table.lengths[rows], 2 * len(self._lasts)).astype(np.int64).reshape(-1, 2)
         packed = np.zeros((len(pairs), 2), PACKED)
         for side, firsts in enumerate((self._syns[pairs], self._syn_acks[pairs])):

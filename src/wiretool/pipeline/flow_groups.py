@@ -1,4 +1,4 @@
-"""Small flows read together: those whose only connection begins and ends in good order."""
+"""Small flows read together: those whose only connection begins, and goes on in good order."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from wiretool.pipeline.places import Places
 from wiretool.pipeline.segments import connection_number, data_of, taken_once
 
 #: Segments and payload bytes of flows that are read together.
-GROUP_SEGMENTS, GROUP_BYTES = 16_384, 8 * 1024 * 1024
+GROUP_SEGMENTS, GROUP_BYTES = 16_384, 4 * 1024 * 1024
 
 
 class GroupRecords(NamedTuple):
