@@ -13,7 +13,6 @@ from wiretool.bulk.watch import EndedBulkWatch
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Flags
-from wiretool.codec.hops import find_boundaries
 from wiretool.dissect import Connections
 from wiretool.protocols.bulk import ProtocolColumns
 from wiretool.protocols.bulks import columns_of
@@ -63,8 +62,7 @@ def _frames_of(columns: ProtocolColumns, plain: PlainSegments, pace: Pace) -> _W
     ends, sizes = np.cumsum(table.lengths[rows]), plain.sizes
     stops = np.cumsum(sizes)
     begins = stops - sizes
-    prefixes = [columns.prefixes["client"], columns.prefixes["server"]]
-    found = find_boundaries(data, begins, stops, prefixes, is_server.astype(np.int64), ends[:-1])
+    found = columns.find_boundaries(data, begins, stops, is_server, ends[:-1])
     if pace.is_much([(len(found.starts), int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES)))]):
         return None
     is_complete = np.ones(len(plain.connections), np.bool_)

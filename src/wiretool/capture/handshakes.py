@@ -87,7 +87,7 @@ class Handshakes:
     def _is_known(self, flow: int, payload: int) -> bool:
         """Return whether a client's flow is new, and begins a connection with a known payload."""
         table, key = self._table, self._table.keys[flow]
-        if payload < 0 or self._flows[flow] is not None or self._streams.has_ended(key) or way_back(key) == key:
+        if payload < 0 or self._streams.knows(key) or way_back(key) == key:
             return False
         side: Side = "client" if table.flows[payload] == flow else "server"
         return self._is_start(key, side, table.payload(payload))

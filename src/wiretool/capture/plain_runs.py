@@ -21,6 +21,8 @@ class PlainSegments(NamedTuple):
 
     table: SegmentTable
     connections: Sequence[Connection]
+    #: By connection, its slot among the steady flows.
+    slots: Integers
     rows: Integers
     bounds: Integers
     offsets: Integers
@@ -61,6 +63,7 @@ class PlainSegments(NamedTuple):
         counts = np.diff(self.bounds)[flows]
         return self._replace(
             connections=list(compress(self.connections, wanted.tolist())),
+            slots=self.slots[wanted],
             rows=self.rows[items_of(self.bounds[flows], counts)],
             bounds=np.append(0, np.cumsum(counts)),
             offsets=self.offsets[flows],

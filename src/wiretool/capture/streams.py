@@ -101,9 +101,9 @@ class Streams:
         """The flow with this key, where there is one; a copy of it if its connection has ended."""
         return self._flows.get(key) or self._ended_flow(key)
 
-    def has_ended(self, key: bytes) -> bool:
-        """Return whether the connection of the flow with this key has ended, as far as that is remembered."""
-        return self._ended_of(key) is not None
+    def knows(self, key: bytes) -> bool:
+        """Return whether there is a flow with this key, or its connection has ended and is remembered."""
+        return key in self._flows or self._ended_of(key) is not None
 
     def open_flow(self, key: bytes) -> Flow | None:
         """The flow with this key, if it may have more to give."""

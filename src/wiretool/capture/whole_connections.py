@@ -53,18 +53,20 @@ class WholeConnectionScan:
         handshakes: Handshakes,
         fins: Integers,
         is_plain: Flags,
+        free_slot: int,
         *,
         is_last: bool,
     ) -> None:
         """`pair_of` has a number for each row, the same for both directions; `is_plain` is by that number.
 
-        `is_last`: no table follows.
+        Slots from `free_slot` on have no steady flows. `is_last`: no table follows.
         """
         self._table = table
         self._streams = streams
         self._pair_of = pair_of
         self._handshakes = handshakes
         self._fins = fins
+        self._free_slot = free_slot
         count = len(is_plain)
         self._syns, self._syn_acks, self._lasts = (np.full(count, -1) for _ in range(3))
         self._syns[pair_of[handshakes.syns]] = handshakes.syns
@@ -115,6 +117,7 @@ class WholeConnectionScan:
         plain = PlainSegments(
             self._table,
             connections,
+            self._free_slot + np.arange(len(connections)),
             rows,
             np.append(begins, len(rows)),
             np.zeros(len(begins), np.int64),

@@ -12,9 +12,11 @@ from tests.protocols.pravega.bulk_readings import STEP, Said, by_together
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SETUP, WORLD, WRITER, ack, block, end
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.hops import Prefix
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.bulk import Frames, Group, ProtocolColumns
+from wiretool.protocols.bulk import Frames, Group
 from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.pravega.append_columns import PravegaColumns
 from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
@@ -24,11 +26,11 @@ Saying = tuple[Side, Message]
 HELLO = Hello(high_version=16, low_version=5)
 
 
-class Whole(ProtocolColumns):
+class Whole(PravegaColumns):
     """Reads whole connections; frames of the others go through their sessions."""
 
     def __init__(self) -> None:
-        super().__init__(PravegaBulk.together.prefixes)
+        super().__init__(dict.fromkeys(("client", "server"), Prefix(8, 4, 8, 0, 0)))
         self.is_read = np.zeros(0, np.bool_)
 
     def read(
@@ -36,6 +38,7 @@ class Whole(ProtocolColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         groups, self.is_read = PravegaBulk.together.read_whole(frames, owner, len(conversations))

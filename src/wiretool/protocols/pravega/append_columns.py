@@ -10,7 +10,7 @@ import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import Frames, Group, ProtocolColumns
+from wiretool.protocols.bulk import Frames, Group, PrefixedColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
@@ -28,7 +28,7 @@ _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
 FRAMES_MIN = 16
 
 
-class PravegaColumns(ProtocolColumns):
+class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
     def read(
@@ -36,6 +36,7 @@ class PravegaColumns(ProtocolColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, PravegaConversation)]
@@ -48,6 +49,7 @@ class PravegaColumns(ProtocolColumns):
         segments: dict[str | None, int] = {}
         is_plain = _Reading(found, owner, talks, segments).settle()
         if not is_plain.all():
+            leave(~is_plain)
             bounds = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
             TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
         groups = GroupBuilder(joins, list(segments)).groups(found)
