@@ -227,6 +227,7 @@ class BulkStreams:
         if whole is not None:
             self._recent.append_plain(whole.plain)
             yield whole
+            self._steady.free(whole.plain.slots)  # it was read by now
         plain = None if scan is None else scan.take(row)
         if plain is not None:
             if len(plain.rows):

@@ -61,7 +61,7 @@ class PlainSegmentScan:
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
         of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
-        self._whole = WholeConnectionScan(table, streams, *of_pairs, steady.size, is_last=is_last)
+        self._whole = WholeConnectionScan(table, streams, *of_pairs, steady, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
 

@@ -14,6 +14,7 @@ from wiretool.capture.items import Connection, End, Side
 from wiretool.capture.layers import ACK
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
+from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
@@ -53,20 +54,20 @@ class WholeConnectionScan:
         handshakes: Handshakes,
         fins: Integers,
         is_plain: Flags,
-        free_slot: int,
+        steady: SteadyFlows,
         *,
         is_last: bool,
     ) -> None:
         """`pair_of` has a number for each row, the same for both directions; `is_plain` is by that number.
 
-        Slots from `free_slot` on have no steady flows. `is_last`: no table follows.
+        `is_last`: no table follows.
         """
         self._table = table
         self._streams = streams
         self._pair_of = pair_of
         self._handshakes = handshakes
         self._fins = fins
-        self._free_slot = free_slot
+        self._steady = steady
         count = len(is_plain)
         self._syns, self._syn_acks, self._lasts = (np.full(count, -1) for _ in range(3))
         self._syns[pair_of[handshakes.syns]] = handshakes.syns
@@ -117,7 +118,7 @@ class WholeConnectionScan:
         plain = PlainSegments(
             self._table,
             connections,
-            self._free_slot + np.arange(len(connections)),
+            self._steady.reserve(len(connections)),
             rows,
             np.append(begins, len(rows)),
             np.zeros(len(begins), np.int64),
