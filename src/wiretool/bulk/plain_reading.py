@@ -16,9 +16,9 @@ from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
 from wiretool.bulk.steady_watches import Marks, SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
@@ -80,7 +80,7 @@ def _take_over(
         return
     sizes = np.zeros((len(plain.connections), 2), np.int64)
     sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
-    firsts, found = _first_rows(plain), list[tuple[int, BulkWatch, ProtocolColumns]]()
+    firsts, found = plain.first_rows(), list[tuple[int, BulkWatch, ProtocolColumns]]()
     for index in others:
         watch = watch_of(plain.connections[index])
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
@@ -92,14 +92,6 @@ def _take_over(
             found.append((int(plain.slots[index]), watch, columns))
     if found:
         steady.take_over(*zip(*found, strict=True))
-
-
-def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
-    """Return the first row of each connection, and whether it is the server's."""
-    rows = plain.rows[plain.bounds[:-1]]
-    order = np.lexsort((rows, plain.connection_of))
-    firsts = order[begins_of(plain.connection_of[order])]
-    return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
 
 
 def _read(
@@ -194,7 +186,7 @@ def _with_marks(pieces: Pieces, flow_of: Integers, marks: Marks, base: Integers)
 def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, numbers: Numbers) -> PlacedFrames:
     pieces, flow_of = flows.pieces, flows.flow_of
     starts = found.starts
-    ends = _ends_of(found)
+    ends = found.frame_ends
     if not is_whole.all():
         kept = is_whole[flows.owner[found.range_of]]
         starts, ends = starts[kept], ends[kept]
@@ -202,14 +194,6 @@ def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags,
         pieces, flow_of = Pieces(*(column[is_mine] for column in pieces)), flow_of[is_mine]
     of_flow = flows.is_server, flows.owner, flows.offsets - flows.begins
     return in_order(data, brought(pieces, flow_of, *of_flow, starts, ends), starts, ends, numbers)
-
-
-def _ends_of(found: FrameBoundaries) -> Integers:
-    """Return the end of each frame: the start of the next one in its flow, or the end of the last one."""
-    ends = np.append(found.starts[1:], 0)[: len(found.starts)]
-    is_last = np.append(found.range_of[1:] != found.range_of[:-1], True)[: len(found.starts)]
-    ends[is_last] = found.ends[found.range_of[is_last]]
-    return ends
 
 
 def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, steady: SteadyWatches) -> None:

@@ -21,21 +21,23 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.bulk.whole_reading import read_whole_connections
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.bulk import NO_REPLY
-from wiretool.protocols.bulks import reads_together
+from wiretool.protocols.bulks import columns_of
 from wiretool.records import Record
 
 
@@ -73,7 +75,7 @@ class BulkDissector:
         """
         self._numbers = Numbers()
         self._pace = Pace()
-        #: What was told since the last batch; and what was noted, and where among its records.
+        #: The output since the last batch; and what was noted, and where among its records.
         self._output = PendingOutput([], [])
         self._notes: list[tuple[int, str]] = []
         self._tell = notes or _tell_nobody
@@ -140,6 +142,8 @@ class BulkDissector:
         done = 0
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
+            if isinstance(part, WholeConnections):
+                part = read_whole_connections(part, self._connections, self._numbers, self._pace, self._output)
             if isinstance(part, PlainSegments):
                 self._read_plain(part)
             elif isinstance(part, Run):
@@ -157,6 +161,13 @@ class BulkDissector:
                 elif self._pace.is_outgrown and self._later is None:
                     self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
         yield from self._all_told(table, done, len(table))
+
+    def read_whole(self, table: SegmentTable) -> Batch:
+        """Return the records of connections that are whole and in good order in the only table; no others are read."""
+        whole = self._streams.read_whole(table)
+        if whole is not None:
+            read_whole_connections(whole, self._connections, self._numbers, self._pace, self._output)
+        return self._batch()
 
     def _read_plain(self, plain: PlainSegments) -> None:
         where = self._steady, self._watch, self._numbers, self._pace, self._output
@@ -321,7 +332,7 @@ class BulkDissector:
         """Return whether a first payload proves a protocol whose connections are read together."""
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
         protocol = self._connections.protocol_of_start(*ports, side, data)
-        return protocol is not None and reads_together(protocol.name)
+        return protocol is not None and columns_of(protocol.name) is not None
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)

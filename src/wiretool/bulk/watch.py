@@ -52,20 +52,21 @@ class _Ahead(NamedTuple):
 class BulkWatch(Watch):
     """Turns the runs and items of one connection into columns and records."""
 
+    _bulk: BulkConversation | None = None
+    _ahead: _Ahead | None = None
+    #: What `growth` was when somebody looked.
+    _growth_then = 1
+
     def __init__(self, numbers: Numbers, pace: Pace, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._numbers = numbers
         self._pace = pace
-        self._bulk: BulkConversation | None = None
         #: What was put off, in order: runs, and items each with the packet at which it was given out.
         self._parts: list[Part] = []
         #: Ends of flows after it.
         self._late_ends: list[End] = []
-        #: The runs that were made of it, once somebody looked ahead, and what he found.
+        #: The runs that were made of it, once somebody looked ahead; what he found is `_ahead`.
         self._runs: list[Run] = []
-        self._ahead: _Ahead | None = None
-        #: What `growth` was when somebody looked.
-        self._growth_then = 1
 
     @property
     def connection(self) -> Connection:

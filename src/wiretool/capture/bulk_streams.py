@@ -1,7 +1,7 @@
 """Segment tables in, the same streams out as `Streams` gives, plain stretches of them whole.
 
 What is out of the ordinary is fed to `Streams`, one segment at a time; what it would only have passed through comes as
-a Run of rows. Both are told in such an order that for each connection it is that of the packets.
+a Run of rows. Both come in such an order that for each connection it is that of the packets.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +18,14 @@ from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
-from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan, pairs_of
+from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.plain_segments import PlainSegmentScan, pairs_of
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -161,7 +163,7 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[PlainSegments | Run | Fed | Pause]:
+    def read(self, table: SegmentTable) -> Iterator[WholeConnections | PlainSegments | Run | Fed | Pause]:
         """Yield plain segments, runs, and the items of each segment that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
@@ -205,17 +207,27 @@ class BulkStreams:
             self._release(scan.leave_closed())
         self._streams.pass_to(table.segment(len(table) - 1))
 
+    def read_whole(self, table: SegmentTable) -> WholeConnections | None:
+        """Return the connections that begin in the only table, in good order to their ends; the others are not read."""
+        scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, is_last=True)
+        return scan.take_whole(len(table))
+
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[PlainSegments | Run | Pause]:
+    ) -> Iterator[WholeConnections | PlainSegments | Run | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[PlainSegments | Run]:
+    ) -> Iterator[WholeConnections | PlainSegments | Run]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
+        whole = None if scan is None else scan.take_whole(row)
+        if whole is not None:
+            self._recent.append_plain(whole.plain)
+            yield whole
+            self._steady.free(whole.plain.slots)  # it was read by now
         plain = None if scan is None else scan.take(row)
         if plain is not None:
             if len(plain.rows):

@@ -47,7 +47,6 @@ from wiretool.codec.state_types import (
     TEXT,
     FieldType,
     StateError,
-    by_side,
     fresh,
     host,
     many,
@@ -64,9 +63,10 @@ from wiretool.dissect import Connections
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
-from wiretool.pipeline.flows import Flow, Namer, Over
+from wiretool.pipeline.flows import Flow, Over
 from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
+from wiretool.pipeline.segments import Namer
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.registry import PROTOCOLS
@@ -227,7 +227,7 @@ _STREAMS = (
         _look_ns=INT,
         _last=optional(ref(Segment)),
     ),
-    attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held)),
+    attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held), no_pieces=ref(Pieces), no_ranges=ref(Ranges)),
     attributes("held", Held, size=COUNTED),
     attributes(
         "stream-flow",
@@ -414,7 +414,7 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _foreign=TEXT,
             _conversation=optional(conversation),
             _splitters=pairs(SIDE, ref(Splitter)),
-            _strangers=by_side(ref(Stranger)),
+            _strangers=pairs(SIDE, ref(Stranger)),
             _open_sides=_SIDES,
             _ended=_SIDES,
             _latest_packet=INT,

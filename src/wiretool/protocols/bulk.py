@@ -142,6 +142,13 @@ class ProtocolColumns(ABC):
         """
         return [], np.zeros(len(conversations), np.bool_)
 
+    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
+        """Return the same of connections whose frames are all here, of `count` of them; conversations are not made.
+
+        It changes no state: the caller has the frames of the other connections read with `read`.
+        """
+        return [], np.zeros(count, np.bool_)
+
     def open(self) -> "SteadyReader":
         """Return a reader for the connections of one reading."""
         return SteadyReader(self)
