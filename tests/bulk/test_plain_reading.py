@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 import pytest
 
 from tests.bulk.damaged import check_seed
 from tests.bulk.engines import assert_equal, by_columns, by_rows, table_packets
 from tests.bulk.made import Spoken, files_of, packets_made
+from wiretool import limits
 from wiretool.batches.batch import Batch
+from wiretool.bulk import read
+from wiretool.bulk.pace import BYTES_PER_RECORD, FRAME_BYTES
+from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.read import read_batches
+from wiretool.capture.runs import Run
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -58,3 +64,21 @@ def test_runs_apart_have_the_frames_of_one_connection() -> None:
             rows = run.frames.numbers.searchsorted(part.frames.numbers)
             assert set(run.numbers_of_connections(rows).tolist()) == mine
             assert part.offsets.tolist() == run.offsets[rows].tolist()
+
+
+def test_tables_with_very_many_frames_are_read_together_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first table is a surprise."""
+    raw = raw_of([Spoken("pravega", each=3)] * 40, 400)
+    alone: list[int] = []
+
+    def noted(*arguments: Any) -> list[Run]:
+        left = read_plain_segments(*arguments)
+        alone.append(len(left))
+        return left
+
+    monkeypatch.setattr(limits, "BATCH_RECORDS_MAX", 100)
+    monkeypatch.setattr(read, "read_plain_segments", noted)
+    batches = batches_of(raw, 1_500)
+    assert max(batch.count for batch in batches[len(batches) // 2 :]) <= 100 * BYTES_PER_RECORD / FRAME_BYTES
+    assert not any(alone[len(alone) // 2 :])
+    assert_equal(by_columns(BytesIO(raw)), by_rows(BytesIO(raw)))

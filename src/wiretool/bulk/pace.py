@@ -15,6 +15,8 @@ BYTES_PER_RECORD, EASED_TIMES = 64, 4
 #: How short frames may well be, what is shorter than those of which there are many, and how many times as many bytes as
 #: they have on the wire messages may come to.
 FRAME_BYTES, TINY_BYTES, GROWTH_LIKELY_MAX = 8, 16, 1_032
+#: How much of that is aimed at, where the last frames were so short that a table has more.
+TOGETHER_SHARE = 0.75
 
 
 class Pace:
@@ -27,6 +29,8 @@ class Pace:
         #: Payload bytes for each record that is read by itself, as far as is known.
         self._bytes_per_record = bytes_per_record
         self._most = most
+        #: Payload bytes that have no more frames than are read together, as far as is known.
+        self._bytes_together = math.inf
         #: Whether some may come to more than was known when the last pause was found.
         self.is_outgrown = False
 
@@ -41,7 +45,12 @@ class Pace:
         Were each of them a record, they would be no more than at the beginning; and tiny ones no more than a batch.
         """
         frames, tiny = map(sum, zip((0, 0), *counts, strict=True))
-        return frames > limits.BATCH_RECORDS_MAX * BYTES_PER_RECORD / FRAME_BYTES or tiny > limits.BATCH_RECORDS_MAX
+        return _share(frames, tiny) > 1
+
+    def note_frames(self, size: int, frames: int, tiny: int) -> None:
+        """Note the frames in payload of a size, and the tiny ones: pauses keep the next parts below `is_much`."""
+        most = size / _share(frames, tiny) * TOGETHER_SHARE if frames else math.inf
+        self._bytes_together = min(most, self._bytes_together * EASED_TIMES)
 
     @property
     def few_bytes(self) -> int:
@@ -63,6 +72,8 @@ class Pace:
         rows, self.is_outgrown = len(lengths), False
         if self._bytes_per_record * limits.BATCH_RECORDS_MAX < len(table.data):
             rows = _within(lengths, int(self._bytes_per_record * limits.BATCH_RECORDS_MAX))
+        if self._bytes_together < len(table.data):
+            rows = min(rows, _within(lengths, int(self._bytes_together)))
         if self.growth > 1:
             growth = np.array([growth_of(key) for key in table.keys], np.int64)
             rows = min(rows, _within(lengths * growth[table.flows[start:]], limits.BATCH_BYTES_MAX))
@@ -75,6 +86,12 @@ class Pace:
             return
         most = min(self._bytes_per_record * EASED_TIMES, self._most, limits.BATCH_BYTES_MAX)
         self._bytes_per_record = min(size / records, most) if records else most
+
+
+def _share(frames: int, tiny: int) -> float:
+    """Return the number of frames, and of tiny ones among them, as a share of what is read without a pause."""
+    most = limits.BATCH_RECORDS_MAX * BYTES_PER_RECORD / FRAME_BYTES
+    return max(frames / most, tiny / limits.BATCH_RECORDS_MAX)
 
 
 def _within(sizes: Integers, most: int) -> int:

@@ -43,6 +43,19 @@ class _Flows(NamedTuple):
     flow_of: Integers
 
 
+class _Found(NamedTuple):
+    """The frames of the connections with these indices in the segments, by one reader."""
+
+    reader: SteadyReader
+    indices: Integers
+    data: bytes
+    flows: _Flows
+    boundaries: FrameBoundaries
+    #: How many of them are tiny, and bytes that packed messages may come to.
+    tiny: int
+    expanded_bytes: int
+
+
 def read_plain_segments(
     plain: PlainSegments,
     steady: SteadyWatches,
@@ -63,10 +76,16 @@ def read_plain_segments(
     flows = 2 * plain.slots[plain.connection_of] + plain.is_server
     first_packet = int(plain.table.numbers[plain.rows.min()])
     is_read[plain.connection_of[~steady.may_go_on(flows, plain.sizes, first_packet)]] = False
-    for code, reader in enumerate(readers):
-        indices = np.flatnonzero(is_read & (reader_of == code))
-        if len(indices):
-            is_read[indices] = _read(reader, plain, indices, steady, numbers, pace, output)
+    indices = [np.flatnonzero(is_read & (reader_of == code)) for code in range(len(readers))]
+    found = [
+        _find_frames(reader, plain, each, steady) for reader, each in zip(readers, indices, strict=True) if len(each)
+    ]
+    pace.note_frames(sum(int(each.flows.sizes.sum()) for each in found), *_count(found))
+    if pace.is_much([_count(found)]) or sum(each.expanded_bytes for each in found) > limits.BATCH_BYTES_MAX:
+        is_read[:] = False
+        found = []
+    for each in found:
+        is_read[each.indices] = _read(plain, each, steady, numbers, output)
     steady.release(plain.slots[~is_read])
     return [plain.run(index) for index in np.flatnonzero(~is_read).tolist()]
 
@@ -94,31 +113,30 @@ def _take_over(
         steady.take_over(*zip(*found, strict=True))
 
 
-def _read(
-    reader: SteadyReader,
-    plain: PlainSegments,
-    indices: Integers,
-    steady: SteadyWatches,
-    numbers: Numbers,
-    pace: Pace,
-    output: PendingOutput,
-) -> Flags:
-    """Read some connections; return which of them were read."""
+def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> _Found:
+    """Find the frames of some connections."""
     data, flows = _join_flows(plain, indices, steady)
-    columns = reader.columns
-    found = columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
-    is_whole = np.ones(len(indices), np.bool_)
+    found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    expanded = columns.expanded_bytes(data, found)
-    if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
-        return ~is_whole
+    return _Found(reader, indices, data, flows, found, tiny, reader.columns.expanded_bytes(data, found))
+
+
+def _count(found: Sequence[_Found]) -> tuple[int, int]:
+    """Return the number of frames, and of tiny ones."""
+    return sum(len(each.boundaries.starts) for each in found), sum(each.tiny for each in found)
+
+
+def _read(
+    plain: PlainSegments, frames: _Found, steady: SteadyWatches, numbers: Numbers, output: PendingOutput
+) -> Flags:
+    """Read the frames of some connections; return which of them were read."""
+    reader, indices, data, flows, found, *_ = frames
+    is_whole = np.ones(len(indices), np.bool_)
     is_whole[flows.owner[found.is_broken]] = False
     placed = _placed(data, flows, found, is_whole, numbers)
     _pass(data, flows, found, is_whole, steady)
     if len(placed.offsets):
-        _read_frames(
-            reader, [plain.connections[index].reader for index in indices.tolist()], flows, placed, steady, output
-        )
+        _read_frames(reader, [plain.connections[index] for index in indices.tolist()], flows, placed, steady, output)
     return is_whole
 
 
@@ -213,8 +231,8 @@ def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, s
 class _SingleFrames:
     """Reads frames of several connections by themselves; those of a connection are in order."""
 
-    def __init__(self, watches: Sequence[BulkWatch], placed: PlacedFrames, output: PendingOutput) -> None:
-        self._watches = watches
+    def __init__(self, connections: Sequence[Connection], placed: PlacedFrames, output: PendingOutput) -> None:
+        self._connections = connections
         self._placed = placed
         self._output = output
         #: By connection, from its first single frame on: its frames, and which of them are late.
@@ -226,7 +244,9 @@ class _SingleFrames:
 
     @cached_property
     def _bounds(self) -> list[int]:
-        bounds: list[int] = np.searchsorted(self._placed.owner[self._order], np.arange(len(self._watches) + 1)).tolist()
+        bounds: list[int] = np.searchsorted(
+            self._placed.owner[self._order], np.arange(len(self._connections) + 1)
+        ).tolist()
         return bounds
 
     @cached_property
@@ -234,6 +254,12 @@ class _SingleFrames:
         place_of = np.empty(len(self._order), np.int64)
         place_of[self._order] = np.arange(len(self._order))
         return place_of
+
+    def watch(self, index: int) -> BulkWatch:
+        """Return the watch over a connection."""
+        watch = self._connections[index].reader
+        assert isinstance(watch, BulkWatch), "a plain connection has not ended"
+        return watch
 
     def rows_of(self, index: int) -> Integers:
         """Return the frames of a connection."""
@@ -244,44 +270,46 @@ class _SingleFrames:
         index = int(self._placed.owner[row])
         if index not in self.started:
             mine = self._placed.of_owner(self.rows_of(index))
-            self.started[index] = mine, self._watches[index].late(mine)
+            self.started[index] = mine, self.watch(index).late(mine)
         mine, late = self.started[index]
-        self._watches[index].read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
+        self.watch(index).read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
 
 
 def _read_frames(
     reader: SteadyReader,
-    watches: Sequence[BulkWatch],
+    connections: Sequence[Connection],
     flows: _Flows,
     placed: PlacedFrames,
     steady: SteadyWatches,
     output: PendingOutput,
 ) -> None:
-    is_left = np.zeros(len(watches), np.bool_)
+    is_left = np.zeros(len(connections), np.bool_)
 
     def leave(those: Flags) -> None:
         is_left[those] = True
         steady.release(flows.slots[those])
 
-    singles = _SingleFrames(watches, placed, output)
+    singles = _SingleFrames(connections, placed, output)
     ends = steady.ends(flows.slots)
     groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     leave(~is_read)
     if groups:
         frames, offsets, first, last, times, owner, _ = placed
-        output.runs.append(FrameRun(ends, owner, watches[0].protocol, frames, offsets, first, last, times, groups))
+        output.runs.append(
+            FrameRun(ends, owner, singles.watch(0).protocol, frames, offsets, first, last, times, groups)
+        )
     rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
-    counts = np.bincount(owner, minlength=len(watches))
-    frame_bytes = np.bincount(owner, sizes, len(watches)).astype(np.int64)
+    counts = np.bincount(owner, minlength=len(connections))
+    frame_bytes = np.bincount(owner, sizes, len(connections)).astype(np.int64)
     steady.count_frames(flows.slots[~is_left], counts[~is_left], frame_bytes[~is_left])
     is_first = np.zeros(len(placed.owner), np.bool_)
     is_first[placed.stretches] = True
     mine = ~is_left[placed.owner]
     steady.note_frames(flows.slots[placed.owner[mine]], placed.first[mine], is_first[mine], placed.frames.numbers[mine])
     for index in np.flatnonzero(is_left).tolist():
-        watch, rows = watches[index], singles.rows_of(index)
+        watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):
             continue
         if not is_read[index]:

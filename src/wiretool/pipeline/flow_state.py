@@ -368,6 +368,7 @@ _DISSECTOR = (
         growth=plain(Annotated[int, msgspec.Meta(gt=0)]),
         _bytes_per_record=plain(float),
         _most=plain(float),
+        _bytes_together=plain(float),
         is_outgrown=BOOL,
     ),
     attributes(

@@ -56,6 +56,9 @@ class _AppendReader(SteadyReader):
         self._writers.write_back(slots)
         super().release(slots)
 
+    def _talks(self, slots: Integers) -> Sequence[PravegaConversation]:
+        return [talk for talk in self.conversations(slots) if isinstance(talk, PravegaConversation)]
+
     def read(
         self,
         frames: Frames,
@@ -71,9 +74,9 @@ class _AppendReader(SteadyReader):
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
         segments: dict[str | None, int] = {}
-        talks = [talk for talk in self.conversations(slots) if isinstance(talk, PravegaConversation)]
-        is_plain = _Reading(found, owner, slots, talks, self._writers, segments).settle()
+        is_plain = _Reading(found, owner, slots, self._talks, self._writers, segments).settle()
         if not is_plain.all():
+            talks = self._talks(slots)
             leave(~is_plain)
             bounds = np.searchsorted(owner, np.arange(len(slots) + 1)).tolist()
             TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
@@ -89,13 +92,13 @@ class _Reading:
         found: Kinds,
         owner: Integers,
         slots: Integers,
-        talks: Sequence[PravegaConversation],
+        talks_of: Callable[[Integers], Sequence[PravegaConversation]],
         writers: OpenWriters,
         segments: dict[str | None, int],
     ) -> None:
         self._owner = owner
         self._slots = slots
-        self._talks = talks
+        self._talks_of = talks_of
         self._writers = writers
         self._kinds = {code: kind for code, kind in found.kinds.items() if code in (BLOCK, END, ACK)}
         #: By connection: whether it is read here.
@@ -130,7 +133,7 @@ class _Reading:
         """Exclude connections whose writer is not known, or has no room for that many appends."""
         plain = np.flatnonzero(self.is_plain)
         slots = self._slots[plain]
-        are_here = self._writers.open(slots, ids[plain], [self._talks[index] for index in plain.tolist()])
+        are_here = self._writers.open(slots, ids[plain], self._talks_of)
         counts = np.bincount(self._owner, minlength=len(self._slots))[plain]
         self.is_plain[plain] = are_here & (counts <= self._writers.rooms(slots))
 

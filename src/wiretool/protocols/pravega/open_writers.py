@@ -1,7 +1,7 @@
 """The state of the writer that appends on each of many connections, as arrays."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,10 +38,13 @@ class OpenWriters:
         #: The owners are slots.
         self._waiting = NO_WAITING
 
-    def open(self, slots: Integers, ids: Integers, talks: Sequence[PravegaConversation]) -> Flags:
+    def open(
+        self, slots: Integers, ids: Integers, talks_of: Callable[[Integers], Sequence[PravegaConversation]]
+    ) -> Flags:
         """Have the writer with each id here, in the place of another one of its connection; return which are.
 
-        Only a writer that its conversation knows can be here, while no block is open.
+        Only a writer that its conversation knows can be here, while no block is open. `talks_of` returns the
+        conversations in slots.
         """
         self._make_room(slots)
         state = self._state[slots]
@@ -50,8 +53,9 @@ class OpenWriters:
         if len(others):
             self.write_back(slots[others])
             waiting: list[tuple[int, int, int, int]] = []
-            for index, slot in zip(others.tolist(), slots[others].tolist(), strict=True):
-                are_here[index] = self._open(slot, ids[index], talks[index], waiting)
+            places = zip(others.tolist(), slots[others].tolist(), talks_of(slots[others]), strict=True)
+            for index, slot, talk in places:
+                are_here[index] = self._open(slot, ids[index], talk, waiting)
             if waiting:
                 self._waiting = self._waiting.joined(Waiting(*np.array(waiting, np.int64).T))
         return are_here
