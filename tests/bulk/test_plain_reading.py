@@ -26,7 +26,7 @@ def batches_of(raw: bytes, packets: int) -> list[Batch]:
         return list(read_batches(BytesIO(raw)))
 
 
-@pytest.mark.parametrize("protocol", ["pravega", "sbp", "sbp-0.1"])
+@pytest.mark.parametrize("protocol", ["pravega", "sbp", "sbp-0.1", "offramp"])
 def test_frames_of_all_connections_are_one_run(protocol: str) -> None:
     """Each connection has fewer segments in a table than it takes for a run of its own."""
     raw = raw_of([Spoken(protocol, each=3)] * 100, 200)

@@ -19,6 +19,7 @@ from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
@@ -80,7 +81,8 @@ class BulkDissector:
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
-        self._streams = BulkStreams(self._flows, self._recent, self._is_start)
+        self._steady = SteadyWatches()
+        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave)
         self._last_packet = 0
         #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
@@ -109,6 +111,7 @@ class BulkDissector:
     def rest(self) -> Collection[Connection]:
         """The connections of which more may come; what no later table needs is let go. Between tables."""
         assert not self._behind, "a table is emitted before the next one"
+        self._streams.release_all()
         connections = self._flows.rest()
         self._recent.keep(connections)
         return connections
@@ -138,10 +141,7 @@ class BulkDissector:
         self._streams.pause = self._pace.pause(table, 0, self._growth)
         for part in self._streams.read(table):
             if isinstance(part, PlainSegments):
-                for run in read_plain_segments(part, self._watch, self._numbers, self._pace, self._output):
-                    self._put_off_run(run)
-                for end in part.ends:
-                    self._end(end)
+                self._read_plain(part)
             elif isinstance(part, Run):
                 self._put_off_run(part)
             elif isinstance(part, Pause):
@@ -158,6 +158,15 @@ class BulkDissector:
                     self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
         yield from self._all_told(table, done, len(table))
 
+    def _read_plain(self, plain: PlainSegments) -> None:
+        where = self._steady, self._watch, self._numbers, self._pace, self._output
+        for run in read_plain_segments(plain, *where):
+            self._put_off_run(run)
+        ending = [self._steady.slot_of(end.connection) for end in plain.ends]
+        self._steady.release(np.unique([slot for slot in ending if slot is not None]).astype(np.int64))
+        for end in plain.ends:
+            self._end(end)
+
     def _may_exceed(self, table: SegmentTable) -> bool:
         """Return whether unfinished frames may take too much memory within this table.
 
@@ -165,19 +174,20 @@ class BulkDissector:
         """
         budget = self._connections.unfinished
         ahead = int(table.lengths.sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(table)
-        return budget.size + self._flows.held_bytes + ahead > budget.bytes_max
+        return budget.size + self._steady.cost + self._flows.held_bytes + ahead > budget.bytes_max
 
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
-        """The batches up to a row, in front of which nothing is left to be told: one, unless it may be very large."""
+        """Yield the batches up to a row, with nothing deferred before it: one, unless it may be very large."""
         doubt, is_growing = self._pace.in_doubt(), False
         while True:
             row, is_much = stop, self._pace.is_much(watch.look_ahead(table) for watch in self._behind)
             is_growing |= self._pace.is_outgrown
             doubt.growth = self._pace.growth
+            growth = partial(self._growth, otherwise=max((watch.growth for watch in self._behind), default=1))
             if is_much:
-                row = min(stop, doubt.pause(table, start, self._growth))
+                row = min(stop, doubt.pause(table, start, growth))
             elif is_growing:
-                row = min(stop, self._pace.pause(table, start, self._growth))
+                row = min(stop, self._pace.pause(table, start, growth))
             packet = int(table.numbers[row]) if row < stop else None
             self._catch_up(table, packet)
             if packet is None and not self._behind:
@@ -212,10 +222,10 @@ class BulkDissector:
             watch.catch_up(table, self._output)
         return not any(watch.has_deferred for watch in behind)
 
-    def _growth(self, key: bytes) -> int:
-        """How many times as many bytes the messages of a flow may come to."""
+    def _growth(self, key: bytes, otherwise: int = 1) -> int:
+        """How many times as many bytes the messages of a flow may come to; `otherwise` of one that is not open."""
         flow = self._flows.open_flow(key)
-        return 1 if flow is None or flow.connection.reader is None else self._watch(flow.connection).growth
+        return otherwise if flow is None or flow.connection.reader is None else int(flow.connection.reader.growth)
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
@@ -296,9 +306,16 @@ class BulkDissector:
         return not self._is_near_limit and isinstance(watch, BulkWatch) and watch.may_wait_with(items)
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
+        slot = self._steady.slot_of(connection)
+        if slot is not None:
+            self._steady.release(np.array([slot]))
         watch = connection.reader or self._connections.watch(connection)
         assert isinstance(watch, BulkWatch | EndedBulkWatch)
         return watch
+
+    def _leave(self, slots: Integers) -> None:
+        """Bring the watches of these connections up to date, whose segments may not be plain any more."""
+        self._steady.release(slots)
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload proves a protocol whose connections are read together."""
@@ -318,6 +335,7 @@ class BulkDissector:
 
     def _batch(self, before: int = NEVER) -> Batch:
         """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
+        self._steady.update_accounts()
         output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]

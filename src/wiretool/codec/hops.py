@@ -1,5 +1,6 @@
-"""Where frames begin that each say how long they are: all of a stretch of a stream at once."""
+"""Boundaries of frames with their length in the header: all of a stretch of a stream at once."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
@@ -12,13 +13,13 @@ from wiretool.codec.columns import Flags, Integers, overlaid
 #: Blocks that are walked through side by side; fewer are faster one after another. The same for ranges.
 ABREAST_MIN = 16
 RANGES_ABREAST_MIN = 48
-#: No length that a header says is greater.
+#: The greatest length in a header.
 _ANY_LENGTH = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """How a header says the length of its frame: a u32 at `length_at`, of what is behind `counted_from`."""
+    """The length of a frame in its header: a u32 at `length_at`, of the bytes after `counted_from`."""
 
     header_bytes: int
     length_at: int
@@ -129,7 +130,7 @@ def _abreast(data: bytes, end: int, prefix: Prefix, blocks: Integers) -> tuple[I
         found_in.append(active)
         at = stop
     finals[active] = at
-    # What is left goes on from its `finals` one by one; a block that is done begins behind its end there.
+    # The rest goes on from its `finals` one by one; a block that is done begins after its end there.
     return np.concatenate(found), np.concatenate(found_in), finals
 
 
@@ -183,11 +184,7 @@ def find_boundaries(
     The ranges are adjacent. Each has one of the prefixes, which differ only in the greatest length. `guesses` are
     likely starts of frames, ascending.
     """
-    at, active, steps = begins.copy(), np.arange(len(begins)), list[tuple[Integers, Integers]]()
-    while len(active) >= RANGES_ABREAST_MIN:
-        active, starts = _step(data, at, active, stops, prefixes, prefix_of)
-        steps.append((active, starts))
-    found = _finish_ranges(data, at, stops, prefixes, prefix_of, guesses, steps)
+    found = walk_ranges(data, begins, stops, PrefixedHeaders(prefixes, prefix_of, guesses))
     magic = prefixes[0].magic
     if magic is not None:
         found.is_broken[_has_other_magic(data, found.ends, stops, magic)] = True
@@ -196,41 +193,68 @@ def find_boundaries(
     return found
 
 
-def _step(
-    data: bytes, at: Integers, active: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers
-) -> tuple[Integers, Integers]:
-    """Move each range on by one frame; return the ranges with a complete one, and its start in each."""
-    prefix, starts = prefixes[0], at[active]
-    fits = starts + prefix.header_bytes <= stops[active]
-    if not fits.all():
-        active, starts = active[fits], starts[fits]
-    length = overlaid(data, np.dtype(prefix.order + "u4"))[starts + prefix.length_at].astype(np.int64)
-    ends = starts + (length + prefix.counted_from)
-    most = np.array([each.length_max for each in prefixes], np.int64)[prefix_of[active]]
-    fits = (ends <= stops[active]) & (length >= prefix.length_min) & (length <= most)
-    if not fits.all():
-        active, starts, ends = active[fits], starts[fits], ends[fits]
-    at[active] = ends
-    return active, starts
+class Headers(ABC):
+    """Headers of frames in adjacent ranges of bytes, with the length of each frame."""
+
+    @abstractmethod
+    def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:
+        """Return the end of the frame at each of the starts, which are in these ranges with these stops.
+
+        It is after the stop where the frame is not complete, or its range has to be walked from there on.
+        """
+
+    @abstractmethod
+    def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
+        """Return the frames of `data[start:stop]`, the rest of a range; one begins at `start`."""
+
+
+class PrefixedHeaders(Headers):
+    """Headers that are prefixes."""
+
+    def __init__(self, prefixes: Sequence[Prefix], prefix_of: Integers, guesses: Integers) -> None:
+        self._prefixes = prefixes
+        self._prefix_of = prefix_of
+        self._guesses = guesses
+        self._most = np.array([each.length_max for each in prefixes], np.int64)
+
+    def ends(self, data: bytes, starts: Integers, stops: Integers, ranges: Integers) -> Integers:
+        prefix = self._prefixes[0]
+        ends = stops + 1
+        is_there = starts + prefix.header_bytes <= stops
+        at = starts if is_there.all() else starts[is_there]
+        length = overlaid(data, np.dtype(prefix.order + "u4"))[at + prefix.length_at].astype(np.int64)
+        fits = (length >= prefix.length_min) & (length <= self._most[self._prefix_of[ranges[is_there]]])
+        ends[is_there] = np.where(fits, at + (length + prefix.counted_from), ends[is_there])
+        return ends
+
+    def walk(self, data: bytes, start: int, stop: int, index: int) -> Hops:
+        first, last = np.searchsorted(self._guesses, (start, stop)).tolist()
+        return _find_frames(data, start, stop, self._prefixes[self._prefix_of[index]], self._guesses[first:last])
+
+
+def walk_ranges(data: bytes, begins: Integers, stops: Integers, headers: Headers) -> FrameBoundaries:
+    """Find the frames of each `data[begins[i] : stops[i]]` by their headers; the first one starts at its first byte."""
+    at, active, steps = begins.copy(), np.arange(len(begins)), list[tuple[Integers, Integers]]()
+    while len(active) >= RANGES_ABREAST_MIN:
+        starts = at[active]
+        ends = headers.ends(data, starts, stops[active], active)
+        fits = ends <= stops[active]
+        if not fits.all():
+            active, starts, ends = active[fits], starts[fits], ends[fits]
+        at[active] = ends
+        steps.append((active, starts))
+    return _finish_ranges(data, at, stops, headers, steps)
 
 
 def _finish_ranges(
-    data: bytes,
-    at: Integers,
-    stops: Integers,
-    prefixes: Sequence[Prefix],
-    prefix_of: Integers,
-    guesses: Integers,
-    steps: Sequence[tuple[Integers, Integers]],
+    data: bytes, at: Integers, stops: Integers, headers: Headers, steps: Sequence[tuple[Integers, Integers]]
 ) -> FrameBoundaries:
     """Walk the rest of each range; `steps` has the frames of all ranges so far."""
     count = len(at)
     found = np.bincount(np.concatenate([_NONE, *(active for active, _ in steps)]), minlength=count)
     needs, is_broken, rest = np.zeros(count, np.int64), np.zeros(count, np.bool_), dict[int, Integers]()
-    bounds = np.searchsorted(guesses, np.stack((at, stops)))
     for index in np.flatnonzero(at < stops).tolist():
-        mine = guesses[bounds[0, index] : bounds[1, index]]
-        found_in = _find_frames(data, int(at[index]), int(stops[index]), prefixes[prefix_of[index]], mine)
+        found_in = headers.walk(data, int(at[index]), int(stops[index]), index)
         at[index], needs[index], is_broken[index] = found_in.end, found_in.need, found_in.is_broken
         if len(found_in.starts):
             rest[index] = found_in.starts

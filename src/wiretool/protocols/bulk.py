@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wiretool.codec.columns import Column, Columns, Flags, Integers
-from wiretool.codec.hops import Hops, Prefix
+from wiretool.codec.hops import FrameBoundaries, Hops, Prefix, find_boundaries
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.conversation import Conversation
 
@@ -110,26 +110,50 @@ class Group:
         )
 
 
-class ProtocolColumns:
-    """Reads frames of many conversations of a protocol at once. Its headers have the length of each frame."""
+class ProtocolColumns(ABC):
+    """Reads frames of many conversations of a protocol at once."""
 
-    def __init__(self, prefixes: Mapping[Side, Prefix]) -> None:
-        """`prefixes` describe the headers of each side; they differ only in the greatest length."""
-        self.prefixes = prefixes
+    @abstractmethod
+    def find_boundaries(
+        self, data: bytes, begins: Integers, stops: Integers, is_server: Flags, guesses: Integers
+    ) -> FrameBoundaries:
+        """Find the frames of each `data[begins[i] : stops[i]]`, bytes of one side; see `codec.hops.find_boundaries`.
+
+        Where a frame ends must not depend on what was read before it.
+        """
+
+    def expanded_bytes(self, data: bytes, found: FrameBoundaries) -> int:
+        """Return how many bytes the packed messages in these frames may come to at most."""
+        return 0
 
     def read(
         self,
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         """Return the groups of the frames that it can read, and the conversations whose frames these are.
 
         Frame i is of `conversations[owner[i]]`. Frames of other conversations are read by their own `BulkConversation`.
-        `read_one` is called with each row that is read by itself, in the order of its conversation.
+        `read_one` is called with each row that is read by itself, in the order of its conversation; before, `leave` is
+        called with all conversations that may have such rows.
         """
         return [], np.zeros(len(conversations), np.bool_)
+
+
+class PrefixedColumns(ProtocolColumns):
+    """Reads frames whose headers have their length at a fixed place."""
+
+    def __init__(self, prefixes: Mapping[Side, Prefix]) -> None:
+        """`prefixes` describe the headers of each side; they differ only in the greatest length."""
+        self._prefixes = [prefixes["client"], prefixes["server"]]
+
+    def find_boundaries(
+        self, data: bytes, begins: Integers, stops: Integers, is_server: Flags, guesses: Integers
+    ) -> FrameBoundaries:
+        return find_boundaries(data, begins, stops, self._prefixes, is_server.astype(np.int64), guesses)
 
 
 class BulkConversation(ABC):
@@ -144,16 +168,12 @@ class BulkConversation(ABC):
         return 1
 
     @abstractmethod
-    def is_ready(self) -> bool:
-        """Whether frames can be taken in bulk now; before, all go through `Conversation.read`."""
-
-    @abstractmethod
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         """The frames of `side` in `data[start:end]`, the first of which begins at `start`; see `codec.hops.hop`."""
 
     @abstractmethod
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        """What the frames say, in their order. `read_one` is called with the row of each that takes the slow way.
+        """Read frames in their order. `read_one` is called with the row of each that is read by itself.
 
-        That happens in turn: what is in front of the row has been read by then, and nothing behind it.
+        That happens in turn: the rows before it have been read by then, and none after it.
         """

@@ -24,7 +24,6 @@ from tests.protocols.offramp.talk import (
     every_event,
     frame,
     road_message,
-    session,
     side_of,
     upgrading,
 )
@@ -35,7 +34,7 @@ from wiretool.bulk.read import read_batches
 from wiretool.codec.columns import Objects
 from wiretool.codec.message import Message, Side
 from wiretool.protocols.bulk import NO_REPLY, Frames, Group
-from wiretool.protocols.offramp import bulk
+from wiretool.protocols.offramp import bulk_turns
 from wiretool.protocols.offramp.bulk import OfframpBulk
 from wiretool.protocols.offramp.bulk_columns import Reread
 from wiretool.protocols.offramp.bulk_json import plain_objects
@@ -53,11 +52,18 @@ from wiretool.protocols.offramp.messages import (
     Pong,
     RequestEvent,
 )
-from wiretool.protocols.offramp.session import Phase
 
 Said = tuple[Side, bytes]
 #: Number, name, fields, what is wrong, and what it answers.
 Told = tuple[int, str, Any, list[str], int | None]
+
+
+@pytest.fixture(autouse=True)
+def short_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read few frames together, too."""
+    monkeypatch.setattr(bulk_turns, "RANGE_FRAMES_MIN", 1)
+
+
 DEFLATES = ["", "permessage-deflate", "permessage-deflate; server_no_context_takeover; client_no_context_takeover"]
 
 
@@ -301,7 +307,7 @@ def test_sizes_of_what_a_client_says() -> None:
 
 def test_compression_that_was_not_agreed() -> None:
     squeezed = frame("server", FIN | RSV1 | BINARY, Deflater()(encoded(road_message(1))))
-    assert check([("server", squeezed), *said_by(road_message(2))]) == 2
+    assert check([*said_by(road_message(1)), ("server", squeezed), *said_by(road_message(2))]) == 1
 
 
 def test_compressed_messages_that_are_none() -> None:
@@ -341,7 +347,7 @@ def test_pings_do_not_part_messages(monkeypatch: pytest.MonkeyPatch) -> None:
         parsed.append(len(texts))
         return plain_objects(texts)
 
-    monkeypatch.setattr(bulk, "plain_objects", count)
+    monkeypatch.setattr(bulk_turns, "plain_objects", count)
     said = said_by(*(each for n in range(40) for each in (road_message(n), Ping(payload=b"p"), CancelEvent())))
     assert check(said) == 40
     assert parsed == [120]
@@ -358,17 +364,20 @@ def test_a_ping_does_not_prove_that_no_message_is_unfinished() -> None:
 
 
 def test_not_before_events_flow_nor_after_their_end() -> None:
-    connection = Connection(from_start=True)
-    bulk = OfframpBulk(connection)
-    ready = []
-    for side, raw in session(3)[:4]:
-        ready.append(bulk.is_ready())
-        connection.read(side, raw, 0, len(raw), 1)
-    assert ready == [False, False, False, True]
-    assert bulk.is_ready()
     said = [*said_by(CancelEvent(), Close(), CancelEvent(), road_message(1), Close(), road_message(2))]
     assert check(said) == 5
-    assert connection.session.phases == {"client": Phase.OPEN, "server": Phase.OPEN}
+
+
+@pytest.mark.parametrize("extensions", DEFLATES)
+def test_from_the_upgrade_on(extensions: str) -> None:
+    """The frames up to the first event are read by themselves."""
+    opening: list[Said] = [("client", asking(extensions)), ("server", upgrading(extensions))]
+    said = [*opening, *said_by(ConnectionEvent(agentName="x"), *(road_message(n) for n in range(9)), CancelEvent())]
+    rows, columns = Connection(from_start=True), Connection(from_start=True)
+    told, odd = told_at_once(columns, said)
+    assert told == told_one_by_one(rows, said)
+    assert odd == 3
+    assert columns.deflates == rows.deflates == bool(extensions)
 
 
 def test_joined_in_the_middle() -> None:

@@ -5,7 +5,8 @@ judges them one by one, as in the row path.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from operator import itemgetter
+from typing import Any, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ from wiretool.errors import DecodeError
 from wiretool.protocols.bulk import NO_REPLY, Group
 
 _parse = msgspec.json.Decoder().decode
+T = TypeVar("T")
 _NONE = type(None)
 #: Of which Python type alone the values of a plain kind are.
 _KINDS: dict[type[JsonType], type] = {JsonInt: int, JsonText: str, JsonBool: bool, JsonName: str}
@@ -117,7 +119,7 @@ class Gathered:
         self._replies: dict[int, int] = {}
 
     def add(self, rows: Sequence[int], members: Members, texts: Sequence[bytes]) -> None:
-        """Those that are not bad; `rows` and `texts` are those of all, ascending and behind the earlier ones."""
+        """Add those that are not bad; `rows` and `texts` are those of all, ascending within each connection."""
         good = [index for index in range(len(rows)) if index not in members.bad]
         self._rows += [rows[index] for index in good]
         if self._loose:
@@ -130,15 +132,28 @@ class Gathered:
         """The event in this row answers that record."""
         self._replies[row] = record
 
-    def group(self) -> Group:
-        """All of them as columns."""
-        fields = fields_of(self._cls)
-        columns = {field.name: _column(field, self._values[field.name]) for field in fields}
-        columns |= {name: Objects(Reread(name, self._texts)) for name in self._loose}
+    def group(self, places: Integers | None = None) -> Group:
+        """Return all of them as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
+        rows, order = np.array(self._rows, np.int64), None
+        if places is not None:
+            rows = places[rows]
+            by_place = np.argsort(rows, kind="stable")
+            rows, order = rows[by_place], by_place.tolist()
+        values = {name: _picked(each, order) for name, each in self._values.items()}
+        columns = {field.name: _column(field, values[field.name]) for field in fields_of(self._cls)}
+        columns |= {name: Objects(Reread(name, _picked(self._texts, order))) for name in self._loose}
         reply_to: Integers | None = None
         if self._replies:
-            reply_to = np.array([self._replies.get(row, NO_REPLY) for row in self._rows], np.int64)
-        return Group(self._cls, self._cls.declaration.name, np.array(self._rows, np.int64), columns, reply_to)
+            replies = [self._replies.get(row, NO_REPLY) for row in self._rows]
+            reply_to = np.array(_picked(replies, order), np.int64)
+        return Group(self._cls, self._cls.declaration.name, rows, columns, reply_to)
+
+
+def _picked(values: list[T], order: Sequence[int] | None) -> list[T]:
+    """Return values in this order, if there is one; fields that are read again have none."""
+    if order is None or len(values) < 2:
+        return values
+    return list(itemgetter(*order)(values))
 
 
 def _column(field: Field, values: list[Any]) -> Column:

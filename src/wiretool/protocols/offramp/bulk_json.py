@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from wiretool import limits
-from wiretool.codec.columns import Bytes
+from wiretool.codec.columns import Bytes, Integers
 from wiretool.protocols.offramp.events import plain_object
 
 _parse = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_COLON, _QUOTE, _BRACKETS, _LOWER = 0x3A, 0x22, 0x7B, 0x20
+_COLON, _QUOTE, _BRACKET = 0x3A, 0x22, 0x5B
 _SPACES = np.zeros(256, np.bool_)
 _SPACES[list(b" \t\r\n")] = True
 #: A name, or what looks like one, with space behind it.
@@ -54,29 +54,39 @@ def _are_plain(texts: Sequence[bytes], values: Sequence[Any]) -> bool:
     if not every.isascii():
         every.decode("utf-8")
     view = np.frombuffer(every, np.uint8)
-    before = _before_colons(view)
-    if (_SPACES[before].any() and _APART.search(every)) or (b"\\u00" in every and _ESCAPED.search(every)):
+    colons = _colons(view)
+    before = view[colons]
+    if (_SPACES[before].any() and _APART.search(every)) or (b"\\" in every and _ESCAPED.search(every)):
         return False
     longest = max(map(len, texts))
-    if _may_be_deep(view, longest) or _may_be_long(every, longest):
+    if _may_be_deep(view, colons, longest) or _may_be_long(every, longest):
         return False
     # The parser takes the last of repeated members. Each member of a text has its own `":`, and so has each that was
     # kept in what is written of it; what strings hold of these is there as often. So none is gone if the sums agree.
-    written = _before_colons(np.frombuffer(_encode(values), np.uint8))
+    written = np.frombuffer(_encode(values), np.uint8)
+    written = written[_colons(written)]
     return int(np.count_nonzero(before == _QUOTE)) == int(np.count_nonzero(written == _QUOTE))
 
 
-def _before_colons(view: Bytes) -> Bytes:
-    """What stands in front of each colon."""
-    found: Bytes = view[np.flatnonzero(view[1:] == _COLON)]
-    return found
+def _colons(view: Bytes) -> Integers:
+    """Return the place before each colon."""
+    return np.flatnonzero(view[1:] == _COLON)
 
 
-def _may_be_deep(view: Bytes, longest: int) -> bool:
-    """Whether a text, none of which is longer than that, may have so many brackets that it may nest too deep."""
-    at = np.flatnonzero((view | _LOWER) == _BRACKETS)
-    most = limits.JSON_NESTING_MAX
-    return len(at) > most and bool((at[most:] - at[:-most]).min() < longest)
+def _may_be_deep(view: Bytes, colons: Integers, longest: int) -> bool:
+    """Return whether a text may nest too deep; none is longer than `longest`.
+
+    Each level but the innermost has the bracket of an array, or a colon.
+    """
+    most = (limits.JSON_NESTING_MAX - 2) // 2
+    if longest <= most:
+        return False
+    return _are_close(colons, most, longest) or _are_close(np.flatnonzero(view == _BRACKET), most, longest)
+
+
+def _are_close(places: Integers, count: int, longest: int) -> bool:
+    """Return whether more than `count` of the places may be in one text."""
+    return len(places) > count and bool((places[count:] - places[:-count]).min() < longest)
 
 
 def _may_be_long(every: bytes, longest: int) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.types import uuid_text
-from wiretool.protocols.bulk import NO_REPLY, Frames, Group, ProtocolColumns
+from wiretool.protocols.bulk import NO_REPLY, Frames, Group, PrefixedColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.appends import Writer
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
@@ -30,7 +30,7 @@ FRAMES_MIN = 16
 _CODES_MAX = 1 << 62
 
 
-class PravegaColumns(ProtocolColumns):
+class PravegaColumns(PrefixedColumns):
     """Reads connections: those on which one writer appends in order as arrays, others in turn."""
 
     def read(
@@ -38,6 +38,7 @@ class PravegaColumns(ProtocolColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, PravegaConversation)]
@@ -50,6 +51,7 @@ class PravegaColumns(ProtocolColumns):
         segments: dict[str | None, int] = {}
         is_plain = _Reading(found, owner, talks, segments).settle()
         if not is_plain.all():
+            leave(~is_plain)
             bounds = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
             TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
         groups = GroupBuilder(joins, list(segments)).groups(found)

@@ -29,9 +29,6 @@ class PravegaBulk(BulkConversation):
     def __init__(self, conversation: PravegaConversation) -> None:
         self._conversation = conversation
 
-    def is_ready(self) -> bool:
-        return True
-
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         return hop(data, start, end, _PREFIXES[side], guesses)
 

@@ -32,9 +32,6 @@ class DraftBulk(BulkConversation):
     def __init__(self, conversation: DraftConversation) -> None:
         self._conversation = conversation
 
-    def is_ready(self) -> bool:
-        return True
-
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         return hop(data, start, end, _PREFIX, guesses)
 

@@ -9,7 +9,7 @@ from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import Hops, Prefix, hop
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group, ProtocolColumns
+from wiretool.protocols.bulk import NO_REPLY, BulkConversation, Frames, Group, PrefixedColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.sbp.bulk_frames import Envelopes, FrameReader, envelopes_of, find_whole, group_of
 from wiretool.protocols.sbp.bulk_pairs import Pairs, Stretch, pair_connections
@@ -28,7 +28,7 @@ _PREFIX = Prefix(
 FRAMES_MIN = 16
 
 
-class SbpColumns(ProtocolColumns):
+class SbpColumns(PrefixedColumns):
     """Reads the connections whose frames are all regular."""
 
     def __init__(self, reader: type[FrameReader]) -> None:
@@ -40,6 +40,7 @@ class SbpColumns(ProtocolColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, SbpConversation)]
@@ -71,9 +72,6 @@ class SbpBulk(BulkConversation):
     def __init__(self, conversation: SbpConversation) -> None:
         self._conversation = conversation
         self._pairs = Pairs(conversation)
-
-    def is_ready(self) -> bool:
-        return True
 
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         return hop(data, start, end, _PREFIX, guesses)
