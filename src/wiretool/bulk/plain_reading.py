@@ -20,7 +20,7 @@ from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.codec.message import Side
-from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.protocols.bulk import Frames, ProtocolColumns
 from wiretool.watch import SIDES
 
 
@@ -102,8 +102,7 @@ def _read(
     data, flows = _join_flows(plain, indices)
     found = protocol.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    expanded = protocol.expanded_bytes(data, found)
-    if pace.is_much([(len(found.starts), tiny)]) or expanded > limits.BATCH_BYTES_MAX:
+    if pace.is_much([(len(found.starts), tiny)]) or _expand(protocol, data, flows, found):
         return [plain.run(index) for index in indices.tolist()]
     is_whole = np.ones(len(flows.watches), np.bool_)
     is_whole[flows.owner[found.is_broken]] = False
@@ -112,6 +111,14 @@ def _read(
     if len(placed.offsets):
         _read_frames(protocol, flows, placed, output)
     return [plain.run(index) for index in indices[~is_whole].tolist()]
+
+
+def _expand(protocol: ProtocolColumns, data: bytes, flows: _Flows, found: FrameBoundaries) -> bool:
+    """Return whether packed messages come to more than a batch may have."""
+    most = limits.BATCH_BYTES_MAX
+    frames = Frames(data, found.starts, _ends_of(found), flows.is_server[found.range_of], found.starts)
+    talks = [watch.conversation for watch in flows.watches]
+    return protocol.expanded_bytes(frames, flows.owner[found.range_of], talks, most) > most
 
 
 def _join_flows(plain: PlainSegments, indices: Integers) -> tuple[bytes, _Flows]:

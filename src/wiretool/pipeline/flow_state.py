@@ -318,6 +318,7 @@ _DISSECTOR = (
         _flows=ref(Streams),
         _streams=ref(BulkStreams),
         _last_packet=INT,
+        _expanded_bytes=fresh(int),
         _behind=fresh(dict),
         _later=fresh(type(None)),
         _is_near_limit=BOOL,

@@ -122,8 +122,13 @@ class ProtocolColumns(ABC):
         Where a frame ends must not depend on what was read before it.
         """
 
-    def expanded_bytes(self, data: bytes, found: FrameBoundaries) -> int:
-        """Return how many bytes the packed messages in these frames may come to at most."""
+    def expanded_bytes(
+        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation], bytes_max: int
+    ) -> int:
+        """Return how many bytes the packed messages in frames may come to; any larger number for more than `bytes_max`.
+
+        Frame i is of `conversations[owner[i]]`; those of a side are in order. They will be read next.
+        """
         return 0
 
     def read(

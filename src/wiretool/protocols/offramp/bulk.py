@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries, Hops, walk_ranges
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import BulkConversation, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
-from wiretool.protocols.offramp.bulk_frames import FrameHeaders, is_compressed, may_expand, split
+from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
+from wiretool.protocols.offramp.bulk_frames import FrameHeaders, is_compressed, split
 from wiretool.protocols.offramp.bulk_turns import TurnReader
 from wiretool.protocols.offramp.connection import Connection
 
-#: What two bits of deflated data may stand for at most: 258 bytes (RFC 1951 §3.2.5).
-DEFLATE_GROWTH_MAX = 258 * 8 // 2
 #: Fewer frames of several connections are read one by one.
 FRAMES_MIN = 16
 #: Frames without which the collector goes on.
@@ -31,12 +31,10 @@ class OfframpColumns(ProtocolColumns):
     ) -> FrameBoundaries:
         return walk_ranges(data, begins, stops, FrameHeaders(is_server))
 
-    def expanded_bytes(self, data: bytes, found: FrameBoundaries) -> int:
-        packed = np.flatnonzero(may_expand(data, found.starts))
-        if not len(packed):
-            return 0
-        ends = np.append(found.starts[1:], len(data))[packed]
-        return DEFLATE_GROWTH_MAX * int((ends - found.starts[packed]).sum())
+    def expanded_bytes(
+        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation], bytes_max: int
+    ) -> int:
+        return expanded_bytes(frames, owner, _talks(conversations), bytes_max)
 
     def read(
         self,
@@ -45,7 +43,7 @@ class OfframpColumns(ProtocolColumns):
         conversations: Sequence[Conversation],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
-        talks = [talk for talk in conversations if isinstance(talk, Connection)]
+        talks = _talks(conversations)
         is_read = np.ones(len(talks), np.bool_)
         if len(talks) == 1:
             return _read(frames, owner, talks, read_one, None), is_read
@@ -69,7 +67,7 @@ class OfframpBulk(BulkConversation):
 
     @property
     def growth(self) -> int:
-        return DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
+        return limits.DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
 
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         hops = split(side, data, start, end)
@@ -79,6 +77,10 @@ class OfframpBulk(BulkConversation):
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
         return _read(frames, np.zeros(len(frames.starts), np.int64), [self._connection], read_one, None)
+
+
+def _talks(conversations: Sequence[Conversation]) -> list[Connection]:
+    return [talk for talk in conversations if isinstance(talk, Connection)]
 
 
 def _read(

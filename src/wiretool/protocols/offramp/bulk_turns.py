@@ -13,12 +13,12 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Message, Side
-from wiretool.errors import DecodeError
 from wiretool.protocols.bulk import Frames, Group
 from wiretool.protocols.offramp.bulk_columns import Gathered, Members
 from wiretool.protocols.offramp.bulk_frames import Heads
 from wiretool.protocols.offramp.bulk_json import plain_objects
 from wiretool.protocols.offramp.connection import Connection, echoed
+from wiretool.protocols.offramp.deflate import Outcome, outcome_of
 from wiretool.protocols.offramp.messages import (
     CancelEvent,
     CommitEvent,
@@ -54,8 +54,6 @@ RANGE_FRAMES_MIN = 32
 _SIDES: tuple[Side, Side] = ("client", "server")
 _NO_MEMBERS = b"{}"
 
-#: What an inflater gave: a message, nothing, or why it is none.
-_Outcome = bytes | DecodeError | None
 #: What must be done in turn for a row: read it (None), or note its commit or answer with this id.
 _Turn = tuple[int, type[Message] | None, Any]
 #: Of each class the indices of its events, and their objects.
@@ -182,9 +180,9 @@ class TurnReader:
         self._take_turns(turns, inflated)
         return len(rows)
 
-    def _inflate(self, rows: Integers, texts: list[bytes]) -> Mapping[int, _Outcome]:
+    def _inflate(self, rows: Integers, texts: list[bytes]) -> Mapping[int, Outcome]:
         """Inflate the texts of compressed messages, and drop those after too much; return the outcomes by row."""
-        inflated: dict[int, _Outcome] = {}
+        inflated: dict[int, Outcome] = {}
         size = 0
         for index in np.flatnonzero(self._heads.is_compressed[rows]).tolist():
             if size > _PIECE_BYTES:
@@ -192,20 +190,15 @@ class TurnReader:
                 break
             row = int(rows[index])
             side = _SIDES[self._is_server[row]]
-            outcome = inflated[row] = self._outcome(row, side, texts[index])
+            inflater = self._talks[self._owner[row]].joiners[side].inflater
+            outcome = inflated[row] = outcome_of(inflater.inflate, texts[index])
             text = outcome if isinstance(outcome, bytes) else b""
             is_too_long = side == "client" and len(text) > limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX
             texts[index] = b"" if is_too_long else text
             size += len(text)
         return inflated
 
-    def _outcome(self, row: int, side: Side, payload: bytes) -> _Outcome:
-        try:
-            return self._talks[self._owner[row]].joiners[side].inflater.inflate(payload)
-        except DecodeError as err:
-            return err
-
-    def _take_turns(self, turns: Sequence[_Turn], inflated: Mapping[int, _Outcome]) -> None:
+    def _take_turns(self, turns: Sequence[_Turn], inflated: Mapping[int, Outcome]) -> None:
         """Read the frames whose order matters: commits and their answers, and those that are read one by one."""
         for row, cls, correlation_id in turns:
             talk = self._talks[self._owner[row]]
