@@ -15,6 +15,7 @@ from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.dissect import Source, paths_of
 from wiretool.sessions.stats import Stats
+from wiretool.sessions.stats_bulk import BatchCounter
 
 #: Here many frames are told with defects, or with errors that have others as their cause.
 DEFECTS = ("offramp/err_counts.pcap", "offramp/err_malformed.pcap", "offramp/mixed_noise.pcap", "sbp/rs_append.pcap")
@@ -33,7 +34,7 @@ def no_collector() -> Iterator[None]:
 
 def garbage(capture: Source) -> list[int]:
     """How many objects each batch leaves to the collector, up to the last table: then connections are closed."""
-    is_over, left, stats = False, [], Stats()
+    is_over, left, counter = False, [], BatchCounter(Stats())
 
     def tables() -> Iterator[SegmentTable]:
         nonlocal is_over
@@ -44,7 +45,8 @@ def garbage(capture: Source) -> list[int]:
     for batch in BulkDissector().batches(tables()):
         if is_over:
             break
-        stats.add_batch(batch)
+        counter.add(batch)
+        counter.flush()
         del batch
         left.append(gc.collect())
     return left

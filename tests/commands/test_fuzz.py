@@ -355,6 +355,7 @@ def test_a_mute_server_is_reported() -> None:
     assert ended.returncode == 4, ended.stdout + ended.stderr
     assert f"{address} accepts connections, and answers no message in " in ended.stderr
     assert "; it hangs, or uses another protocol; " in ended.stderr
+    assert f"{address}: no reply to KeepAlive yet; sending conformance cases\n" in ended.stderr
     assert "; the last message sent was " in ended.stderr
     assert "the last message sent was none" not in ended.stderr
 

@@ -63,7 +63,8 @@ def test_conformance_cases_are_run_first() -> None:
     assert [each.bucket.oracle for each in found] == [WRONG_ANSWER] * len(found)
     assert found
     assert found[0].confirmed.case is not None
-    assert found[0].bucket.reply == found[0].confirmed.case.id
+    assert found[0].cases[0] == found[0].confirmed.case.id
+    assert found[0].bucket.reply.startswith("conformance case: ")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

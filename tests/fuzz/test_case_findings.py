@@ -1,11 +1,13 @@
 """Findings of conformance cases whose sessions are too long to be seeds: they have the bytes, or name the case."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from wiretool.capture.files import read_packets
 from wiretool.conformance.mutants import mutant_named
+from wiretool.fuzz import bounded_form
 from wiretool.fuzz import session as session_module
 from wiretool.fuzz.campaign import Limits
 from wiretool.fuzz.findings import write_finding
@@ -43,6 +45,38 @@ def test_a_session_that_is_too_long_for_a_seed_is_in_the_finding(tmp_path: Path)
     assert "`repro.pcapng` has the bytes of both sides" in page
     assert sum(len(packet.data) for packet in read_packets([place / "repro.pcapng"])) > 70_000
     assert replay_finding(place).standing is Standing.FAILS
+
+
+def test_the_json_of_a_large_session_is_cut_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_form, "FORM_MAX", 20_000)
+    place = finding_of(CASE, tmp_path)
+    text = (place / "finding.json").read_text("utf-8")
+    assert len(text) < 25_000
+    form = json.loads(text)
+    assert form["cut"] == "1 of 2 steps cut to the first 256 bytes; a replay runs the conformance case itself"
+    connected, step = form["sequence"]["steps"]
+    assert "connect" in connected
+    assert (len(step["data"]), step["cut_from"]) == (512, 70_020)
+    assert sum(len(packet.data) for packet in read_packets([place / "repro.pcapng"])) > 70_000
+    assert replay_finding(place).standing is Standing.FAILS
+
+
+def test_the_json_of_a_usual_session_is_whole(tmp_path: Path) -> None:
+    form = json.loads((finding_of(CASE, tmp_path) / "finding.json").read_text("utf-8"))
+    assert "cut" not in form
+
+
+def test_steps_that_do_not_fit_are_omitted() -> None:
+    steps = [{"send": 1, "message": "PING", "data": "00" * 2_000, "recorded": "00" * 2_000} for _ in range(5_000)]
+    form, why = bounded_form.bounded_sequence({"origin": "a/1", "setup": "", "changes": [], "steps": steps})
+    assert len(json.dumps(form, indent=2)) <= bounded_form.FORM_MAX
+    kept = len(form["steps"])
+    assert 1_000 < kept < 5_000
+    shortened, omitted = (
+        f"{kept:,} of 5,000 steps cut to the first 256 bytes",
+        f"{5_000 - kept:,} of 5,000 steps omitted",
+    )
+    assert why == f"{shortened} and {omitted}; a replay runs the conformance case itself"
 
 
 def test_a_session_that_is_too_large_is_named_by_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

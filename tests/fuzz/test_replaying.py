@@ -203,6 +203,32 @@ def test_a_case_is_fixed_where_it_passes_each_time(
     assert replay_finding(finding).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("failing", "standing", "text"),
+    [
+        ("", Standing.FIXED, f"conformance case {CASE} passes in 3 runs; 1 other case that failed with it, too"),
+        ("pravega/attribute/2", Standing.FAILS, "died: why (conformance case pravega/attribute/2)"),
+    ],
+)
+def test_a_finding_of_several_cases_is_fixed_where_all_pass(
+    finding: Path, monkeypatch: pytest.MonkeyPatch, failing: str, standing: Standing, text: str
+) -> None:
+    def run_cases(self: InMemoryTarget, cases: list[Case], before: Any = ()) -> list[CaseResult]:
+        return [CaseResult(each, Verdict.FAIL if each.id == failing else Verdict.PASS, "why") for each in cases]
+
+    change(finding, lambda form: form.update(case=CASE, cases=[CASE, "pravega/attribute/2"]))
+    monkeypatch.setattr(InMemoryTarget, "run_cases", run_cases)
+    replayed = replay_finding(finding)
+    assert (replayed.standing, replayed.text) == (standing, text)
+
+
+@pytest.mark.parametrize("cases", [3, ["pravega/none/1"]])
+def test_unknown_cases_of_a_finding_are_refused(finding: Path, cases: object) -> None:
+    change(finding, lambda form: form.update(case=CASE, cases=cases))
+    with pytest.raises(InputError, match=r"cases: expected a list|no conformance case pravega/none/1"):
+        replay_finding(finding)
+
+
 def test_another_machine_has_to_be_allowed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(finding, lambda form: form.update(options=["--target", "192.0.2.1:12345"]))
     with pytest.raises(UsageError, match=r"--target 192\.0\.2\.1:12345: another machine"):

@@ -14,6 +14,17 @@ from wiretool.fuzz.serial import sequence_form, sequence_from_form
 from wiretool.net.caller import Send
 
 
+def issued_in(sequence: FuzzSequence) -> list[object]:
+    """Return the issued values of a sequence, with what a replay takes from their roles."""
+    return [
+        (name, value.steps, value.role.kind, value.role.besides, value.scope, value.recorded)
+        for step in sequence.sendings
+        if step.depends or step.edits or step.issued
+        for name, values in step.issued.items()
+        for value in values
+    ]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_json_form_keeps_a_sequence(protocol: str) -> None:
     session = session_of(protocol)
@@ -24,6 +35,7 @@ def test_the_json_form_keeps_a_sequence(protocol: str) -> None:
         assert [step.data for step in again.sendings] == [step.data for step in sequence.sendings]
         assert [step.message for step in again.sendings] == [step.message for step in sequence.sendings]
         assert [step.edits for step in again.sendings] == [step.edits for step in sequence.sendings]
+        assert issued_in(again) == issued_in(sequence)
         again_form = sequence_form(again, dialect_of(known))
         assert [each.get("issued") for each in again_form["steps"]] == [each.get("issued") for each in form["steps"]]
 

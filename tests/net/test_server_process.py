@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from wiretool.errors import PeerError, UsageError
-from wiretool.net import server_process
+from wiretool.net import server_process, server_stderr
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.server_process import ServerProcess
+from wiretool.net.server_stderr import ServerStderr
 
 #: Accepts at each port of its arguments; the bytes of a client name the exit code, or the signal, that it ends by.
 SERVER = """
@@ -136,6 +137,57 @@ def test_a_server_that_ends_before_it_listens() -> None:
         ServerProcess("sh -c 'exit 3'", [address]),
     ):
         pass
+
+
+#: A server that writes on stderr and ends.
+FAILING = "import sys; sys.stderr.write('loading\\n' * 9 + '\\nfatal: no config\\n'); sys.exit(3)"
+
+
+@pytest.mark.parametrize("is_quiet", [False, True])
+def test_the_error_of_a_server_that_does_not_start_has_its_stderr(
+    is_quiet: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    address = free()
+    words = shlex.join([sys.executable, "-c", FAILING])
+    with pytest.raises(PeerError) as caught, ServerProcess(words, [address], is_quiet=is_quiet):
+        pass
+    lines = "loading / loading / loading / loading / fatal: no config"
+    assert str(caught.value).endswith(f"accepted connections at {address}; its stderr ends with: {lines}")
+    assert capfd.readouterr().err == ("" if is_quiet else "loading\n" * 9 + "\nfatal: no config\n")
+
+
+def test_the_error_of_a_server_that_never_listens_has_its_stderr() -> None:
+    words = shlex.join([sys.executable, "-c", "import sys, time; print('waiting', file=sys.stderr); time.sleep(60)"])
+    with (
+        pytest.raises(PeerError, match=r"within 1 s; its stderr ends with: waiting$"),
+        ServerProcess(words, [free()], ready_s=1.0),
+    ):
+        pass
+
+
+def test_the_stderr_of_a_running_server_is_copied(capfd: pytest.CaptureFixture[str]) -> None:
+    address = free()
+    program = f"import sys\nprint('ready', file=sys.stderr)\n{SERVER}"
+    with ServerProcess(command(address, program=program), [address]) as server:
+        assert server.death() == ""
+        assert "ready\n" in capfd.readouterr().err
+
+
+def test_a_large_stderr_is_copied_whole_and_not_kept(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(server_stderr, "FILE_BYTES_MAX", 100)
+    stderr = ServerStderr(is_quiet=False)
+    with stderr.file:
+        for number in range(3):
+            stderr.file.write(b"%d" % number * 150 + b"\n")
+            stderr.copy()
+            assert os.fstat(stderr.file.fileno()).st_size == 0
+        assert stderr.words().endswith("2" * 150)
+        stderr.forget()
+        assert stderr.words() == ""
+    assert capfd.readouterr().err == "".join(str(number) * 150 + "\n" for number in range(3))
+    stderr.copy()
 
 
 def test_the_children_of_a_script_are_stopped_with_it() -> None:

@@ -8,6 +8,7 @@ from wiretool.bulk.read import read_batches
 from wiretool.dissect import Source, read
 from wiretool.errors import CaptureError
 from wiretool.sessions.stats import Row, Stats
+from wiretool.sessions.stats_bulk import BatchCounter
 from wiretool.sinks.text.stats import stats_text
 
 
@@ -43,7 +44,9 @@ def by_rows(captures: Source | Sequence[Source], **options: Any) -> Numbers:
 def by_columns(captures: Source | Sequence[Source], **options: Any) -> Numbers:
     """Those of the column path."""
     stats = Stats()
+    counter = BatchCounter(stats)
     with suppress(CaptureError):
         for batch in read_batches(captures, **options):
-            stats.add_batch(batch)
+            counter.add(batch)
+            counter.flush()
     return numbers_of(stats)

@@ -6,17 +6,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.bench.columns.captures import Recipe, write_by_packets, write_in_arrays
 from tests.bench.pravega_appends import make_capture
 from tests.bulk.made import FORMS, HARMS, Spoken, any_spoken, files_of, packets_made
+from tests.helpers.records import a_record
 from tests.sessions.engines import by_columns, by_rows, numbers_of
 
 from wiretool import limits
-from wiretool.batches.rows import records_of
+from wiretool.batches.rows import batch_of, records_of
 from wiretool.bulk.read import read_batches
 from wiretool.capture import tables
 from wiretool.records import Record
 from wiretool.sessions import stats_bulk
-from wiretool.sessions.stats import OTHERS, Stats
+from wiretool.sessions.stats import OTHERS, ConnectionRow, Stats
 from wiretool.sessions.stats_bulk import BatchCounter
 
 #: Packets of a table: one for a whole capture, and so few that most requests and replies are in several.
@@ -83,8 +85,10 @@ def test_little_is_remembered(
     for name, value in small.items():
         monkeypatch.setattr(limits, name, value)
     rows, columns = Stats(), Stats()
+    counter = BatchCounter(columns)
     for batch in batches:
-        columns.add_batch(batch)
+        counter.add(batch)
+        counter.flush()
         rows.add_all(records_of(batch))
     assert columns.as_json() == rows.as_json()
     assert columns.about.known == rows.about.known
@@ -109,6 +113,98 @@ def test_made_captures(connections: list[Spoken], harms: frozenset[str], form: s
         assert by_columns([BytesIO(each) for each in raw]) == rows
 
 
+def write_many(path: Path, kind: str, connections: int) -> None:
+    """Write a capture of connections with frames of a few packets each, in turn."""
+    match kind:
+        case "short" | "appends":
+            with path.open("wb") as file:
+                write_in_arrays(file, Recipe(kind, connections, connections * (1 if kind == "short" else 6)))
+        case _:
+            write_by_packets(path, Recipe(kind, connections, connections * 6))
+
+
+@pytest.mark.parametrize("kind", ["short", "appends", "sbp", "mixed-sbp"])
+@pytest.mark.parametrize(
+    "small",
+    [
+        {},
+        {"CONNECTIONS_MAX": 40},
+        {"REQUESTS_OPEN_MAX": 30, "STATS_ROWS_MAX": 50, "CONNECTIONS_MAX": 7},
+    ],
+)
+def test_many_connections_and_many_flushes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, small: dict[str, int]
+) -> None:
+    """Rows that get their numbers after each part of the batches, or at the end, are those of records one by one."""
+    path = tmp_path / "many.pcap"
+    write_many(path, kind, 200)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 150)
+    batches = list(read_batches(path))
+    assert len(batches) > 5
+    for name, value in small.items():
+        monkeypatch.setattr(limits, name, value)
+    rows = Stats()
+    for batch in batches:
+        rows.add_all(records_of(batch))
+    for joined, is_flushed in ((1, True), (1, False), (400, False), (1_000_000, False)):
+        monkeypatch.setattr(stats_bulk, "JOINED_RECORDS", joined)
+        columns = Stats()
+        counter = BatchCounter(columns)
+        for batch in batches:
+            counter.add(batch)
+            if is_flushed:
+                counter.flush()
+        counter.flush()
+        assert numbers_of(columns) == numbers_of(rows)
+    assert rows.total.replies.count
+
+
+def test_a_connection_costs_a_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither batches nor keys that are forgotten make it more."""
+    path = tmp_path / "many.pcap"
+    write_many(path, "appends", 100)
+    monkeypatch.setattr(tables, "TABLE_PACKETS", 60)
+    batches = list(read_batches(path))
+    monkeypatch.setattr(limits, "CONNECTIONS_MAX", 9)
+    monkeypatch.setattr(stats_bulk, "JOINED_RECORDS", 1)
+    asked: list[int] = []
+    connection_row = Stats.connection_row
+
+    def counted_row(stats: Stats, number: int, *names: str) -> ConnectionRow:
+        asked.append(number)
+        return connection_row(stats, number, *names)
+
+    monkeypatch.setattr(Stats, "connection_row", counted_row)
+    counter = BatchCounter(Stats())
+    for batch in batches:
+        counter.add(batch)
+    counter.flush()
+    assert len(batches) > 9
+    assert sorted(asked) == list(range(100))
+
+
+def test_a_row_has_the_first_protocol_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the one of all connections that have no row of their own."""
+    monkeypatch.setattr(limits, "STATS_ROWS_MAX", 1)
+    problem = {"kind": "problem", "message": "", "fields": {}, "length": 3}
+    records = [
+        a_record(n=1, connection=0, protocol="", **problem),
+        a_record(n=2, connection=1, protocol="", **problem),
+        a_record(n=3, connection=2, protocol="sbp", **problem),
+        a_record(n=4, connection=1, protocol="pravega"),
+        a_record(n=5, connection=0, protocol="pravega"),
+    ]
+    rows, columns = Stats(), Stats()
+    rows.add_all(records)
+    counter = BatchCounter(columns)
+    counter.add(batch_of(records[:2]))
+    counter.flush()
+    counter.add(batch_of(records[2:]))
+    counter.flush()
+    assert columns.as_json() == rows.as_json()
+    assert [row.protocol for row in columns.connections.values()] == ["pravega", "sbp"]
+
+
 def test_appends_are_counted_as_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is made into records again where nothing is out of the ordinary."""
     path = tmp_path / "made.pcap"
@@ -122,7 +218,9 @@ def test_appends_are_counted_as_arrays(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Stats, "add", add_one)
     stats = Stats()
+    counter = BatchCounter(stats)
     for batch in read_batches(path):
-        stats.add_batch(batch)
+        counter.add(batch)
+    counter.flush()
     assert stats.total.frames == frames
     assert len(singles) < 50

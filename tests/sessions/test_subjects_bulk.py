@@ -9,8 +9,8 @@ from tests.helpers.records import WRITER, a_record
 from wiretool import limits
 from wiretool.codec.columns import Choice, Column, Numbers, Objects, Spans, Uuids
 from wiretool.codec.types import uuid_text
-from wiretool.sessions.subjects import Mention, Subject, Subjects
-from wiretool.sessions.subjects_bulk import Codes, distinct, labels_of, resolve
+from wiretool.sessions.subjects import Mention, Subjects, mention_of
+from wiretool.sessions.subjects_bulk import Codes, MentionCodes, distinct, find_begins, follow_mentions, labels_of
 
 DATA = b"one two one"
 
@@ -45,47 +45,49 @@ def test_distinct_codes(codes: list[int], size: int) -> None:
     assert found[place].tolist() == codes
 
 
-def record_of(n: int, kind: str, writer: int, segment: str) -> Any:
+def record_of(n: int, connection: int, kind: str, writer: int, segment: str) -> Any:
     fields = {"segment": segment} if "s" in kind else {}
-    return a_record(n=n, fields=fields | ({"writer_id": f"{writer}"} if "w" in kind else {}))
+    fields |= {"writer_id": f"{writer}"} if "w" in kind else {}
+    return a_record(n=n, connection=connection, fields=fields)
 
 
-SAID = st.lists(
-    st.tuples(st.sampled_from(["s", "w", "sw", ""]), st.integers(0, 4), st.sampled_from("xyz")), min_size=1, max_size=20
-)
+FRAMES = st.lists(
+    st.tuples(
+        st.integers(0, 2), st.sampled_from(["s", "w", "sw", ""]), st.integers(0, 4), st.sampled_from("xyz")
+    ).flatmap(lambda each: st.integers(1, 3).map(lambda count: [each] * count)),
+    min_size=1,
+    max_size=20,
+).map(lambda series: [each for equal in series for each in equal])
 
 
-@given(st.lists(SAID, min_size=1, max_size=4), st.sampled_from([3, 100]))
+@given(st.lists(FRAMES, min_size=1, max_size=4), st.sampled_from([1, 3, 7, 100]))
 def test_writers_are_followed_as_one_by_one(batches: list[Any], most: int) -> None:
+    """Keys that are forgotten within a batch, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "CONNECTIONS_MAX", most)
         one, many = Subjects(), Subjects()
-        for said in batches:
-            mentions: Codes[Mention] = Codes()
-            about: Codes[tuple[Subject, ...]] = Codes([()])
-            codes = mentions.all_of(mention(*each) for each in said)
-            resolved = resolve(codes, mentions.values, about, many)
-            before = dict(one.known)
-            wanted = [one.of(record_of(n, *each)) for n, each in enumerate(said, 1)]
-            if resolved is None:
-                assert most < 5
-                many.known = dict(one.known)
-                continue
-            assert [about.values[code] for code in resolved.codes.tolist()] == wanted
-            assert many.known == before  # nothing was changed yet
-            for key, subjects in resolved.keys:
-                many.remember(key, subjects)
+        for frames in batches:
+            records = [record_of(n, *each) for n, each in enumerate(frames, 1)]
+            codes = MentionCodes()
+            connection = np.array([record.connection for record in records], np.int64)
+            about = follow_mentions(connection, codes.of_each(map(mention_of, records)), codes, many)
+            assert [codes.subjects.values[code] for code in about.tolist()] == [one.of(each) for each in records]
             assert list(many.known.items()) == list(one.known.items())
 
 
-def mention(kind: str, writer: int, segment: str) -> Mention:
-    subjects = (Subject("segment", segment),) if "s" in kind else ()
-    return Mention(subjects, (0, f"{writer}") if "w" in kind else None)
-
-
-def test_what_says_nothing_is_about_nothing() -> None:
-    about: Codes[tuple[Subject, ...]] = Codes([()])
-    resolved = resolve(np.array([-1, -1]), (), about, Subjects())
-    assert resolved is not None
-    assert resolved.codes.tolist() == [0, 0]
+def test_what_mentions_nothing_is_about_nothing() -> None:
+    codes = MentionCodes()
+    mentions = codes.of_each([Mention(), Mention()])
+    assert follow_mentions(np.array([4, 4]), mentions, codes, Subjects()).tolist() == [0, 0]
     assert Subjects().of(a_record(fields={"writer_id": WRITER})) == ()
+
+
+def test_codes_are_given_in_order() -> None:
+    codes = Codes(["x"])
+    assert codes.all_of(["y", "x", "z", "y"]).tolist() == [1, 0, 2, 1]
+    assert (codes.of("z"), codes.values, len(codes)) == (2, ["x", "y", "z"], 3)
+
+
+def test_series_of_equal_rows() -> None:
+    assert find_begins(np.array([1, 1, 1, 2]), np.array([5, 5, 6, 6])).tolist() == [0, 2, 3]
+    assert find_begins(np.zeros(0, np.int64)).tolist() == []

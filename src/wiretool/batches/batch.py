@@ -1,6 +1,6 @@
 """What the column path says of a stretch of captures: columns of many frames, and Records of all else."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -42,7 +42,15 @@ class FrameRun:
         """Who sent a frame."""
         return "server" if self.frames.is_server[row] else "client"
 
-    def numbers_of_connections(self, rows: Integers) -> Integers:
+    def code_sides(self, rows: Integers, code_of: Callable[[Side], int]) -> Integers | int:
+        """Return the code of the sender of each of these frames; one of all where that is the same."""
+        is_server = self.frames.is_server[rows]
+        if is_server.all() or not is_server.any():
+            return code_of("server" if is_server.any() else "client")
+        codes: Integers = np.where(is_server, code_of("server"), code_of("client"))
+        return codes
+
+    def numbers_of_connections(self, rows: Integers | slice) -> Integers:
         """Return the number of the connection of each of these frames."""
         numbers = np.array([each.connection for each in self.connections], np.int64)
         return numbers[self.connection_of[rows]]

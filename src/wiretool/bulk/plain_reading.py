@@ -1,25 +1,25 @@
 """Reads the plain segments of many connections together: frames, numbers and fields as columns."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.batches.batch import Ends, FrameRun
+from wiretool.batches.batch import FrameRun
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
+from wiretool.bulk.steady_watches import Marks, SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_segments import PlainSegments
 from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers, begins_of
-from wiretool.codec.framing import Mark
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.codec.message import Side
 from wiretool.protocols.bulk import Frames, ProtocolColumns
 from wiretool.watch import SIDES
 
@@ -27,13 +27,13 @@ from wiretool.watch import SIDES
 class _Flows(NamedTuple):
     """The flows of some connections, adjacent in one buffer: the bytes of an unfinished frame, then the new bytes."""
 
-    plain: PlainSegments
-    watches: Sequence[BulkWatch]
-    #: By flow: its index in the segments, the index of its watch, and the bytes of its unfinished frame.
-    places: Integers
+    #: By connection.
+    slots: Integers
+    #: By flow: its index among steady flows, that of its connection in `slots`, and its new bytes.
+    indices: Integers
     owner: Integers
     is_server: Flags
-    held: Sequence[bytes]
+    sizes: Integers
     #: Its start and end in the buffer, and the offset of its first byte in the flow.
     begins: Integers
     stops: Integers
@@ -45,36 +45,53 @@ class _Flows(NamedTuple):
 
 def read_plain_segments(
     plain: PlainSegments,
+    steady: SteadyWatches,
     watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch],
     numbers: Numbers,
     pace: Pace,
     output: PendingOutput,
 ) -> list[Run]:
-    """Read the connections that are in step; return the runs of the others.
+    """Read the connections that are in step, which `steady` takes over; return the runs of the others.
 
     Return the runs of all where they have so many frames that they must be read in parts.
     """
-    left: list[Run] = []
     if not len(plain.rows):
-        return left
-    by_protocol: dict[ProtocolColumns, list[int]] = {}
-    sizes = _sizes_by_side(plain)
+        return []
+    _take_over(plain, steady, watch_of)
+    codes, protocols = steady.protocols(plain.slots)
+    is_read = codes >= 0
+    flows = 2 * plain.slots[plain.connection_of] + plain.is_server
     first_packet = int(plain.table.numbers[plain.rows.min()])
-    firsts = _first_rows(plain)
-    for index, connection in enumerate(plain.connections):
-        watch = watch_of(connection)
+    is_read[plain.connection_of[~steady.may_go_on(flows, plain.sizes, first_packet)]] = False
+    for code, protocol in enumerate(protocols):
+        indices = np.flatnonzero(is_read & (codes == code))
+        if len(indices):
+            is_read[indices] = _read(protocol, plain, indices, steady, numbers, pace, output)
+    steady.release(plain.slots[~is_read])
+    return [plain.run(index) for index in np.flatnonzero(~is_read).tolist()]
+
+
+def _take_over(
+    plain: PlainSegments, steady: SteadyWatches, watch_of: Callable[[Connection], BulkWatch | EndedBulkWatch]
+) -> None:
+    """Have those connections taken over that can be read together."""
+    others = np.flatnonzero(steady.protocols(plain.slots)[0] < 0).tolist()
+    if not others:
+        return
+    sizes = np.zeros((len(plain.connections), 2), np.int64)
+    sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
+    firsts, found = _first_rows(plain), list[tuple[int, BulkWatch, ProtocolColumns]]()
+    for index in others:
+        watch = watch_of(plain.connections[index])
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
         if not watch.has_begun:
             row, is_server = firsts[index]
             watch.begin(SIDES[is_server], plain.table.payload(row))
-        protocol = watch.together(sizes[index], first_packet)
-        if protocol is None:
-            left.append(plain.run(index))
-        else:
-            by_protocol.setdefault(protocol, []).append(index)
-    for protocol, indices in by_protocol.items():
-        left += _read(protocol, plain, np.array(indices), numbers, pace, output)
-    return left
+        columns = watch.columns(sizes[index].tolist())
+        if columns is not None:
+            found.append((int(plain.slots[index]), watch, columns))
+    if found:
+        steady.take_over(*zip(*found, strict=True))
 
 
 def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
@@ -85,68 +102,67 @@ def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
     return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
 
 
-def _sizes_by_side(plain: PlainSegments) -> list[Mapping[Side, int]]:
-    sizes = np.zeros((len(plain.connections), 2), np.int64)
-    sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
-    return [{"client": client, "server": server} for client, server in sizes.tolist()]
-
-
 def _read(
     protocol: ProtocolColumns,
     plain: PlainSegments,
     indices: Integers,
+    steady: SteadyWatches,
     numbers: Numbers,
     pace: Pace,
     output: PendingOutput,
-) -> list[Run]:
-    data, flows = _join_flows(plain, indices)
+) -> Flags:
+    """Read some connections; return which of them were read."""
+    data, flows = _join_flows(plain, indices, steady)
     found = protocol.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
+    is_whole = np.ones(len(indices), np.bool_)
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    if pace.is_much([(len(found.starts), tiny)]) or _expand(protocol, data, flows, found):
-        return [plain.run(index) for index in indices.tolist()]
-    is_whole = np.ones(len(flows.watches), np.bool_)
+    if pace.is_much([(len(found.starts), tiny)]) or _expand(protocol, data, flows, found, steady):
+        return ~is_whole
     is_whole[flows.owner[found.is_broken]] = False
     placed = _placed(data, flows, found, is_whole, numbers)
-    _pass(data, flows, found, is_whole)
+    _pass(data, flows, found, is_whole, steady)
     if len(placed.offsets):
-        _read_frames(protocol, flows, placed, output)
-    return [plain.run(index) for index in indices[~is_whole].tolist()]
+        _read_frames(
+            protocol, [plain.connections[index].reader for index in indices.tolist()], flows, placed, steady, output
+        )
+    return is_whole
 
 
-def _expand(protocol: ProtocolColumns, data: bytes, flows: _Flows, found: FrameBoundaries) -> bool:
+def _expand(
+    protocol: ProtocolColumns, data: bytes, flows: _Flows, found: FrameBoundaries, steady: SteadyWatches
+) -> bool:
     """Return whether packed messages come to more than a batch may have."""
     most = limits.BATCH_BYTES_MAX
     frames = Frames(data, found.starts, _ends_of(found), flows.is_server[found.range_of], found.starts)
-    talks = [watch.conversation for watch in flows.watches]
+    talks = steady.conversations(flows.slots)
     return protocol.expanded_bytes(frames, flows.owner[found.range_of], talks, most) > most
 
 
-def _join_flows(plain: PlainSegments, indices: Integers) -> tuple[bytes, _Flows]:
+def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> tuple[bytes, _Flows]:
     """Return the flows of some connections, and the buffer."""
     owner_of = np.full(len(plain.connections), -1)
     owner_of[indices] = np.arange(len(indices))
     places = np.flatnonzero(owner_of[plain.connection_of] >= 0)
     owner, is_server = owner_of[plain.connection_of[places]], plain.is_server[places]
-    watches = [plain.connections[index].reader for index in indices.tolist()]
-    sides = [SIDES[side] for side in is_server.tolist()]
-    holds = [watches[at].holds(side) for at, side in zip(owner.tolist(), sides, strict=True)]
-    held = [data for data, _ in holds]
+    slots = plain.slots[indices]
+    flows = 2 * slots[owner] + is_server
+    held, marks = steady.held(flows)
     counts = np.diff(plain.bounds)[places]
     rows = plain.rows if len(places) == len(plain.bounds) - 1 else plain.rows[_spans(plain.bounds[places], counts)]
-    held_bytes = np.array([len(each) for each in held], np.int64)
-    sizes = held_bytes + plain.sizes[places]
-    stops = np.cumsum(sizes)
-    begins = stops - sizes
+    new = plain.sizes[places]
+    stops = np.cumsum(held + new)
+    begins = stops - held - new
     flow_of = np.repeat(np.arange(len(places)), counts)
     table = plain.table
-    ends = np.cumsum(table.lengths[rows]) + np.cumsum(held_bytes)[flow_of]
+    ends = np.cumsum(table.lengths[rows]) + np.cumsum(held)[flow_of]
     packets = table.numbers[rows]
     pieces = Pieces(ends, packets, table.times[rows], packets)
-    offsets = plain.offsets[places] - held_bytes
-    if held_bytes.any():
-        pieces, flow_of = _with_marks(pieces, flow_of, [marks for _, marks in holds], begins - offsets)
-    data = b"".join(_parts(plain, rows, held, np.append(0, np.cumsum(counts))))
-    return data, _Flows(plain, watches, places, owner, is_server, held, begins, stops, offsets, pieces, flow_of)
+    offsets = steady.offsets(flows)
+    if len(marks.flows):
+        pieces, flow_of = _with_marks(pieces, flow_of, marks, begins - offsets)
+    rests = {at: steady.rest(int(flows[at])) for at in np.flatnonzero(held).tolist()}
+    data = b"".join(_parts(plain, rows, rests, np.cumsum(counts) - counts))
+    return data, _Flows(slots, flows, owner, is_server, new, begins, stops, offsets, pieces, flow_of)
 
 
 def _spans(starts: Integers, counts: Integers) -> Integers:
@@ -155,26 +171,28 @@ def _spans(starts: Integers, counts: Integers) -> Integers:
     return every
 
 
-def _parts(plain: PlainSegments, rows: Integers, held: Sequence[bytes], bounds: Integers) -> list[bytes | memoryview]:
-    if not any(held):
+def _parts(
+    plain: PlainSegments, rows: Integers, rests: Mapping[int, bytes], firsts: Integers
+) -> list[bytes | memoryview]:
+    """Return the payloads of rows, and before the first one of some flows its unfinished frame."""
+    if not rests:
         return plain.table.payloads(rows)
     data = memoryview(plain.table.data)
     starts, lengths = plain.table.starts[rows], plain.table.lengths[rows]
     each = [data[start:stop] for start, stop in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
     parts: list[bytes | memoryview] = []
-    for before, first, last in zip(held, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if before:
-            parts.append(before)
-        parts += each[first:last]
-    return parts
+    done = 0
+    for flow, rest in rests.items():
+        first = int(firsts[flow])
+        parts += each[done:first]
+        parts.append(rest)
+        done = first
+    return parts + each[done:]
 
 
-def _with_marks(
-    pieces: Pieces, flow_of: Integers, marks: Sequence[Sequence[Mark]], base: Integers
-) -> tuple[Pieces, Integers]:
+def _with_marks(pieces: Pieces, flow_of: Integers, marks: Marks, base: Integers) -> tuple[Pieces, Integers]:
     """Insert the pieces of the unfinished frame of each flow before its new ones."""
-    early = [(flow, *mark) for flow, each in enumerate(marks) for mark in each]
-    flows, ends, packets, times = np.array(early, np.int64).reshape(-1, 4).T
+    flows, ends, packets, times = marks
     order = np.argsort(np.concatenate((2 * flows, 2 * flow_of + 1)), kind="stable")
     columns = (ends + base[flows], packets, times, packets)
     both = (np.concatenate(pair)[order] for pair in zip(columns, pieces, strict=True))
@@ -202,24 +220,18 @@ def _ends_of(found: FrameBoundaries) -> Integers:
     return ends
 
 
-def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags) -> None:
-    """Update the splitters as if they had found the frames."""
-    pieces, bounds = flows.pieces, np.searchsorted(flows.flow_of, np.arange(len(flows.places) + 1)).tolist()
-    sizes = flows.plain.sizes[flows.places]
-    base = flows.offsets - flows.begins
-    columns = flows.owner, flows.is_server, flows.stops, found.ends, found.needs, base, sizes
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for index, (owner, side, stop, end, need, to_offset, size) in enumerate(rows):
-        if not is_whole[owner]:
-            continue
-        watch = flows.watches[owner]
-        marks: list[Mark] = []
-        if end < stop:
-            first, last = bounds[index : index + 2]
-            first += int(np.searchsorted(pieces.ends[first:last], end, "right"))
-            waiting = pieces.ends[first:last] + to_offset, pieces.packets[first:last], pieces.times[first:last]
-            marks = [Mark(*each) for each in zip(*(column.tolist() for column in waiting), strict=True)]
-        watch.pass_to(SIDES[side], size, end + to_offset, data[end:stop], marks, need)
+def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, steady: SteadyWatches) -> None:
+    """Note the bytes after the frames."""
+    pieces, flow_of, base = flows.pieces, flows.flow_of, flows.offsets - flows.begins
+    is_mine = is_whole[flows.owner]
+    rows = np.flatnonzero((pieces.ends > found.ends[flow_of]) & is_mine[flow_of])
+    of = flow_of[rows]
+    marks = Marks(flows.indices[of], pieces.ends[rows] + base[of], pieces.packets[rows], pieces.times[rows])
+    open_ones = np.flatnonzero((found.ends < flows.stops) & is_mine)
+    columns = flows.indices[open_ones], found.ends[open_ones], flows.stops[open_ones]
+    rests = {flow: data[end:stop] for flow, end, stop in zip(*(column.tolist() for column in columns), strict=True)}
+    indices, sizes, offsets = flows.indices[is_mine], flows.sizes[is_mine], (found.ends + base)[is_mine]
+    steady.pass_bytes(indices, sizes, offsets, found.needs[is_mine], rests, marks)
 
 
 class _SingleFrames:
@@ -229,11 +241,23 @@ class _SingleFrames:
         self._watches = watches
         self._placed = placed
         self._output = output
-        self._order = np.argsort(placed.owner, kind="stable")
-        self._bounds: list[int] = np.searchsorted(placed.owner[self._order], np.arange(len(watches) + 1)).tolist()
         #: By connection, from its first single frame on: its frames, and which of them are late.
         self.started: dict[int, tuple[PlacedFrames, Late]] = {}
-        self._place_of = np.empty(0, np.int64)
+
+    @cached_property
+    def _order(self) -> Integers:
+        return np.argsort(self._placed.owner, kind="stable")
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        bounds: list[int] = np.searchsorted(self._placed.owner[self._order], np.arange(len(self._watches) + 1)).tolist()
+        return bounds
+
+    @cached_property
+    def _place_of(self) -> Integers:
+        place_of = np.empty(len(self._order), np.int64)
+        place_of[self._order] = np.arange(len(self._order))
+        return place_of
 
     def rows_of(self, index: int) -> Integers:
         """Return the frames of a connection."""
@@ -242,9 +266,6 @@ class _SingleFrames:
     def read(self, row: int) -> None:
         """Read a frame."""
         index = int(self._placed.owner[row])
-        if not self.started:
-            self._place_of = np.empty(len(self._order), np.int64)
-            self._place_of[self._order] = np.arange(len(self._order))
         if index not in self.started:
             mine = self._placed.of_owner(self.rows_of(index))
             self.started[index] = mine, self._watches[index].late(mine)
@@ -252,38 +273,53 @@ class _SingleFrames:
         self._watches[index].read_one(mine, int(self._place_of[row]) - self._bounds[index], late, self._output)
 
 
-def _read_frames(protocol: ProtocolColumns, flows: _Flows, placed: PlacedFrames, output: PendingOutput) -> None:
-    watches = flows.watches
+def _read_frames(
+    protocol: ProtocolColumns,
+    watches: Sequence[BulkWatch],
+    flows: _Flows,
+    placed: PlacedFrames,
+    steady: SteadyWatches,
+    output: PendingOutput,
+) -> None:
+    is_left = np.zeros(len(watches), np.bool_)
+
+    def leave(those: Flags) -> None:
+        is_left[those] = True
+        steady.release(flows.slots[those])
+
     singles = _SingleFrames(watches, placed, output)
-    talks = [watch.conversation for watch in watches]
-    groups, is_read = protocol.read(placed.frames, placed.owner, talks, singles.read)
+    ends = steady.ends(flows.slots)
+    groups, is_read = protocol.read(placed.frames, placed.owner, steady.conversations(flows.slots), leave, singles.read)
+    leave(~is_read)
     if groups:
-        ends = [Ends(each.connection.id, each.connection.client, each.connection.server) for each in watches]
         frames, offsets, first, last, times, owner, _ = placed
         output.runs.append(FrameRun(ends, owner, watches[0].protocol, frames, offsets, first, last, times, groups))
     rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
-    counts = np.bincount(owner, minlength=len(watches)).tolist()
-    frame_bytes = np.bincount(owner, sizes, len(watches)).astype(np.int64).tolist()
+    counts = np.bincount(owner, minlength=len(watches))
+    frame_bytes = np.bincount(owner, sizes, len(watches)).astype(np.int64)
+    steady.count_frames(flows.slots[~is_left], counts[~is_left], frame_bytes[~is_left])
     is_first = np.zeros(len(placed.owner), np.bool_)
     is_first[placed.stretches] = True
-    for index, watch in enumerate(watches):
-        rows = singles.rows_of(index)
+    mine = ~is_left[placed.owner]
+    steady.note_frames(flows.slots[placed.owner[mine]], placed.first[mine], is_first[mine], placed.frames.numbers[mine])
+    for index in np.flatnonzero(is_left).tolist():
+        watch, rows = watches[index], singles.rows_of(index)
         if not len(rows):
             continue
         if not is_read[index]:
             watch.read_frames(placed.of_owner(rows), output)
-            watch.note_unfinished()
-        elif index in singles.started:
-            _, late = singles.started[index]
-            watch.count_frames(counts[index], frame_bytes[index], late.catch_up(len(rows)), [], [])
-            watch.note_unfinished()
         else:
+            watch.count(0, int(counts[index]), int(frame_bytes[index]))
+        if index in singles.started:
+            _, late = singles.started[index]
+            watch.note_latest(late.catch_up(len(rows)))
+        elif is_read[index]:
             begins = rows[is_first[rows]][-limits.REMEMBERED_STRETCHES_MAX :]
-            latest = int(placed.first[rows].max())
-            firsts = placed.frames.numbers[begins].tolist(), placed.first[begins].tolist()
-            watch.count_frames(counts[index], frame_bytes[index], latest, *firsts)
+            watch.note_latest(int(placed.first[rows].max()))
+            watch.note_groups(placed.frames.numbers[begins].tolist(), placed.first[begins].tolist())
+        watch.note_unfinished()
 
 
 _NO_ROWS = np.zeros(0, np.int64)

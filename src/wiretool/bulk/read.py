@@ -19,6 +19,7 @@ from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
@@ -80,7 +81,8 @@ class BulkDissector:
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
-        self._streams = BulkStreams(self._flows, self._recent, self._is_start)
+        self._steady = SteadyWatches()
+        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave)
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
         self._expanded_bytes = 0
@@ -111,6 +113,7 @@ class BulkDissector:
     def rest(self) -> Collection[Connection]:
         """The connections of which more may come; what no later table needs is let go. Between tables."""
         assert not self._behind, "a table is emitted before the next one"
+        self._streams.release_all()
         connections = self._flows.rest()
         self._recent.keep(connections)
         return connections
@@ -140,10 +143,7 @@ class BulkDissector:
         self._streams.pause = self._pace.pause(table, 0)
         for part in self._streams.read(table):
             if isinstance(part, PlainSegments):
-                for run in read_plain_segments(part, self._watch, self._numbers, self._pace, self._output):
-                    self._put_off_run(run)
-                for end in part.ends:
-                    self._end(end)
+                self._read_plain(part)
             elif isinstance(part, Run):
                 self._put_off_run(part)
             elif isinstance(part, Pause):
@@ -158,6 +158,15 @@ class BulkDissector:
                     self._streams.pause = part.row + 1
         yield from self._all_told(table, done, len(table))
 
+    def _read_plain(self, plain: PlainSegments) -> None:
+        where = self._steady, self._watch, self._numbers, self._pace, self._output
+        for run in read_plain_segments(plain, *where):
+            self._put_off_run(run)
+        ending = [self._steady.slot_of(end.connection) for end in plain.ends]
+        self._steady.release(np.unique([slot for slot in ending if slot is not None]).astype(np.int64))
+        for end in plain.ends:
+            self._end(end)
+
     def _may_exceed(self, table: SegmentTable) -> bool:
         """Return whether unfinished frames may take too much memory within this table.
 
@@ -165,7 +174,7 @@ class BulkDissector:
         """
         budget = self._connections.unfinished
         ahead = int(table.lengths.sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(table)
-        return budget.size + self._flows.held_bytes + ahead > budget.bytes_max
+        return budget.size + self._steady.cost + self._flows.held_bytes + ahead > budget.bytes_max
 
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
         """Yield the batches up to a row, with nothing deferred before it: one, unless it may be very large."""
@@ -218,7 +227,7 @@ class BulkDissector:
         flow = self._flows.open_flow(key)
         if flow is None or flow.connection.reader is None:
             return otherwise
-        watch = self._watch(flow.connection)
+        watch = flow.connection.reader
         return watch.growth if isinstance(watch, BulkWatch) and watch.has_deferred else 1
 
     def _put_off_run(self, run: Run) -> None:
@@ -303,9 +312,16 @@ class BulkDissector:
         return not self._is_near_limit and isinstance(watch, BulkWatch) and watch.may_wait_with(items)
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
+        slot = self._steady.slot_of(connection)
+        if slot is not None:
+            self._steady.release(np.array([slot]))
         watch = connection.reader or self._connections.watch(connection)
         assert isinstance(watch, BulkWatch | EndedBulkWatch)
         return watch
+
+    def _leave(self, slots: Integers) -> None:
+        """Bring the watches of these connections up to date, whose segments may not be plain any more."""
+        self._steady.release(slots)
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload proves a protocol whose connections are read together."""
@@ -325,6 +341,7 @@ class BulkDissector:
 
     def _batch(self, before: int = NEVER) -> Batch:
         """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
+        self._steady.update_accounts()
         output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]

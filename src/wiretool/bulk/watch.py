@@ -27,6 +27,19 @@ from wiretool.records import Record
 from wiretool.watch import SIDES, EndedWatch, Watch
 
 
+class Unfinished(NamedTuple):
+    """The offset and extent of the unfinished frame of a side, its bytes, and when they came.
+
+    `is_in_step`: the next byte that is held or comes is the first of a frame.
+    """
+
+    offset: int
+    need: int
+    rest: bytes
+    marks: list[Mark]
+    is_in_step: bool
+
+
 class _Ahead(NamedTuple):
     """The frames in what is sent of both sides, found before it is read: the data, and those of each side."""
 
@@ -182,42 +195,57 @@ class BulkWatch(Watch):
 
     # -- together with others --------------------------------------------------------------------------------------
 
-    def together(self, sizes: Mapping[Side, int], first_packet: int) -> ProtocolColumns | None:
-        """Return the reader of the next bytes together with those of others, by their sizes and first packet.
+    def columns(self, sizes: Sequence[int]) -> ProtocolColumns | None:
+        """Return the reader of so many bytes of each side together with those of other connections.
 
-        None where they have to be read alone.
+        None where they are read alone.
         """
-        if self._bulk is None or self._bulk.together is None or self._latest_packet > first_packet:
+        if self._bulk is None or self._bulk.together is None or self.has_deferred or self._waiting:
             return None
-        if self.has_deferred or not self._may_pass(sizes):
+        if not self._is_settled:
             return None
-        for side, splitter in self._splitters.items():
-            if 0 < sizes[side] < splitter.wanted - splitter.held:  # to join what is held each time would be slow
-                return None
+        for side, size in zip(SIDES, sizes, strict=True):
+            splitter = self._splitters[side]
+            if self._is_looking(side) or 0 < size < splitter.wanted - splitter.held:
+                return None  # to join what is held each time would be slow
         return self._bulk.together
 
-    def holds(self, side: Side) -> tuple[bytes, list[Mark]]:
-        """Return the bytes of the unfinished frame of a side, and their packets."""
-        return self._splitters[side].holds()
+    def lend(self) -> tuple[int, Sequence[Unfinished]]:
+        """Return the latest packet in which a frame began, and what each side holds; `take_back` gets both again."""
+        sides = []
+        for side in SIDES:
+            splitter = self._splitters[side]
+            rest, marks = splitter.holds()
+            sides.append(Unfinished(splitter.offset, splitter.wanted, rest, marks, splitter.is_in_step))
+            if rest:
+                splitter.pass_to(splitter.offset, b"", [], 0)
+                self.note_unfinished()
+        return self._latest_packet, sides
 
-    def pass_to(self, side: Side, size: int, offset: int, rest: bytes, marks: list[Mark], need: int) -> None:
-        """Count the new bytes of a side, of which all frames before `offset` were read; see `Splitter.pass_to`."""
-        splitter = self._splitters[side]
-        is_same = not rest and not splitter.held
-        self._account.payload_bytes += size
-        splitter.pass_to(offset, rest, marks, need)
-        if not is_same:
+    def take_back(self, latest: int, sides: Sequence[Unfinished]) -> None:
+        """Go on from what `lend` gave, after more bytes and frames were read."""
+        self._latest_packet = latest
+        has_rest = False
+        for side, (offset, need, rest, marks, is_in_step) in zip(SIDES, sides, strict=True):
+            if is_in_step:
+                self._splitters[side].pass_to(offset, rest, marks, need)
+                has_rest |= bool(rest)
+        if has_rest:
             self.note_unfinished()
 
-    def count_frames(self, frames: int, size: int, latest: int, numbers: Sequence[int], packets: Sequence[int]) -> None:
-        """Count frames of `size` bytes, the latest of which begins in that packet.
-
-        `numbers` and `packets` are the first record and packet of each group that was emitted together.
-        """
-        self._account.frames += frames
-        self._account.frame_bytes += size
-        self._latest_packet = max(self._latest_packet, latest)
+    def note_groups(self, numbers: Sequence[int], packets: Sequence[int]) -> None:
+        """Note the first record and packet of each group of frames that was emitted together."""
         self._stretches.extend(numbers, packets)
+
+    def count(self, payload_bytes: int, frames: int, frame_bytes: int) -> None:
+        """Count bytes of flows, and frames that were read together with those of others."""
+        self._account.payload_bytes += payload_bytes
+        self._account.frames += frames
+        self._account.frame_bytes += frame_bytes
+
+    def note_latest(self, packet: int) -> None:
+        """Note a packet in which a frame begins."""
+        self._latest_packet = max(self._latest_packet, packet)
 
     # -- what is to come -------------------------------------------------------------------------------------------
 

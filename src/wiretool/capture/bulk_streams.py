@@ -4,7 +4,7 @@ What is out of the ordinary is fed to `Streams`, one segment at a time; what it 
 a Run of rows. Both are told in such an order that for each connection it is that of the packets.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from wiretool import limits
-from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
-from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan
+from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan, pairs_of
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
+from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
@@ -141,10 +141,19 @@ class _Turns:
 class BulkStreams:
     """All connections of a capture; `read` each table in turn, then `end`."""
 
-    def __init__(self, streams: Streams, recent: RecentRuns, is_start: IsStart = is_never_start) -> None:
+    def __init__(
+        self,
+        streams: Streams,
+        recent: RecentRuns,
+        is_start: IsStart = is_never_start,
+        leave: Callable[[Integers], None] = lambda slots: None,
+    ) -> None:
+        """`leave` is called with the slots of connections before their segments are not plain any more."""
         self._is_start = is_start
         self._streams = streams
         self._recent = recent
+        self._steady = SteadyFlows()
+        self._leave = leave
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -174,6 +183,7 @@ class BulkStreams:
                 if scan.is_changing(row):
                     yield from self._passed_to(table, (), scan, row)
                 mine = scan.leave(row)
+                self._release(scan.leave_odd())
                 group_of[mine] = len(groups)
                 groups.append(_group_rows(table, mine, int(np.searchsorted(mine, row))))
             if scan is not None:
@@ -191,6 +201,8 @@ class BulkStreams:
                 group.stop = self._stop_of(table, group)
                 turns.put(group)
         yield from self._passed_to(table, groups, scan, len(table))
+        if scan is not None:
+            self._release(scan.leave_closed())
         self._streams.pass_to(table.segment(len(table) - 1))
 
     def _paused(
@@ -218,24 +230,34 @@ class BulkStreams:
         self._recent.fed(row, bool(segment.payload))
         return items
 
+    def release_all(self) -> None:
+        """Bring the objects of all flows up to date, which own their state from now on."""
+        self._release(self._steady.slots())
+
+    def _release(self, slots: Integers) -> None:
+        self._leave(slots)
+        self._steady.release(slots)
+
     def end(self) -> list[Item]:
         """As `Streams.end`."""
+        self.release_all()
         return self._streams.end()
 
     # -- groups -----------------------------------------------------------------------------------------------------
 
     def _groups(self, table: SegmentTable) -> tuple[list[_ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
-        known: dict[bytes, int] = {}
-        codes = [known.setdefault(key, known.get(way_back(key), len(known))) for key in table.keys]
-        group_of_key = np.array(codes, np.int64)
-        group_of = group_of_key[table.flows]
-        may_run = len(table.keys) < self._streams.room and not self.feeds_each
+        scan, long = None, _NONE
+        if len(table.keys) < self._streams.room and not self.feeds_each:
+            scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start)
+            self._release(scan.leave_odd())
+            group_of = scan.pair_of_key[table.flows]
+        else:
+            self.release_all()
+            group_of = pairs_of(table.keys, np.full(len(table.keys), -1), 0)[table.flows]
         counts = np.bincount(group_of)
         places = np.full(len(counts), _ALONE)
-        scan, long = None, _NONE
-        if may_run:
-            scan = PlainSegmentScan(table, self._streams, group_of_key, self._is_start)
+        if scan is not None:
             places[scan.is_plain] = _PLAIN
             long = np.flatnonzero((counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain)
         places[long] = np.arange(len(long))

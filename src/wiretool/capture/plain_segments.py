@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End, Side
 from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
+from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers
 
@@ -30,6 +32,8 @@ class PlainSegments(NamedTuple):
 
     table: SegmentTable
     connections: Sequence[Connection]
+    #: By connection, its slot among the steady flows.
+    slots: Integers
     rows: Integers
     bounds: Integers
     offsets: Integers
@@ -63,23 +67,30 @@ class PlainSegments(NamedTuple):
 class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
-    def __init__(self, table: SegmentTable, streams: Streams, pair_of_key: Integers, is_start: IsStart) -> None:
-        """`pair_of_key` has a number for each flow, the same for both directions of a connection."""
+    def __init__(self, table: SegmentTable, streams: Streams, steady: SteadyFlows, is_start: IsStart) -> None:
+        """`steady` takes over all connections that are in good order."""
         self._table = table
         self._streams = streams
-        self._flows = [streams.open_flow(key) for key in table.keys]
-        self._pair_of = pair_of_key[table.flows]
-        self._handshakes = Handshakes(table, streams, self._flows, self._pair_of, is_start)
+        self._steady = steady
+        _take_over_open(table, streams, steady)
+        #: By key: the index of its steady flow, -1 for none.
+        self._steady_of = steady.find(table.keys)
+        #: By key: a number that is the same for both directions of a connection.
+        self.pair_of_key = pairs_of(table.keys, self._steady_of, steady.size)
+        self._pair_of = self.pair_of_key[table.flows]
+        #: By key: flows that are opened in the table.
+        self._opened: list[Flow | None] = [None] * len(table.keys)
+        self._handshakes = Handshakes(table, streams, self._opened, self._pair_of, is_start)
         #: Rows with a FIN.
         self._fins = np.flatnonzero((table.flags & _FLAGS == _FIN_ACK) & (table.lengths == 0))
         #: By number: whether the connection has plain segments only.
-        self.is_plain = self._find_plain(pair_of_key)
+        self.is_plain = self._find_plain()
         #: By number: whether it begins or ends in the table.
         self._is_changing = np.zeros(len(self.is_plain), np.bool_)
         self._is_changing[self._pair_of[np.concatenate((self._handshakes.syns, self._fins))]] = True
-        is_server = np.array([flow is not None and flow.side == "server" for flow in self._flows], np.bool_)
+        is_server = (self._steady_of >= 0) & (self._steady_of & 1 == 1)
         is_server[table.flows[self._handshakes.syn_acks]] = True
-        self._stream_of_key = 2 * pair_of_key + is_server
+        self._stream_of_key = 2 * self.pair_of_key + is_server
         carriers = np.flatnonzero((table.lengths > 0) & self.is_plain[self._pair_of])
         streams_of = self._stream_of_key[table.flows[carriers]]
         order = np.argsort(_small(streams_of), kind="stable")
@@ -88,16 +99,26 @@ class PlainSegmentScan:
         #: The first row that was not returned yet.
         self.at = 0
 
-    def _find_plain(self, pair_of_key: Integers) -> Flags:
+    def leave_odd(self) -> Integers:
+        """Let go of the steady connections that have other segments than plain ones; return their slots."""
+        is_odd = ~self.is_plain[self.pair_of_key] & (self._steady_of >= 0)
+        slots = np.unique(self._steady_of[is_odd] >> 1)
+        self._steady_of[is_odd] = -1
+        return slots
+
+    def _find_plain(self) -> Flags:
         """Return the connections of which every segment is the next one of its flow.
 
         It carries payload or an ACK only, or it is a handshake at the beginning or a FIN at the end.
         """
-        table = self._table
+        table, steady_of = self._table, self._steady_of
         openings = np.concatenate((self._handshakes.syns, self._handshakes.syn_acks))
-        is_odd = np.array([not _is_open(flow) for flow in self._flows], np.bool_)
+        is_steady = steady_of >= 0
+        is_odd = ~is_steady
+        is_odd[is_steady] = ~self._steady.are_open(steady_of[is_steady])
         is_odd[table.flows[openings]] = False
-        next_seqs = np.array([-1 if flow is None else flow.seq for flow in self._flows], np.int64)
+        next_seqs = np.full(len(table.keys), -1)
+        next_seqs[is_steady] = self._steady.seqs(steady_of[is_steady])
         next_seqs[table.flows[openings]] = (table.seqs[openings] + 1) & 0xFFFF_FFFF
         is_odd_row = (table.flags & _FLAGS != _ACK) | (table.cuts > 0)
         is_odd_row[openings] = False
@@ -113,8 +134,8 @@ class PlainSegmentScan:
         is_first = np.append(True, flows[1:] != flows[:-1])[: len(rows)]
         expected[is_first] = next_seqs[flows[is_first]]
         is_odd[flows[seqs != expected]] = True
-        is_plain = np.ones(int(pair_of_key.max(initial=-1)) + 1, np.bool_)
-        is_plain[pair_of_key[is_odd]] = False
+        is_plain = np.ones(int(self.pair_of_key.max(initial=-1)) + 1, np.bool_)
+        is_plain[self.pair_of_key[is_odd]] = False
         if len(self._fins):
             is_plain[self._irregular_ends(len(is_plain))] = False
         return is_plain
@@ -142,10 +163,9 @@ class PlainSegmentScan:
 
     def _has_older_ack(self, row: int) -> bool:
         """Return whether a row acknowledges less than earlier tables."""
-        flow = self._flows[self._table.flows[row]]
-        if flow is None or flow.peer.ack is None:
-            return False
-        return distance(flow.peer.ack, int(self._table.acks[row])) < 0
+        flow = int(self._steady_of[self._table.flows[row]])
+        ack = None if flow < 0 else self._steady.ack(flow ^ 1)
+        return ack is not None and distance(ack, int(self._table.acks[row])) < 0
 
     def is_changing(self, row: int) -> bool:
         """Return whether the connection of a row begins or ends in the table: it can be left only up to where it is."""
@@ -169,6 +189,8 @@ class PlainSegmentScan:
         every = every[self.is_plain[self._pair_of[every]]]
         if not len(every):
             return None
+        if len(self._handshakes.syns):
+            self._take_over_opened()
         is_mine = self.is_plain[self._stream_of >> 1]
         if start or row < len(self._table):
             is_mine &= (self._rows >= start) & (self._rows < row)
@@ -180,63 +202,96 @@ class PlainSegmentScan:
         plain = plain._replace(ends=self._finish(start, row))
         return plain if len(rows) or plain.ends else None
 
+    def _take_over_opened(self) -> None:
+        """Have the connections taken over whose handshakes are complete."""
+        found: dict[Connection, Flow] = {}
+        for key in np.flatnonzero(self._steady_of < 0).tolist():
+            flow = self._opened[key]
+            if flow is not None and flow.side == "client" and flow.is_plain:
+                found[flow.connection] = flow
+        if found:
+            self._steady.take_over(found.values())
+            self._steady_of = self._steady.find(self._table.keys)
+
     def _finish(self, start: int, row: int) -> list[End]:
         """End the flows whose FIN is between two rows."""
         first, last = np.searchsorted(self._fins, (start, row)).tolist()
         fins = self._fins[first:last]
         fins = fins[self.is_plain[self._pair_of[fins]]]
-        columns = self._table.flows[fins], self._table.times[fins], self._table.numbers[fins]
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return [self._streams.finish(self._flow(flow), time_ns, number) for flow, time_ns, number in rows]
+        flows = self._steady_of[self._table.flows[fins]]
+        self._steady.write_back(np.unique(flows >> 1))
+        columns = flows, self._table.times[fins], self._table.numbers[fins]
+        return [self._end(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def _end(self, flow: int, time_ns: int, number: int) -> End:
+        self._steady.finish(flow)
+        return self._streams.finish(self._steady.flow(flow), time_ns, number)
+
+    def leave_closed(self) -> Integers:
+        """Return the slots of the connections of which both sides ended in the table."""
+        flows = self._steady_of[self._table.flows[self._fins]]
+        slots = np.unique(flows[flows >= 0] >> 1)
+        is_closed = [bool(each.closed) for each in self._steady.connections(slots)]
+        return slots[np.array(is_closed, np.bool_)]
 
     def _group(self, rows: Integers, stream_of: Integers) -> PlainSegments:
         begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1])[: len(rows)])
         streams = stream_of[begins]
-        flows = list(map(self._flow, self._table.flows[rows[begins]].tolist()))
-        pairs = streams >> 1
-        connection_of = np.cumsum(np.diff(pairs, prepend=pairs[:1]) > 0, dtype=np.int64)
-        firsts = np.flatnonzero(np.diff(connection_of, prepend=-1))
-        connections = [flows[index].connection for index in firsts.tolist()]
-        offsets = np.array([flow.offset for flow in flows], np.int64)
+        flows = self._steady_of[self._table.flows[rows[begins]]]
+        slots = flows >> 1
+        is_first = np.append(True, slots[1:] != slots[:-1])[: len(slots)]
+        connection_of = np.cumsum(is_first) - 1
+        slots = slots[is_first]
+        connections, offsets = self._steady.connections(slots), self._steady.offsets(flows)
         bounds = np.append(begins, len(rows))
-        return PlainSegments(self._table, connections, rows, bounds, offsets, connection_of, streams & 1 == 1)
+        return PlainSegments(self._table, connections, slots, rows, bounds, offsets, connection_of, streams & 1 == 1)
 
     def _pass_by(self, rows: Integers) -> None:
         """Have the flows note what `Streams.feed` would."""
-        table, count = self._table, len(self._flows)
-        self._note_packets(rows)
-        rows = rows[table.flags[rows] & _ACK != 0]
-        flows = table.flows[rows]
-        last = np.empty(count, np.int64)
-        last[flows] = rows  # of several rows the last one stays
-        sizes = np.bincount(flows, table.lengths[rows], count).astype(np.int64)
-        there = np.flatnonzero(np.bincount(flows, minlength=count))
-        columns = there, sizes[there], table.acks[last[there]]
-        for index, size, ack in zip(*(column.tolist() for column in columns), strict=True):
-            flow = self._flow(index)
-            if not flow.connection.closed:  # after that an acknowledgement means nothing
-                self._streams.pass_by(flow, size, ack)
+        table = self._table
+        flows = self._steady_of[table.flows[rows]]
+        is_steady = flows >= 0
+        if not is_steady.all():
+            self._note_opening(rows[~is_steady])
+            rows, flows = rows[is_steady], flows[is_steady]
+        self._steady.note_packets(flows >> 1, table.times[rows])
+        is_ack = table.flags[rows] & _ACK != 0
+        rows, flows = rows[is_ack], flows[is_ack]
+        self._steady.pass_by(flows, table.lengths[rows], table.acks[rows])
 
-    def _note_packets(self, rows: Integers) -> None:
-        pairs = self._pair_of[rows]
-        counts = np.bincount(pairs)
-        there = np.flatnonzero(counts)
-        last = np.empty(len(counts), np.int64)
-        last[pairs] = rows
-        columns = self._table.flows[last[there]], counts[there], self._table.times[last[there]]
-        for index, count, time_ns in zip(*(column.tolist() for column in columns), strict=True):
-            connection = self._flow(index).connection
-            connection.packets += count
-            connection.last_ns = time_ns
-
-    def _flow(self, index: int) -> Flow:
-        flow = self._flows[index]
-        assert flow is not None, "a plain segment has a flow"
-        return flow
+    def _note_opening(self, rows: Integers) -> None:
+        """Count packets of handshakes that are not complete."""
+        table = self._table
+        for key, time_ns in zip(table.flows[rows].tolist(), table.times[rows].tolist(), strict=True):
+            flow = self._opened[key]
+            assert flow is not None, "a plain segment has a flow"
+            flow.connection.packets += 1
+            flow.connection.last_ns = time_ns
 
 
-def _is_open(flow: Flow | None) -> bool:
-    return flow is not None and flow.is_plain and flow.connection.is_understood
+def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:
+    """Return a number for each key, the same for both directions of a connection.
+
+    That is the slot of a steady flow, of which there are `size`; the others follow.
+    """
+    pairs = steady_of >> 1
+    others = np.flatnonzero(steady_of < 0)
+    known: dict[bytes, int] = {}
+    for index in others.tolist():
+        key = keys[index]
+        pairs[index] = size + known.setdefault(key, known.get(way_back(key), len(known)))
+    return pairs
+
+
+def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> None:
+    """Have the connections of a table taken over that may go on with plain segments."""
+    found: dict[Connection, Flow] = {}
+    for index in np.flatnonzero(steady.find(table.keys) < 0).tolist():
+        flow = streams.open_flow(table.keys[index])
+        if flow is not None and flow.is_plain and flow.connection.is_understood and flow.key != flow.peer.key:
+            found[flow.connection] = flow
+    if found:
+        steady.take_over(found.values())
 
 
 def _small(codes: Integers) -> NDArray[Any]:

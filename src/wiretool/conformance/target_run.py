@@ -232,6 +232,8 @@ def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str
     """
     caller = _greeting(part, f"{options.token}g", min(options.patience_s, GREETING_S))
     called = call(caller, _stage(part, options, None))
+    if called.stopped_by is None and (seems := _foreign_words(part, caller)):
+        raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
     for greeted in caller.results.values():
         options.on_greeting(greeted)
     if called.stopped_by is not None:
@@ -240,17 +242,19 @@ def _check_protocol(part: Conformance, options: TargetOptions, remarks: list[str
         return None
     if not called.reached:
         raise PeerError(called.why_unreached or "the target was never reached")
+    return _check_reach(part, options) if caller.is_cut else None
+
+
+def _foreign_words(part: Conformance, caller: "_FirstBytes") -> str:
+    """Return which protocol the reply to the greeting shows, in words; empty where it may be that of `part`."""
     result = caller.results.get(0)
     data = caller.data
-    if caller.is_cut:
-        return _check_reach(part, options)
-    if result is None or result.verdict is Verdict.PASS or not data:
-        return None
+    if caller.is_cut or result is None or result.verdict is Verdict.PASS or not data:
+        return ""
     other = _protocol_of(data)
     if other == part.protocol:
-        return None
-    seems = f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
-    raise OtherProtocol(f"{options.addresses['']}: the target does not use {part.protocol}; {seems}")
+        return ""
+    return f"it seems to use {other}" if other else f"its first bytes are {data[:SHOWN_BYTES].hex(' ')}"
 
 
 def _restart_dead(process: "ServerProcess | None", remarks: list[str]) -> bool:

@@ -10,7 +10,9 @@ from math import inf
 from wiretool.codec.remembering import remembering
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
+from wiretool.conformance.results import CaseResult
 from wiretool.errors import PeerError
+from wiretool.fuzz.case_buckets import bucket_by_id, case_bucket
 from wiretool.fuzz.garbage import long_lived_frozen
 from wiretool.fuzz.mutations.base import Mutation, MutationContext
 from wiretool.fuzz.mutations.order import SameObjects
@@ -107,6 +109,8 @@ class Campaign:
     #: Buckets that are no new findings, and those that the run has shown.
     known: set[Bucket] = field(default_factory=set)
     shown: set[Bucket] = field(default_factory=set)
+    #: Ids of the conformance cases that failed, by the bucket of the finding, in the order in which they failed.
+    failed_cases: dict[Bucket, list[str]] = field(default_factory=dict)
     _places: SeedPlaces = field(init=False)
     _pairs: Pairs | None = None
     #: Findings of the conformance cases at the start.
@@ -183,9 +187,8 @@ class Campaign:
                 counts.cases += not is_cut
                 counts.start_cases += not is_cut
                 if result.verdict is Verdict.FAIL and isinstance(result.case, Case):
-                    bucket = Bucket(WRONG_ANSWER, "", "", "", result.case.id)
                     why = f"conformance case {result.case.id}: {result.why}"
-                    self._suspect([Suspicion(bucket, why, 0)], self._seed_of(result.case), ())
+                    self._suspect_case(WRONG_ANSWER, result, why, self._seed_of(result.case), ())
                 self._found_by_cases = counts.findings
             counts.cases_s = time.monotonic() - self._started
             self.on_progress(self.counted())
@@ -230,9 +233,27 @@ class Campaign:
         for result in self.target.probe(case, seed):
             self.counts.cases += 1
             if result.verdict is Verdict.FAIL:
-                bucket = Bucket(UNHEALTHY, "", "", "", case.id)
                 why = f"conformance case {case.id} fails after the sequence: {result.why}"
-                self._suspect([Suspicion(bucket, why, 0)], history[-1], history[:-1])
+                self._suspect_case(UNHEALTHY, result, why, history[-1], history[:-1])
+
+    def _suspect_case(
+        self,
+        oracle: str,
+        result: CaseResult,
+        why: str,
+        sequence: FuzzSequence,
+        before: tuple[FuzzSequence, ...],
+    ) -> None:
+        """Investigate a failed case, unless another one has failed in the same way; note its name in either case."""
+        bucket, old = case_bucket(oracle, result), bucket_by_id(oracle, result)
+        if old in self.known:
+            self.shown.add(old)
+            return
+        self._suspect([Suspicion(bucket, why, 0, result.case.id)], sequence, before)
+        if bucket in self.known:
+            ids = self.failed_cases.setdefault(bucket, [])
+            if result.case.id not in ids:
+                ids.append(result.case.id)
 
     # -- mutated sequences ---------------------------------------------------------------------------------------------
 

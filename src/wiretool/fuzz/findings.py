@@ -12,9 +12,10 @@ from typing import Any
 from wiretool.errors import InputError, PeerError, why_unreadable
 from wiretool.expectations import json_problem
 from wiretool.faults.dialects import dialect_of
+from wiretool.fuzz.bounded_form import bounded_sequence
 from wiretool.fuzz.finding_folder import JSON_FILE, expected_line
 from wiretool.fuzz.investigation import Confirmed
-from wiretool.fuzz.oracles import Bucket
+from wiretool.fuzz.oracles import WRONG_ANSWER, Bucket
 from wiretool.fuzz.reported_finding import ReportedFinding
 from wiretool.fuzz.rewriting import form_of
 from wiretool.fuzz.sequence import (
@@ -79,11 +80,30 @@ class Finding(ReportedFinding[Confirmed]):
     target: str
     seed: int
     confirmed: Confirmed
+    #: Ids of all conformance cases that failed in the same way, the one of `confirmed` first.
+    failed_cases: Sequence[str] = ()
 
     @property
     def messages(self) -> int:
         """The number of messages that the sequence sends."""
         return len(self.confirmed.sequence.sendings)
+
+    @property
+    def name(self) -> str:
+        """The conformance case, if one fails: its bucket has only the kind of failure."""
+        case = self.confirmed.case
+        return super(Finding, self).name if case is None else case.id
+
+    @property
+    def cases(self) -> Sequence[str]:
+        """Ids of the conformance cases that fail; none for a finding without one."""
+        case = self.confirmed.case
+        return () if case is None else tuple(dict.fromkeys((case.id, *self.failed_cases)))
+
+    @property
+    def is_replayed_by_case(self) -> bool:
+        """True where a replay runs the conformance case itself, so that the sequence is only to be read."""
+        return self.confirmed.case is not None and self.bucket.oracle == WRONG_ANSWER
 
     @property
     def is_case_alone(self) -> bool:
@@ -99,6 +119,10 @@ def pytest_file(title: str, note: str) -> str:
 def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -> dict[str, Any]:
     """Return the JSON form; `command` are the options that name the target."""
     confirmed = finding.confirmed
+    sequence = sequence_form(confirmed.sequence, dialect_of(protocol))
+    why_cut = ""
+    if finding.is_replayed_by_case:
+        sequence, why_cut = bounded_sequence(sequence)
     return {
         "version": VERSION,
         "id": finding.id,
@@ -109,11 +133,13 @@ def finding_form(finding: Finding, protocol: Protocol, command: Sequence[str]) -
         "bucket": list(finding.bucket),
         "why": confirmed.suspicion.why,
         "case": confirmed.case.id if confirmed.case is not None else "",
+        "cases": list(finding.cases),
         "messages": finding.messages,
         "flaky": confirmed.is_flaky,
         "shown": confirmed.shown,
         "options": list(command),
-        "sequence": sequence_form(confirmed.sequence, dialect_of(protocol)),
+        **({"cut": why_cut} if why_cut else {}),
+        "sequence": sequence,
     }
 
 
@@ -124,14 +150,27 @@ def write_finding(finding: Finding, folder: Path, protocol: Protocol, command: S
     where a file cannot be written.
     """
     place = folder / finding.id
-    form = finding_form(finding, protocol, command)
     with whole_folder(place) as part:
-        (part / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
-        (part / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
-        (part / TEST_FILE).write_text(pytest_file(finding.title, _note(finding)), "utf-8")
+        _write_texts(finding, part, place, protocol, command)
         if not finding.is_case_alone:
             _write_recording(part / CAPTURE_FILE, finding.confirmed.sequence, target)
     return place
+
+
+def add_cases(finding: Finding, place: Path, protocol: Protocol, command: Sequence[str]) -> None:
+    """Write the texts of a finding again, once the names of all its cases are known. OSError where that fails."""
+    with TemporaryDirectory(prefix=".", dir=place.parent) as part:
+        _write_texts(finding, Path(part), place, protocol, command)
+        for path in Path(part).iterdir():
+            path.replace(place / path.name)
+
+
+def _write_texts(finding: Finding, folder: Path, place: Path, protocol: Protocol, command: Sequence[str]) -> None:
+    """Write the files of a finding into a folder that becomes `place`, without the recording."""
+    form = finding_form(finding, protocol, command)
+    (folder / JSON_FILE).write_text(json.dumps(form, indent=2) + "\n", "utf-8")
+    (folder / PAGE_FILE).write_text(page(finding, place, protocol), "utf-8")
+    (folder / TEST_FILE).write_text(pytest_file(finding.title, _note(finding)), "utf-8")
 
 
 def _write_recording(path: Path, sequence: FuzzSequence, target: Target) -> None:
@@ -202,6 +241,8 @@ def page(finding: Finding, place: Path, protocol: Protocol) -> str:
     ]
     if confirmed.case is not None:
         lines.append(f"- expected ({confirmed.case.source}): {confirmed.case.requirement}")
+        if len(finding.cases) > 1:
+            lines.append(f"- conformance cases that fail in this way: {len(finding.cases)}: {', '.join(finding.cases)}")
     else:
         lines.append(expected_line(bucket, protocol))
     lines += ["", "## The sequence", ""]

@@ -83,7 +83,7 @@ class Investigation:
     ) -> Confirmed | None:
         """Confirm and shrink; the result means nothing where the server goes away meanwhile."""
         bucket = suspicion.bucket
-        case = self._cases.get(bucket.reply)
+        case = self._cases.get(suspicion.case)
         if case is not None and bucket.oracle == WRONG_ANSWER:
             shown = sum(self._fails_case(self._target, case, ()) for _ in range(CONFIRMATIONS))
             return Confirmed(suspicion, sequence, shown, case) if shown else None

@@ -15,6 +15,8 @@ DIED, SILENT, UNDECODABLE, WRONG_ANSWER, SLOW = "died", "silent", "undecodable",
 UNHEALTHY, MEMORY, CRASH, DIFFERS = "unhealthy", "memory", "crash", "differs"
 #: The reply of a bucket of SILENT: the code of the server did not return.
 STALL = "stall"
+#: The name of bytes that are not a message, in the place of its name.
+BYTES = "(bytes)"
 #: A call is slow from here on: seconds, and seconds for each byte that was sent.
 SLOW_S, SLOW_S_PER_BYTE = 0.5, 2e-6
 #: Memory that a server may keep of a run, and take at one time in it: bytes, and bytes for each byte of traffic.
@@ -53,6 +55,8 @@ class Suspicion(NamedTuple):
     why: str
     #: The index of the step.
     step: int
+    #: The id of the conformance case that fails; empty for other signs.
+    case: str = ""
 
 
 @dataclass(slots=True)
@@ -163,7 +167,7 @@ def message_at(sequence: FuzzSequence, step: int) -> str:
     """Return the name of the message at a step, or of the last one before it."""
     for each in reversed(sequence.steps[: step + 1]):
         if isinstance(each, Sending):
-            return each.message or "(bytes)"
+            return each.message or BYTES
     return ""
 
 

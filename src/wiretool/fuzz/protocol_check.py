@@ -22,14 +22,28 @@ _JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.ERROR})
 RunCases = Callable[[Conformance, Sequence[Case]], Sequence[CaseResult]]
 
 
-def check_protocol(part: Conformance, address: str, run: RunCases) -> None:
-    """OtherProtocol if the target fails most cases of its protocol, and passes most of those of another one."""
-    if _share(part, run, default=1.0) >= SHARE_MIN:
+def check_protocol(
+    part: Conformance, address: str, run: RunCases, *, greet: Callable[[Conformance], bool] | None = None
+) -> None:
+    """OtherProtocol if the target fails most cases of its protocol, and passes most of those of another one.
+
+    `greet` is for a target that has answered nothing: it returns whether the target answers the greeting of another
+    protocol. Cases of protocols whose greeting it does not answer are not run.
+    """
+    if greet is None and _share(part, run, default=1.0) >= SHARE_MIN:
         return
-    shares = {name: _share_of_other(name, run) for name in PROTOCOLS if name != part.protocol}
-    best = max(shares, key=shares.__getitem__)
-    if shares[best] >= SHARE_MIN:
+    others = [name for name in PROTOCOLS if name != part.protocol and (greet is None or _answers(name, greet))]
+    shares = {name: _share_of_other(name, run) for name in others}
+    best = max(shares, key=shares.__getitem__, default="")
+    if shares.get(best, 0.0) >= SHARE_MIN:
         raise OtherProtocol(f"{address}: the target does not use {part.protocol}; it seems to use {best}")
+
+
+def _answers(name: str, greet: Callable[[Conformance], bool]) -> bool:
+    try:
+        return greet(conformance_of(name))
+    except (OtherProtocol, PeerError):
+        return False
 
 
 def _share_of_other(name: str, run: RunCases) -> float:

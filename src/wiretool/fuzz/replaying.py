@@ -28,6 +28,7 @@ from wiretool.fuzz.standing import RUNS, Replayed, Standing
 from wiretool.fuzz.target import InMemoryTarget, Target
 from wiretool.fuzz.target_addresses import addresses_by_endpoint
 from wiretool.net.addresses import Address
+from wiretool.units import counted
 
 #: Seconds for one reply.
 PATIENCE_S = 2.0
@@ -63,13 +64,13 @@ def replay_finding(
     add_seed_files(session)
     _add_capture(folder, form, session)
     sequence = _sequence(folder, form, session)
-    case = _case(folder, form, session)
+    cases = _cases(folder, form, session)
     bucket = Bucket.from_form(form["bucket"])
     with (target_of or target_from(form, pacer))(session) as target:
         if not target.fits(sequence):
             return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")
-        if case is not None:
-            return _replay_case(folder, bucket, target, case, sequence)
+        if cases:
+            return _replay_cases(folder, bucket, target, cases, sequence)
         return _replay_sequence(folder, bucket, session, target, sequence)
 
 
@@ -113,14 +114,19 @@ def _sequence(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> Fu
     return sequence
 
 
-def _case(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> Case | None:
-    """Return the conformance case of a finding; None for a finding without one."""
+def _cases(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> list[Case]:
+    """Return the conformance cases of a finding, its own first; none for a finding without one."""
     if not form["case"]:
-        return None
-    case = next((case for case in session.cases if case.id == form["case"]), None)
-    if case is None:
-        raise InputError(f"{folder}: case: no conformance case {form['case']} of {session.protocol}")
-    return case
+        return []
+    others = form.get("cases", [])
+    if not isinstance(others, list):
+        raise InputError(f"{folder}: cases: expected a list of conformance cases")
+    known = {case.id: case for case in session.cases}
+    names = list(dict.fromkeys(map(str, [form["case"], *others])))
+    for name in names:
+        if name not in known:
+            raise InputError(f"{folder}: case: no conformance case {name} of {session.protocol}")
+    return [known[name] for name in names]
 
 
 def target_from(form: Mapping[str, Any], pacer: Pacer | None = None) -> TargetMaker:
@@ -157,22 +163,33 @@ def _values(options: Sequence[str], name: str) -> list[str]:
     return [value for option, value in pairwise(options) if option == name]
 
 
-def _replay_case(folder: Path, bucket: Bucket, target: Target, case: Case, sequence: FuzzSequence) -> Replayed:
-    """Run a conformance case several times, each time after the sequence if that breaks the server."""
+def _replay_cases(
+    folder: Path, bucket: Bucket, target: Target, cases: Sequence[Case], sequence: FuzzSequence
+) -> Replayed:
+    """Run a conformance case several times, each time after the sequence if that breaks the server.
+
+    Other cases that failed in the same way run once, as they show the same bug; each one after the sequence, too.
+    """
     before = (sequence,) if sequence.steps and bucket.oracle == UNHEALTHY else ()
-    for _ in range(RUNS):
+    for case in (*[cases[0]] * RUNS, *cases[1:]):
         results = target.run_cases([case], before)
         _check_running(target)
         failed = next((result for result in results if result.verdict is Verdict.FAIL), None)
         if failed is not None:
-            return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed.why}")
+            return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed.why}{_other_name(case, cases)}")
         if not results:
             return Replayed(folder, Standing.OTHER, f"conformance case {case.id} cannot run on this target")
         unjudged = next((result for result in results if result.verdict in _UNJUDGED), None)
         if unjudged is not None:
             text = f"conformance case {case.id} is {unjudged.verdict}: {unjudged.why}"
             return Replayed(folder, Standing.OTHER, text)
-    return Replayed(folder, Standing.FIXED, f"conformance case {case.id} passes in {RUNS} runs")
+    others = f"; {counted(len(cases) - 1, 'other case')} that failed with it, too" if cases[1:] else ""
+    return Replayed(folder, Standing.FIXED, f"conformance case {cases[0].id} passes in {RUNS} runs{others}")
+
+
+def _other_name(case: Case, cases: Sequence[Case]) -> str:
+    """Return the name of a case that is not the first one of its finding, in words."""
+    return f" (conformance case {case.id})" if case is not cases[0] else ""
 
 
 def _is_same(found: Bucket, bucket: Bucket) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from wiretool.fuzz.oracles import Bucket, Suspicion
@@ -37,9 +38,18 @@ class ReportedFinding(ABC, Generic[ConfirmedT]):
     @property
     def id(self) -> str:
         """Its number, oracle and message."""
-        bucket = self.bucket
-        name = _NOT_NAME.sub("-", bucket.message or bucket.reply).strip("-").lower()[:40]
-        return f"{self.number:03}-{bucket.oracle}-{name}".rstrip("-")
+        name = _NOT_NAME.sub("-", self.name).strip("-").lower()[:40]
+        return f"{self.number:03}-{self.bucket.oracle}-{name}".rstrip("-")
+
+    @property
+    def name(self) -> str:
+        """The message, or what the bucket has in its place."""
+        return self.bucket.message or self.bucket.reply
+
+    @property
+    def cases(self) -> Sequence[str]:
+        """Ids of the conformance cases that fail in the same way; none for a finding without one."""
+        return ()
 
     @property
     @abstractmethod

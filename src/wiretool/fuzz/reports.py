@@ -66,6 +66,7 @@ def json_report(result: FuzzResult) -> str:
                 "why": finding.why,
                 result.unit: finding.messages,
                 "flaky": finding.is_flaky,
+                "cases": list(finding.cases),
                 "folder": folder,
             }
             for finding, folder in result.findings
@@ -91,7 +92,8 @@ def junit_report(result: FuzzResult) -> str:
     for finding, folder in result.findings:
         case = ElementTree.SubElement(suite, "testcase", classname=name, name=finding.id, time="0")
         failure = ElementTree.SubElement(case, "failure", message=printable(finding.title))
-        failure.text = f"{printable(folder)}\n{printable(str(finding.bucket))}"
+        lines = [folder, str(finding.bucket), *finding.cases[1:]]
+        failure.text = "\n".join(map(printable, lines))
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
@@ -99,7 +101,9 @@ def report_lines(result: FuzzResult) -> Iterator[str]:
     """Yield the lines of the report on stdout: one for each finding, and the figures."""
     for finding, folder in result.findings:
         flaky = ", flaky" if finding.is_flaky else ""
-        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}; {folder or 'not saved'})")
+        others = len(finding.cases) - 1
+        also = f"; {counted(others, 'other conformance case')} the same way" if others > 0 else ""
+        yield printable(f"{finding.id}: {finding.title} ({finding.size}{flaky}{also}; {folder or 'not saved'})")
         yield from map(printable, result.pages.get(finding.id, "").splitlines())
     for bucket in result.gone:
         yield printable(f"known finding not shown in this run: {bucket}")

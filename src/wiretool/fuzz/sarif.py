@@ -161,6 +161,7 @@ def _result(finding: ReportedFinding[Any], folder: str, result: FuzzResult) -> d
         "level": _level(finding.bucket.oracle, result),
         "message": {"text": printable(finding.title)},
         "locations": locations,
+        **({"properties": {"cases": list(finding.cases)}} if finding.cases else {}),
         "partialFingerprints": {"primaryLocationLineHash": f"{digest}:1", "bucket/v1": bucket},
     }
 

@@ -1,5 +1,6 @@
 """Seeds from captures: the sessions of clients, as far as they were recorded from their beginning."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from wiretool.codec.message import Side
@@ -10,6 +11,7 @@ from wiretool.protocols.conversation import Protocol
 from wiretool.replay.manners.manner import Manner
 from wiretool.sessions.dialogues import Ended, Opened, Recording
 from wiretool.sessions.dialogues import Event as RecordedEvent
+from wiretool.units import counted
 
 #: Sequences of one capture at most, and connections of one sequence.
 SEQUENCES_MAX = 64
@@ -25,15 +27,38 @@ def capture_sequences(
     every: list[Event] = []
     by_connection: dict[int, list[Event]] = {each.number: [] for each in known}
     for event in recording.events:
-        if event.dialogue.number in by_connection and event.dialogue in known:
+        connection = event.dialogue
+        if connection in known:
             made = _event(event, adapter)
-            by_connection[event.dialogue.number] += made
+            by_connection[connection.number] += made
             every += made
     groups = [by_connection[each.number] for each in known[:SEQUENCES_MAX]]
     for events in [*groups, *([every] if len(known) > 1 else [])]:
         sequence = sequence_from(events, protocol, dialect_of(protocol), origin=origin, setup=setup)
         if sequence.sendings:
             yield sequence
+
+
+def damage_words(recording: Recording, protocol: str) -> str:
+    """Return the problems and gaps in the connections of a protocol, or of none, and the first one; empty for none."""
+    found = [
+        record
+        for each in recording.dialogues
+        if each.protocol in (protocol, "")
+        for record in each.records
+        if record.kind in ("problem", "gap")
+    ]
+    if not found:
+        return ""
+    first = min(found, key=lambda record: record.n)
+    kinds = Counter(record.kind for record in found)
+    counts = [counted(kinds[kind], kind) for kind in ("problem", "gap") if kinds[kind]]
+    sender, receiver = (first.client, first.server) if first.side == _CLIENT else (first.server, first.client)
+    why = ": ".join(filter(None, (first.error, first.why))) or f"{first.length:,} bytes are missing"
+    return (
+        f"{' and '.join(counts)} in the bytes of its connections, the first in packet {first.packets[0]:,}, "
+        f"{sender} to {receiver}: {why}; the messages that decode are seeds"
+    )
 
 
 def _event(event: RecordedEvent, adapter: Manner) -> list[Event]:

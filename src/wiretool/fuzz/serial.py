@@ -1,6 +1,7 @@
 """Sequences as JSON, for findings, corpora and their replay."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -69,8 +70,14 @@ def edit_form(edit: Edit) -> dict[str, Any]:
 
 def _value_form(value: IssuedValue) -> dict[str, Any]:
     role = value.role
-    kind = "position" if isinstance(role, Position) else "issued"
-    return {"at": list(value.steps), "role": kind, "kind": role.kind, "scope": value.scope, "recorded": value.recorded}
+    return {
+        "at": list(value.steps),
+        "role": "position" if isinstance(role, Position) else "issued",
+        "kind": role.kind,
+        "besides": list(role.besides),
+        "scope": value.scope,
+        "recorded": value.recorded,
+    }
 
 
 def sequence_from_form(form: Any, protocol: Protocol, *, name: str) -> FuzzSequence:
@@ -133,5 +140,7 @@ def edit_from_form(form: Mapping[str, Any]) -> Edit:
 
 
 def _value(form: Mapping[str, Any]) -> IssuedValue:
-    role = Position(form["kind"]) if form["role"] == "position" else Issued(form["kind"])
+    role: Issued | Position = Position(form["kind"]) if form["role"] == "position" else Issued(form["kind"])
+    if "besides" in form:  # files of earlier versions have the default
+        role = replace(role, besides=tuple(form["besides"]))
     return IssuedValue(tuple(form["at"]), role, form["scope"], form["recorded"])

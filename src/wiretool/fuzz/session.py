@@ -26,7 +26,7 @@ from wiretool.fuzz.novelty import Novelty
 from wiretool.fuzz.oracles import Bucket, Oracles, Suspicion
 from wiretool.fuzz.part import fuzz_part_of
 from wiretool.fuzz.rewriting import Rewriter
-from wiretool.fuzz.seeds import capture_sequences, distinct
+from wiretool.fuzz.seeds import capture_sequences, damage_words, distinct
 from wiretool.fuzz.sequence import CAPTURE_SETUP, FuzzSequence
 from wiretool.fuzz.table_seeds import table_sequences
 from wiretool.fuzz.target import InMemoryTarget, Target
@@ -96,8 +96,13 @@ class FuzzSession:
     def add_capture(
         self, name: str, packets: Iterable[Packet], *, ports: Mapping[int, str], notes: Callable[[str], None]
     ) -> CaptureError | None:
-        """Take the sessions of a capture as seeds; return the damage where only a part could be read."""
+        """Take the sessions of a capture as seeds; return the damage where only a part could be read.
+
+        `notes` takes remarks, also on bytes inside the capture that do not decode.
+        """
         recording = recording_of(packets, ports=ports, notes=notes)
+        if words := damage_words(recording, self.protocol):
+            notes(f"{name}: {words}")
         protocol = self.protocol_in("")
         adapter = manners()[self.protocol]
         setup = f"{CAPTURE_SETUP}{name}"

@@ -10,12 +10,12 @@ from itertools import count
 
 from wiretool.codec.remembering import remembering
 from wiretool.conformance.case import Case, Conformance, Connect
-from wiretool.conformance.evidence import is_answer
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.results import CaseResult, RunResult
 from wiretool.conformance.target_run import TargetOptions, run_on_target
 from wiretool.errors import OtherProtocol, PeerError
 from wiretool.fuzz.case_seeds import TOKEN
+from wiretool.fuzz.first_reply import OTHER_GREETING_S, FirstReply, has_answer
 from wiretool.fuzz.fuzz_caller import FuzzCaller
 from wiretool.fuzz.oracles import message_at
 from wiretool.fuzz.pacing import Pacer, parts_of
@@ -36,7 +36,7 @@ CLOSE_S = 0.25
 #: How long the end of a process is awaited that accepts no more connections.
 DEATH_S = 1.0
 #: Conformance cases that are run together at first; a target that answers none of the first ones is mute.
-CASES = 8
+CASES, CASES_ONE_BY_ONE = 8, 2
 #: Sequences that the target remembers.
 HISTORY_MAX = 64
 _TOKEN_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -64,12 +64,14 @@ class SocketTarget(Target):
         name: str = "",
         pacer: Pacer | None = None,
         may_be_other: bool = True,
+        on_wait: Callable[[str], None] = lambda text: None,
     ) -> None:
         """`addresses` by endpoint, the main one under the empty name; `process` is a server that wiretool started.
 
         `is_mock`: it is the built-in mock, of which no case needs to run alone. `reference` shows which requests get no
         reply, so that nothing is waited for in vain; `slow` are the names of messages of which some get none. `pacer`
-        delays what is sent, for another machine. `may_be_other`: the server may use another protocol.
+        delays what is sent, for another machine. `may_be_other`: the server may use another protocol. `on_wait` takes a
+        sentence while the first reply is awaited.
         """
         self._pacer = pacer
         self._reference = reference
@@ -90,8 +92,8 @@ class SocketTarget(Target):
         self._last_sent: list[FuzzSequence] = []
         self._rng = random.Random()
         self.batch = 4 * jobs
-        self.cases_at_once = CASES
-        self._has_answered = False
+        self.cases_at_once = CASES if self._case_jobs > 1 else CASES_ONE_BY_ONE
+        self._first_reply = FirstReply(self.name, on_wait)
         self._may_be_other = may_be_other
 
     @property
@@ -228,40 +230,40 @@ class SocketTarget(Target):
                     raise
                 self.why_gone = str(err)
                 return []
-            if not self._has_answered:
+            if not self._first_reply.has_come:
                 raise PeerError(f"{death}, and answered no message") from err
             return [CaseResult(fitting[0], Verdict.FAIL, death)]
 
     def _is_gone(self, err: Exception) -> bool:
         """Return whether a server that answered accepts no more connections, and wiretool cannot start it again."""
-        is_lost = isinstance(err, PeerError) and self._process is None and self._has_answered
+        is_lost = isinstance(err, PeerError) and self._process is None and self._first_reply.has_come
         return is_lost and not is_reachable_within(self.address, DEATH_S)
 
     def _run_cases(self, cases: Sequence[Case], within_s: float | None) -> list[CaseResult]:
         result = self._conform(cases, within_s)
-        if result.why_cut and not self._has_answered and self.stopped_by is None:
+        if result.why_cut and not self._first_reply.has_come and self.stopped_by is None:
             self._conform(cases[:1], None)  # a mute server is reported as one, however short the run is
         # Cases that a reply has shown to require what the server does not have are not run.
         was_run = any(each.verdict is not Verdict.NOT_EXERCISED for each in result.results)
-        is_mute = was_run and not self._has_answered
+        is_mute = was_run and not self._first_reply.has_come
         if is_mute or any(each.verdict is Verdict.FAIL for each in result.results):
             self._check_protocol()
         if is_mute and self.stopped_by is None:
-            raise PeerError(self._why_mute(result.seconds))
+            raise PeerError(self._why_mute())
         return list(result.results)
 
     def _conform(self, cases: Sequence[Case], within_s: float | None) -> RunResult:
         """Run cases of this protocol, those that have not ended after some seconds without a verdict."""
-        result = self._run_cases_of(self._part, cases, self._note_sent, within_s)
-        self._has_answered = self._has_answered or any(
-            is_answer(event) for each in result.results for event in each.events
-        )
-        if self._has_answered and self._case_jobs > 1 and self._pacer is None:
-            self.cases_at_once = self.batch
+        result = self._run_cases_of(self._part, cases, self._note_sent, within_s, on_greeting=self._note_greeting)
+        for each in result.results:
+            self._first_reply.note(each)
+        if self._first_reply.has_come:
+            self.cases_at_once = self.batch if self._case_jobs > 1 and self._pacer is None else CASES
         return result
 
-    def _why_mute(self, seconds: float) -> str:
-        """Return why a server has answered nothing in some seconds: it is gone, or it is mute."""
+    def _why_mute(self) -> str:
+        """Return why a server has answered nothing so far: it is gone, or it is mute."""
+        seconds = self._first_reply.seconds
         if self._process is not None and self._process.last_death:
             many = "once" if self._process.restarts == 1 else f"{self._process.restarts} times"
             return f"{self._process.last_death}, was started again {many}, and answered no message in {seconds:.1f} s"
@@ -275,11 +277,19 @@ class SocketTarget(Target):
         if self._may_be_other and self.stopped_by is None:
             self._may_be_other = False
             with suppress(PeerError):  # a server that is gone by now is reported by the caller
+                self._first_reply.note_others()
                 check_protocol(
                     self._part,
                     self.name,
                     lambda part, cases: self._run_cases_of(part, cases, lambda result: None).results,
+                    greet=None if self._first_reply.has_come else self._answers_greeting,
                 )
+
+    def _answers_greeting(self, part: Conformance) -> bool:
+        """Return whether the server answers the greeting of another protocol, within a short time."""
+        greeted: list[CaseResult] = []
+        self._run_cases_of(part, (), lambda result: None, on_greeting=greeted.append, patience_s=OTHER_GREETING_S)
+        return any(map(has_answer, greeted))
 
     def _run_cases_of(
         self,
@@ -287,6 +297,9 @@ class SocketTarget(Target):
         cases: Sequence[Case],
         on_result: Callable[[CaseResult], None],
         within_s: float | None = None,
+        *,
+        on_greeting: Callable[[CaseResult], None] = lambda result: None,
+        patience_s: float | None = None,
     ) -> RunResult:
         """Run cases of this protocol, or of another one; None as `within_s` for all of them."""
         if self._pacer is not None:
@@ -294,12 +307,12 @@ class SocketTarget(Target):
         options = TargetOptions(
             self._addresses,
             token="".join(self._rng.choice(_TOKEN_DIGITS) for _ in range(6)),
-            patience_s=self._patience.reply_ns / NS_PER_S,
+            patience_s=patience_s or self._patience.reply_ns / NS_PER_S,
             deadline_s=lambda: within_s,
             process=self._process,
             jobs=self._case_jobs,
             on_result=on_result,
-            on_greeting=on_result,
+            on_greeting=on_greeting,
         )
         result = run_on_target(part, cases, options)
         self.stopped_by = self.stopped_by or result.stopped_by
@@ -312,6 +325,10 @@ class SocketTarget(Target):
     def _note_sent(self, result: CaseResult) -> None:
         sent = [each.name for each in result.events if each.side == "client" and each.fields is not None]
         self.last_message = sent[-1] if sent else self.last_message
+
+    def _note_greeting(self, result: CaseResult) -> None:
+        self._note_sent(result)
+        self._first_reply.note_greeting(result, self.last_message)
 
     def _has_endpoints(self, case: Case) -> bool:
         known = {*self._addresses, *self._main_endpoints()}
@@ -339,6 +356,7 @@ def open_target(
     jobs: int,
     pacer: Pacer | None = None,
     on_left: Callable[[str], None] = lambda text: None,
+    on_wait: Callable[[str], None] = lambda text: None,
 ) -> Iterator[SocketTarget]:
     """Yield a server at addresses as a target: one that a command starts, or one that runs.
 
@@ -370,6 +388,7 @@ def open_target(
             name=f"built-in mock at {places['']}" if is_mock else "",
             pacer=(pacer or Pacer()) if is_remote else None,
             may_be_other=not is_mock,
+            on_wait=on_wait,
         )
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack, suppress
 from wiretool.errors import PeerError, UsageError, system_reason
 from wiretool.net.addresses import LOOPBACK, Address
 from wiretool.net.descendants import Descendants, adopted_descendants
+from wiretool.net.server_stderr import ServerStderr
 from wiretool.processes import exit_words, held_interrupts, parent_death_hook
 
 #: Seconds in which a server must accept connections, and the most that a deadline gives it.
@@ -40,7 +41,7 @@ class ServerProcess:
         """`command` is split as a shell splits words; the server must accept at all `addresses` within `ready_s`.
 
         `more_time` ends the message that it did not. `on_left` takes the name of each process that was not stopped.
-        `is_quiet` discards what the server writes on stderr.
+        The stderr of the server is copied to that of wiretool, unless it `is_quiet`; errors have its last lines.
         """
         try:
             self._words = shlex.split(command)
@@ -53,7 +54,7 @@ class ServerProcess:
         self._ready_s = ready_s
         self._more_time = more_time
         self._on_left = on_left
-        self._stderr = subprocess.DEVNULL if is_quiet else None
+        self._stderr = ServerStderr(is_quiet=is_quiet)
         self._adoption = ExitStack()
         self._descendants: Descendants | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -65,6 +66,7 @@ class ServerProcess:
 
     def __enter__(self) -> "ServerProcess":
         with ExitStack() as stack:
+            stack.enter_context(self._stderr.file)
             self._descendants = stack.enter_context(adopted_descendants())
             stack.callback(self._stop)
             self._start()
@@ -80,6 +82,7 @@ class ServerProcess:
         A server that ends closes its connections first, so a client may know before its parent does.
         """
         assert self._process is not None
+        self._stderr.copy()
         with suppress(subprocess.TimeoutExpired):
             return f"the server {exit_words(self._process.wait(wait_s))}"
         return ""
@@ -97,6 +100,7 @@ class ServerProcess:
             self.why_lost = str(err)
 
     def _start(self) -> None:
+        self._stderr.forget()
         for address in self._addresses:
             if _accepts(address):
                 raise UsageError(f"--command: {address} is in use already; stop the server there first")
@@ -106,7 +110,7 @@ class ServerProcess:
                     self._words,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=self._stderr,
+                    stderr=self._stderr.file,
                     preexec_fn=parent_death_hook(),
                     start_new_session=True,
                 )
@@ -116,12 +120,11 @@ class ServerProcess:
         waiting = list(self._addresses)
         while waiting:
             if death := self.death():
-                raise PeerError(f"{death} before it accepted connections at {waiting[0]}")
+                raise PeerError(f"{death} before it accepted connections at {waiting[0]}{self._stderr.words()}")
             if time.monotonic() > give_up_s:
                 self._stop()
-                raise PeerError(
-                    f"the server did not accept connections at {waiting[0]} within {self._ready_s:g} s{self._more_time}"
-                )
+                late = f"the server did not accept connections at {waiting[0]} within {self._ready_s:g} s"
+                raise PeerError(f"{late}{self._more_time}{self._stderr.words()}")
             if _accepts(waiting[0]):
                 waiting.pop(0)
             else:
@@ -141,6 +144,7 @@ class ServerProcess:
         process.wait()
         for text in self._descendants.kill():
             self._on_left(text)
+        self._stderr.copy()
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None

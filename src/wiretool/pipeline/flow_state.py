@@ -20,6 +20,7 @@ from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.ended import PACKED_BYTES, EndedFlows
@@ -29,6 +30,7 @@ from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding
 from wiretool.capture.layers import Segment
 from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
 from wiretool.capture.recent import RecentRuns
+from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Splitter
@@ -316,6 +318,7 @@ _DISSECTOR = (
         _connections=ref(Connections),
         _recent=ref(RecentRuns),
         _flows=ref(Streams),
+        _steady=host(lambda _: SteadyWatches()),
         _streams=ref(BulkStreams),
         _last_packet=INT,
         _expanded_bytes=fresh(int),
@@ -373,6 +376,8 @@ _DISSECTOR = (
         BulkStreams,
         _streams=ref(Streams),
         _recent=ref(RecentRuns),
+        _steady=host(lambda _: SteadyFlows()),
+        _leave=method(BulkDissector, "_leave"),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,
         is_alone=BOOL,

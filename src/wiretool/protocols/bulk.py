@@ -136,12 +136,14 @@ class ProtocolColumns(ABC):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         """Return the groups of the frames that it can read, and the conversations whose frames these are.
 
         Frame i is of `conversations[owner[i]]`. Frames of other conversations are read by their own `BulkConversation`.
-        `read_one` is called with each row that is read by itself, in the order of its conversation.
+        `read_one` is called with each row that is read by itself, in the order of its conversation; before, `leave` is
+        called with all conversations that may have such rows.
         """
         return [], np.zeros(len(conversations), np.bool_)
 

@@ -1,7 +1,7 @@
 """What frames are to exchanges, as arrays: who asks, who answers, what about, how much, and what went wrong."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,8 +16,8 @@ from wiretool.protocols.exchanges import Exchanges, value_in
 from wiretool.protocols.registry import PROTOCOLS
 from wiretool.records import Record
 from wiretool.sessions.streams_bulk import numbers_named
-from wiretool.sessions.subjects import Mention, mention_of
-from wiretool.sessions.subjects_bulk import Codes, alone, distinct, mention_codes
+from wiretool.sessions.subjects import mention_of
+from wiretool.sessions.subjects_bulk import Codes, MentionCodes, alone, distinct
 
 #: What a frame is: nothing to exchanges, what is answered at times, what waits for its answer.
 NOT_ASKING, MAY_ASK, ASKS = 0, 1, 2
@@ -56,7 +56,7 @@ class FrameRows:
 
     def __init__(self, batch: Batch, sources: Codes[Source], failures: Codes[str | None]) -> None:
         """Codes are given for where frames are from, and for what went wrong."""
-        self.mentions: Codes[Mention] = Codes()
+        self.mention_codes = MentionCodes()
         self._sources = sources
         self._failures = failures
         self._parts: dict[str, list[Integers]] = defaultdict(list)
@@ -88,14 +88,14 @@ class FrameRows:
 
     def _add_group(self, run: FrameRun, group: Group) -> None:
         frames, rows = run.frames, group.rows
-        is_server = frames.is_server[rows]
         size = frames.ends[rows] - frames.starts[rows]
-        role = _by_side(is_server, lambda side: role_of(run.protocol, group.name, side))
+        role: Integers | int = run.code_sides(rows, lambda side: role_of(run.protocol, group.name, side))
         unless = exchanges_of(run.protocol).unless
         if unless in group.columns:
             is_answer = np.array(values_of(group.columns[unless], frames.data), np.bool_)
             role = np.where(is_answer, np.minimum(role, MAY_ASK), role)
-        asks = bool((role != NOT_ASKING).any())
+        asks = bool(np.any(role != NOT_ASKING))
+        mentions = self.mention_codes.of_group(run, group)
         self._add(
             len(rows),
             n=frames.numbers[rows],
@@ -104,7 +104,8 @@ class FrameRows:
             size=_appended(group, size, frames.data) if asks else size,
             source=self._sources_of(run, group),
             role=role,
-            said=mention_codes(run, group, self.mentions),
+            subjects=mentions.subjects,
+            key_name=mentions.key_name,
             reply=NO_REPLY if group.reply_to is None else group.reply_to,
             events=_events(group, frames.data) if asks else UNKNOWN,
             failure=self._failures_in(run, group),
@@ -134,8 +135,10 @@ class FrameRows:
 
     def _add_records(self, records: Sequence[Record]) -> None:
         rows = zip(*map(self._row_of, records), strict=True)
-        names = ("n", "connection", "time_ns", "size", "source", "role", "said", "reply", "events", "failure")
-        self._add(len(records), **{name: np.array(row, np.int64) for name, row in zip(names, rows, strict=True)})
+        names = ("n", "connection", "time_ns", "size", "source", "role", "reply", "events", "failure")
+        columns = {name: np.array(row, np.int64) for name, row in zip(names, rows, strict=True)}
+        mentions = self.mention_codes.of_each(map(mention_of, records))
+        self._add(len(records), **columns, subjects=mentions.subjects, key_name=mentions.key_name)
 
     def _row_of(self, record: Record) -> tuple[int, ...]:
         declared = exchanges_of(record.protocol)
@@ -151,7 +154,6 @@ class FrameRows:
             _whole(record.append, "length", record.length) if role else record.length,
             self._sources.of(Source(*where, record.message, record.side)),
             role,
-            self.mentions.of(mention_of(record)),
             NO_REPLY if record.reply_to is None else record.reply_to,
             _events_of(record) if role else UNKNOWN,
             self._failures.of(failure),
@@ -160,14 +162,6 @@ class FrameRows:
 
 def _source(run: FrameRun, message: str, owner: int, is_server: int) -> Source:
     return Source(*run.connections[owner], run.protocol, message, "server" if is_server else "client")
-
-
-def _by_side(is_server: Flags, code: Callable[[Side], int]) -> Integers:
-    """A code for each frame that hangs on who sends it."""
-    if is_server.all() or not is_server.any():
-        return np.full(len(is_server), code("server" if is_server[0] else "client"), np.int64)
-    codes: Integers = np.where(is_server, code("server"), code("client"))
-    return codes
 
 
 def _suspects(declared: Exchanges, group: Group) -> Flags:

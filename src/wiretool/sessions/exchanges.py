@@ -19,7 +19,7 @@ from wiretool.codec.columns import Flags, Integers
 from wiretool.protocols.bulk import NO_REPLY
 from wiretool.sessions.exchange_rows import ASKS, NOT_ASKING, FrameRows, Source, exchanges_of
 from wiretool.sessions.subjects import Key, Subject, Subjects
-from wiretool.sessions.subjects_bulk import Codes, resolve
+from wiretool.sessions.subjects_bulk import Codes, Mentions, follow_mentions
 
 T = TypeVar("T", bound=Hashable)
 #: In columns of answers: there was none.
@@ -121,7 +121,7 @@ class Exchanging:
         columns = rows.columns()
         if not columns:
             return self._unanswered(NO_REQUESTS, failures)
-        subject, writer = self._meanings(columns["said"], rows)
+        subject, writer = self._meanings(columns, rows)
         requests = self._open.and_those(_requests(columns, subject, writer))
         answer = self._answers(requests, columns)
         count = len(columns["n"])
@@ -205,20 +205,13 @@ class Exchanging:
 
     # -- what frames are about -----------------------------------------------------------------------------------------
 
-    def _meanings(self, said: Integers, rows: FrameRows) -> tuple[Integers, Integers]:
+    def _meanings(self, columns: Mapping[str, Integers], rows: FrameRows) -> tuple[Integers, Integers]:
         """The codes of the first subject and of the writer of each frame."""
-        mentions = rows.mentions.values
-        about: Codes[tuple[Subject, ...]] = Codes([()])
-        resolved = resolve(said, mentions, about, self._about)
-        if resolved is None:  # a key would be forgotten on the way: one after the other
-            codes = about.all_of(self._about.follow(mentions[code]) for code in said.tolist())
-        else:
-            codes = resolved.codes
-            for key, subjects in resolved.keys:
-                self._about.remember(key, subjects)
-        first = self._subjects.all_of(subjects[0] if subjects else None for subjects in about.values)
-        writer = self._writers.all_of(each.key[1] or None if each.key else None for each in mentions)
-        return first[codes], writer[said]
+        mentions = Mentions(columns["subjects"], columns["key_name"])
+        codes = follow_mentions(columns["connection"], mentions, rows.mention_codes, self._about)
+        first = self._subjects.all_of(each[0] if each else None for each in rows.mention_codes.subjects.values)
+        writer = self._writers.all_of(name or None for name in rows.mention_codes.key_names.values)
+        return first[codes], writer[mentions.key_name]
 
     # -- answers -------------------------------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Latencies:
         self.max_ns = max(self.max_ns, max_ns)
         for bucket, count in buckets:
             self.count += count
-            self._buckets[bucket] += count
+            self._buckets[bucket] = self._buckets.get(bucket, 0) + count
 
     def quantile_ns(self, share: float) -> int:
         """The time within which that share of all passed; 0 where there are none."""

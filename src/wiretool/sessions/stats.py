@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from wiretool import limits
 from wiretool.codec.message import Side
@@ -10,9 +10,6 @@ from wiretool.records import Record
 from wiretool.sessions.latency import Latencies
 from wiretool.sessions.replies import Asked, ReplyTimes
 from wiretool.sessions.subjects import Subject, Subjects
-
-if TYPE_CHECKING:
-    from wiretool.batches.batch import Batch
 
 OTHERS = "(others)"
 K = TypeVar("K")
@@ -69,13 +66,12 @@ class ConnectionRow(Row):
         self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
         self.last_ns = max(self.last_ns, last_ns)
 
-    def count_from(self, side: Side, frames: int, size: int) -> None:
-        """Count frames of one side, and their bytes."""
+    def count_sides(self, frames: int, size: int, server_bytes: int, first_ns: int, last_ns: int) -> None:
+        """Count frames, their bytes, and those of them from the server; note when they were captured."""
         self.count(frames, size)
-        if side == "client":
-            self.client_bytes += size
-        else:
-            self.server_bytes += size
+        self.client_bytes += size - server_bytes
+        self.server_bytes += server_bytes
+        self.see(first_ns, last_ns)
 
     def count_other(self, record: Record) -> None:
         """Count what is no frame."""
@@ -101,7 +97,7 @@ class Request(NamedTuple):
 
 
 class Stats:
-    """Add every record in order, one by one or in batches, then read the rows."""
+    """Add every record in order, then read the rows; `stats_bulk` counts records of batches at once."""
 
     def __init__(self) -> None:
         self.total = ConnectionRow()
@@ -117,12 +113,6 @@ class Stats:
         """Count records."""
         for record in records:
             self.add(record)
-
-    def add_batch(self, batch: "Batch") -> None:
-        """Count the records of a batch, as `add` would one by one."""
-        from wiretool.sessions.stats_bulk import count_batch
-
-        count_batch(self, batch)
 
     def add(self, record: Record) -> None:
         """Count one record."""
@@ -143,9 +133,9 @@ class Stats:
         asked = None if record.reply_to is None else self.asked.of(record.n, record.reply_to)
         subjects = self.about.of(record) or (asked.subjects if asked else ())
         connection = self.connection_row(record.connection, record.client, record.server, record.protocol)
+        server_bytes = record.length if record.side == "server" else 0
         for row in (self.total, connection):
-            row.see(record.time_ns, record.time_ns)
-            row.count_from(record.side, 1, record.length)
+            row.count_sides(1, record.length, server_bytes, record.time_ns, record.time_ns)
         rows = [self.message_row(message), *map(self.subject_row, subjects)]
         for each in rows:
             each.count(1, record.length)

@@ -1,306 +1,322 @@
 """Numbers over many records at once, the same as one by one.
 
-The frames of a batch are counted by cell: those of one connection and message that are about the same. A cell has its
-turn where its first frame stands, so that rows come in the order in which `Stats.add` would make them. Where what a
-key stands for would be forgotten within the batch, its records are added one by one.
+The records of some batches are put in order, and adjacent ones that count for the same rows are added up. Counts stay
+in arrays by row: `Stats` has the same rows as `Stats.add` makes, in the same order, but gets their numbers at the end.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool import limits
-from wiretool.batches.batch import Batch, FrameRun, join_batches
-from wiretool.batches.rows import records_of
-from wiretool.codec.columns import Integers
-from wiretool.protocols.bulk import NO_REPLY, Group
+from wiretool.batches.batch import Batch, Ends, FrameRun, join_batches
+from wiretool.codec.columns import Integers, items_of
+from wiretool.codec.message import Side
+from wiretool.protocols.bulk import NO_REPLY
 from wiretool.records import Record
-from wiretool.sessions.latency import Latencies
-from wiretool.sessions.latency_bulk import FEW_CELLS, bounds_of, firsts_of, spread
-from wiretool.sessions.replies_bulk import latencies_of, note_times
-from wiretool.sessions.stats import MessageKey, Request, Stats
-from wiretool.sessions.subjects import Mention, Subject, mention_of
-from wiretool.sessions.subjects_bulk import Codes, distinct, mention_codes, resolve
+from wiretool.sessions.row_arrays import ConnectionArrays, FrameCounts, RowArrays
+from wiretool.sessions.stats import MessageKey, Row, Stats
+from wiretool.sessions.subjects import Subject, mention_of
+from wiretool.sessions.subjects_bulk import Codes, MentionCodes, Mentions, distinct, find_begins, follow_mentions
 
-#: Records that are counted together. Counting costs time for each connection of a batch, so few batches are joined.
+#: Records that are counted together: few enough that their batches take little memory.
 JOINED_RECORDS = 131_072
+#: In place of that of a row: there is none.
+NO_ROW = -1
 
 
 class BatchCounter:
-    """Counts the records of batches, several batches at a time; `flush` counts the rest."""
+    """Counts the records of batches, several batches at a time; `flush` counts the rest.
+
+    Show it every batch in order. Its statistics get nothing else.
+    """
 
     def __init__(self, stats: Stats) -> None:
         self._stats = stats
         self._batches: list[Batch] = []
+        self._connections = ConnectionArrays(stats.total)
+        self._messages: RowArrays[Row] = RowArrays()
+        self._subjects: RowArrays[Row] = RowArrays()
+        #: The places of the rows of connections, by number; and by place whether the protocol of a row is known.
+        self._place_of = np.zeros(0, np.int64)
+        self._has_protocol = np.zeros(0, np.bool_)
+        none = np.zeros(0, np.int64)
+        self._requests = RecentRequests(none, none, none, ())
 
     def add(self, batch: Batch) -> None:
         """Count a batch, now or later."""
         self._batches.append(batch)
         if sum(each.count for each in self._batches) >= JOINED_RECORDS:
-            self.flush()
+            self._count_batches()
 
     def flush(self) -> None:
-        """Count all batches so far."""
-        if self._batches:
-            batches, self._batches = self._batches, []
-            count_batch(self._stats, join_batches(batches))
+        """Count all batches so far, and add their numbers to the statistics."""
+        self._count_batches()
+        self._connections.pour()
+        self._messages.pour()
+        self._subjects.pour()
+
+    def _count_batches(self) -> None:
+        batches, self._batches = [each for each in self._batches if each.count], []
+        if batches:
+            table = RecordTable(join_batches(batches), self._requests.subjects)
+            batches.clear()  # the data of frames is not needed any more
+            self._count(table)
+
+    def _count(self, table: "RecordTable") -> None:
+        subjects = table.mention_codes.subjects
+        message_of = self._message_places(table)
+        about = follow_mentions(table.connection, table.mentions, table.mention_codes, self._stats.about)
+        replies = self._follow_replies(table, message_of, about, subjects.values)
+        begins = find_begins(table.connection, table.kind, about)
+        places = self._connection_places(table, begins)
+        for record in table.others:
+            self._stats.add_other(record)
+        message, about_each = message_of[table.kind[begins]], about[begins]
+        is_frame = message != NO_ROW
+        counts = table.frame_counts(begins).take(is_frame)
+        self._connections.count(places[is_frame], counts)
+        self._messages.count(message[is_frame], counts)
+        of_subject = self._subject_places(about_each[is_frame], subjects.values)
+        index, place = of_subject.pairs(about_each[is_frame])
+        self._subjects.count(place, counts.take(index))
+        self._count_replies(replies, self._place_of[table.connection[replies.rows]], about[replies.rows], of_subject)
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def _message_places(self, table: "RecordTable") -> Integers:
+        """Return the place of the row of each kind, NO_ROW of one without a message."""
+        kinds = table.kinds.values
+        places = np.full(len(kinds), NO_ROW)
+        for code in np.argsort(_find_firsts(table.kind, len(kinds))).tolist():
+            message = kinds[code].message
+            if message is not None:
+                places[code] = self._messages.place_of(self._stats.message_row(message))
+        return places
+
+    def _connection_places(self, table: "RecordTable", begins: Integers) -> Integers:
+        """Return the place of the row of the connection of each of these records."""
+        numbers, kind = table.connection[begins], table.kind[begins]
+        more = max(int(numbers.max()) + 1 - len(self._place_of), 0)
+        self._place_of = np.append(self._place_of, np.full(more, NO_ROW))
+        new = numbers[self._place_of[numbers] == NO_ROW]
+        if len(new):
+            new = new[np.sort(np.unique(new, return_index=True)[1])]
+            ends = table.ends()
+            of_each = ((number, ends[number].client, ends[number].server, "") for number in new.tolist())
+            rows = (self._stats.connection_row(*each) for each in of_each)
+            self._place_of[new] = list(map(self._connections.place_of, rows))
+        places = self._place_of[numbers]
+        self._set_protocols(places, [kind.protocol for kind in table.kinds.values], kind)
+        return places
+
+    def _set_protocols(self, places: Integers, protocols: Sequence[str], protocol: Integers) -> None:
+        """Give each row without a protocol the first one that is known, by its index."""
+        rows = self._connections.rows
+        self._has_protocol = np.append(self._has_protocol, np.zeros(len(rows) - len(self._has_protocol), np.bool_))
+        is_known = np.array(protocols) != ""
+        records = np.flatnonzero(~self._has_protocol[places] & is_known[protocol])
+        new, firsts = np.unique(places[records], return_index=True)
+        for place, index in zip(new.tolist(), protocol[records[firsts]].tolist(), strict=True):
+            rows[place].protocol = protocols[index]
+        self._has_protocol[new] = True
+
+    def _subject_places(self, about: Integers, subjects: Sequence[tuple[Subject, ...]]) -> "SubjectPlaces":
+        """Return the places of the rows of subjects, by code; `about` are the codes that are there."""
+        firsts = _find_firsts(about, len(subjects))
+        places: list[list[int]] = [[] for _ in subjects]
+        for code in np.argsort(firsts)[: np.count_nonzero(firsts < len(about))].tolist():
+            places[code] = [self._subjects.place_of(self._stats.subject_row(each)) for each in subjects[code]]
+        counts = np.array([len(each) for each in places], np.int64)
+        every = np.array([place for each in places for place in each], np.int64)
+        return SubjectPlaces(every, np.cumsum(counts) - counts, counts)
+
+    # -- replies -------------------------------------------------------------------------------------------------------
+
+    def _follow_replies(
+        self, table: "RecordTable", message_of: Integers, about: Integers, subjects: Sequence[tuple[Subject, ...]]
+    ) -> "KnownReplies":
+        """Return the replies to requests that are known; one that names no subjects gets those of its request."""
+        rows = np.flatnonzero(table.reply_to != NO_REPLY)
+        message = message_of[table.kind]
+        message[rows] = NO_ROW
+        earlier = self._requests
+        requests = RecentRequests(
+            np.append(earlier.times_ns, table.times_ns),
+            np.append(earlier.message, message),
+            np.append(earlier.about, np.where(message == NO_ROW, 0, about)),
+            subjects,
+        )
+        here = rows + len(earlier.message)
+        at = table.reply_to[rows] + (len(earlier.message) - table.first_n)
+        is_known = (at >= 0) & (at <= here) & (here - at < limits.REQUESTS_OPEN_MAX)
+        at = np.where(is_known, at, here)
+        is_unnamed = about[rows] == 0
+        about[rows[is_unnamed]] = requests.about[at[is_unnamed]]
+        self._requests = requests.latest()
+        latencies_ns = requests.times_ns[here] - requests.times_ns[at]
+        return KnownReplies(rows[is_known], requests.message[at][is_known], latencies_ns[is_known])
+
+    def _count_replies(
+        self, replies: "KnownReplies", places: Integers, about: Integers, of_subject: "SubjectPlaces"
+    ) -> None:
+        """Count replies by the places of the rows of their connections, and by the codes of their subjects."""
+        begins = find_begins(places, about, replies.request, replies.latencies_ns)
+        counts = np.diff(begins, append=len(places))
+        request, times_ns = replies.request[begins], replies.latencies_ns[begins]
+        self._connections.count_replies(places[begins], times_ns, counts)
+        is_known = request != NO_ROW
+        self._messages.count_replies(request[is_known], times_ns[is_known], counts[is_known])
+        index, place = of_subject.pairs(about[begins])
+        self._subjects.count_replies(place, times_ns[index], counts[index])
 
 
-class Source(NamedTuple):
-    """A connection and a message on it; no message for what is no frame."""
+class KnownReplies(NamedTuple):
+    """Replies to known records: their rows, the places of the rows of the messages that they answer, and latencies.
 
-    connection: int
-    client: str
-    server: str
+    NO_ROW is the place where the record that it answers is not a request.
+    """
+
+    rows: Integers
+    request: Integers
+    latencies_ns: Integers
+
+
+class RecentRequests(NamedTuple):
+    """Records that replies may answer: times; of requests also the place of the row of the message, code of subjects.
+
+    Others have NO_ROW, and code 0.
+    """
+
+    times_ns: Integers
+    message: Integers
+    about: Integers
+    subjects: Sequence[tuple[Subject, ...]]
+
+    def latest(self) -> "RecentRequests":
+        """Return those that later records may answer, and only their subjects."""
+        kept = slice(-limits.REQUESTS_OPEN_MAX, None)
+        used, codes = distinct(np.append(0, self.about[kept]), len(self.subjects))
+        subjects = [self.subjects[code] for code in used.tolist()]
+        return RecentRequests(self.times_ns[kept].copy(), self.message[kept].copy(), codes[1:], subjects)
+
+
+class SubjectPlaces(NamedTuple):
+    """The places of the rows of subjects: `places[starts[i] :][: counts[i]]` for those of code i."""
+
+    places: Integers
+    starts: Integers
+    counts: Integers
+
+    def pairs(self, about: Integers) -> tuple[Integers, Integers]:
+        """Return an index in `about`, and the place of a subject with this code: a pair for each subject."""
+        counts = self.counts[about]
+        return np.repeat(np.arange(len(about)), counts), self.places[items_of(self.starts[about], counts)]
+
+
+class RecordKind(NamedTuple):
+    """Protocol and message of records; without a message for those that are not frames."""
+
+    protocol: str
     message: MessageKey | None
 
 
-def count_batch(stats: Stats, batch: Batch) -> None:
-    """Count the records of a batch."""
-    if not batch.runs or not _is_whole(batch):
-        stats.add_all(records_of(batch))
-        return
-    table = _Table(batch)
-    about: Codes[tuple[Subject, ...]] = Codes([()])
-    resolved = resolve(table.said, table.mentions.values, about, stats.about)
-    if resolved is None:
-        stats.add_all(records_of(batch))
-        return
-    for key, subjects in resolved.keys:
-        stats.about.remember(key, subjects)
-    _Count(stats, table, resolved.codes, about).run(batch.records)
-
-
-def _is_whole(batch: Batch) -> bool:
-    """Whether its records are numbered without a hole."""
-    return batch.count == len(batch.records) + sum(len(group.rows) for run in batch.runs for group in run.groups)
-
-
-class _Table:
+class RecordTable:
     """The records of a batch in the order of their numbers: a row each."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, subjects: Sequence[tuple[Subject, ...]]) -> None:
+        """`subjects` have codes from before; code 0 is that of none."""
+        columns = (group.rows for run in batch.runs for group in run.groups)
+        assert batch.count == len(batch.records) + sum(map(len, columns)), "every number is that of a record"
         self.first_n = batch.first_n
-        self.times = np.empty(batch.count, np.int64)
-        self.lengths = np.empty(batch.count, np.int64)
-        self.replies = np.full(batch.count, NO_REPLY, np.int64)
-        #: Codes of where each is from, and of what it says of its subjects (-1 for nothing).
-        self.source = np.empty(batch.count, np.int64)
-        self.said = np.full(batch.count, -1, np.int64)
-        self.sources: Codes[Source] = Codes()
-        self.mentions: Codes[Mention] = Codes()
+        self.times_ns = np.empty(batch.count, np.int64)
+        self.connection = np.empty(batch.count, np.int64)
+        self.reply_to = np.full(batch.count, NO_REPLY, np.int64)
+        self.kind = np.empty(batch.count, np.int64)
+        self.kinds: Codes[RecordKind] = Codes()
+        self.mentions = Mentions(np.zeros(batch.count, np.int64), np.zeros(batch.count, np.int64))
+        self.mention_codes = MentionCodes(subjects)
+        self._lengths = np.empty(batch.count, np.int64)
+        self._ends: list[Sequence[Ends | Record]] = [batch.records, *(run.connections for run in batch.runs)]
         for run in batch.runs:
             self._add(run)
+        #: Those that are not frames.
+        self.others = [record for record in batch.records if record.kind != "frame"]
         if batch.records:
             self._add_records(batch.records)
 
-    def __len__(self) -> int:
-        return len(self.times)
+    def ends(self) -> Mapping[int, Ends | Record]:
+        """Return the client and server of each connection, by its number."""
+        return {each.connection: each for ends in self._ends for each in ends}
+
+    def frame_counts(self, begins: Integers) -> FrameCounts:
+        """Return the counts of the rows from each of these to the next, which are of one kind."""
+        is_server = np.array([each.message is not None and each.message[2] == "server" for each in self.kinds.values])
+        return FrameCounts(
+            np.diff(begins, append=len(self.times_ns)),
+            np.add.reduceat(self._lengths, begins),
+            is_server[self.kind[begins]],
+            np.minimum.reduceat(self.times_ns, begins),
+            np.maximum.reduceat(self.times_ns, begins),
+        )
 
     def _add(self, run: FrameRun) -> None:
         frames, places = run.frames, run.frames.numbers - self.first_n
-        line = _line(run, places)
+        connection = run.numbers_of_connections(slice(None))
+        line = _find_line(run, places)
         if line is not None:
-            self.times[line], self.lengths[line] = run.times, frames.ends - frames.starts
+            self.times_ns[line], self._lengths[line] = run.times, frames.ends - frames.starts
         for group in run.groups:
             rows = group.rows
+            if not len(rows):
+                continue
             if line is not None:
                 at = rows + line.start
             else:
                 at = places[rows]
-                self.times[at], self.lengths[at] = run.times[rows], frames.ends[rows] - frames.starts[rows]
-            self.source[at] = self._sources(run, group)
-            self.said[at] = mention_codes(run, group, self.mentions)
+                self.times_ns[at], self._lengths[at] = run.times[rows], frames.ends[rows] - frames.starts[rows]
+            self.connection[at] = connection[rows]
+            self.kind[at] = run.code_sides(rows, partial(self._code_kind, run.protocol, group.name))
+            self.mentions.subjects[at], self.mentions.key_name[at] = self.mention_codes.of_group(run, group)
             if group.reply_to is not None:
-                self.replies[at] = group.reply_to
+                self.reply_to[at] = group.reply_to
 
-    def _sources(self, run: FrameRun, group: Group) -> Integers | int:
-        owner, is_server = run.connection_of[group.rows], run.frames.is_server[group.rows]
-        found, of_row = distinct(2 * owner + is_server, 2 * len(run.connections))
-        keys: Sequence[MessageKey] = [(run.protocol, group.name, side) for side in ("client", "server")]
-        ends = [run.connections[code >> 1] for code in found.tolist()]
-        codes = self.sources.all_of(
-            Source(each.connection, each.client, each.server, keys[code & 1])
-            for each, code in zip(ends, found.tolist(), strict=True)
-        )
-        return int(codes[0]) if len(codes) == 1 else codes[of_row]
+    def _code_kind(self, protocol: str, message: str, side: Side) -> int:
+        return self.kinds.of(RecordKind(protocol, (protocol, message, side)))
 
     def _add_records(self, records: Sequence[Record]) -> None:
-        at = np.array([record.n for record in records], np.int64) - self.first_n
-        self.times[at] = [record.time_ns for record in records]
-        self.lengths[at] = [record.length for record in records]
-        self.replies[at] = [_reply_of(record) for record in records]
-        self.source[at] = [self.sources.of(_source_of(record)) for record in records]
-        self.said[at] = [self.mentions.of(mention_of(record)) if record.kind == "frame" else -1 for record in records]
+        at = _numbers_of(records) - self.first_n
+        self.times_ns[at] = [record.time_ns for record in records]
+        self._lengths[at] = [record.length for record in records]
+        self.connection[at] = [record.connection for record in records]
+        self.kind[at] = self.kinds.all_of(map(_kind_of, records))
+        frames = [record for record in records if record.kind == "frame"]
+        at = _numbers_of(frames) - self.first_n
+        self.reply_to[at] = [NO_REPLY if record.reply_to is None else record.reply_to for record in frames]
+        self.mentions.subjects[at], self.mentions.key_name[at] = self.mention_codes.of_each(map(mention_of, frames))
 
 
-def _line(run: FrameRun, places: Integers) -> slice | None:
-    """The places of all frames of a run where they stand in line, with nothing between them."""
+def _numbers_of(records: Sequence[Record]) -> Integers:
+    return np.array([record.n for record in records], np.int64)
+
+
+def _kind_of(record: Record) -> RecordKind:
+    is_frame = record.kind == "frame"
+    return RecordKind(record.protocol, (record.protocol, record.message, record.side) if is_frame else None)
+
+
+def _find_firsts(codes: Integers, size: int) -> Integers:
+    """Return the place of the first of each of the codes below `size`; their number where there is none."""
+    firsts = np.full(size, len(codes))
+    firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return firsts
+
+
+def _find_line(run: FrameRun, places: Integers) -> slice | None:
+    """Return the places of all frames of a run where they are adjacent."""
     if sum(len(group.rows) for group in run.groups) < len(places):
         return None
     first, stop = int(places[0]), int(places[-1]) + 1
     return slice(first, stop) if stop - first == len(places) else None
-
-
-def _source_of(record: Record) -> Source:
-    message: MessageKey | None = None
-    if record.kind == "frame":
-        message = record.protocol, record.message, record.side
-    return Source(record.connection, record.client, record.server, message)
-
-
-def _reply_of(record: Record) -> int:
-    return NO_REPLY if record.kind != "frame" or record.reply_to is None else record.reply_to
-
-
-class _Count:
-    """Counts a table, of whose records is known what they say that they are about."""
-
-    def __init__(self, stats: Stats, table: _Table, about: Integers, subjects: Codes[tuple[Subject, ...]]) -> None:
-        self._stats = stats
-        self._table = table
-        self._sources = table.sources.values
-        self._messages: Codes[MessageKey | None] = Codes([None])
-        self._message_of = self._messages.all_of(source.message for source in self._sources)
-        self._replies = np.flatnonzero(table.replies != NO_REPLY)
-        #: What a request is, as a code; 0 for a reply, and for what is no frame.
-        self._request = self._message_of[table.source]
-        self._request[self._replies] = 0
-        self._about = about
-        self._subjects = subjects
-
-    def run(self, records: Sequence[Record]) -> None:
-        """Count everything; `records` are those that are not in columns."""
-        at = self._table.replies[self._replies] - self._table.first_n
-        asked = self._follow(self._replies, at)
-        self._count_cells(records)
-        self._see()
-        self._count_replies(self._replies, at, asked)
-        self._note()
-
-    # -- frames --------------------------------------------------------------------------------------------------------
-
-    def _count_cells(self, records: Sequence[Record]) -> None:
-        """Every cell, and every record that is no frame, in turn."""
-        others = [(record.n - self._table.first_n, record) for record in records if record.kind != "frame"]
-        turns: list[tuple[int, Record | Cell]] = [*others, *self._cells()]
-        for _, each in sorted(turns, key=lambda turn: turn[0]):
-            if isinstance(each, Record):
-                self._stats.add_other(each)
-            else:
-                self._count_cell(each)
-
-    def _cells(self) -> "Iterator[tuple[int, Cell]]":
-        """The cells of the batch, and the place of the first frame of each."""
-        table, width = self._table, len(self._subjects)
-        size = len(self._sources) * width
-        cell = table.source * width + self._about
-        # Of few cells it costs nothing that some are empty.
-        codes, cell = (np.arange(size), cell) if size <= FEW_CELLS else distinct(cell, size)
-        count = len(codes)
-        frames = np.bincount(cell, minlength=count)
-        sizes = np.bincount(cell, table.lengths, count).astype(np.int64)
-        subjects = self._subjects.values
-        columns = (codes, firsts_of(cell, count), frames, sizes)
-        for code, first, *numbers in zip(*(column.tolist() for column in columns), strict=True):
-            source = self._sources[code // width]
-            if source.message is not None and numbers[0]:
-                yield first, Cell(source, source.message, subjects[code % width], *numbers)
-
-    def _count_cell(self, cell: "Cell") -> None:
-        source, message = cell.source, cell.message
-        connection = self._stats.connection_row(source.connection, source.client, source.server, message[0])
-        for row in (self._stats.total, connection):
-            row.count_from(message[2], cell.frames, cell.bytes)
-        for each in (self._stats.message_row(message), *map(self._stats.subject_row, cell.subjects)):
-            each.count(cell.frames, cell.bytes)
-
-    def _see(self) -> None:
-        """Note when the records of each connection were captured; all have their rows by now."""
-        connections: Codes[int] = Codes()
-        of_source = connections.all_of(source.connection for source in self._sources)
-        place = of_source[self._table.source] if len(connections) > 1 else of_source
-        least, most = bounds_of(self._table.times, place, len(connections))
-        for number, first_ns, last_ns in zip(connections.values, least.tolist(), most.tolist(), strict=True):
-            for row in (self._stats.total, self._stats.connection_row(number, "", "", "")):
-                row.see(first_ns, last_ns)
-
-    # -- replies -------------------------------------------------------------------------------------------------------
-
-    def _follow(self, replies: Integers, at: Integers) -> Integers:
-        """The code of the message that each reply answers, 0 for none known; what was asked says what it is about.
-
-        What is answered has the places `at`, those before the batch below 0.
-        """
-        age = replies - at
-        is_near = (at >= 0) & (age > 0) & (age < limits.REQUESTS_OPEN_MAX)
-        near = at if is_near.all() else np.where(is_near, at, replies)
-        asked = self._request[near]
-        is_unsaid = self._about[replies] == 0
-        about = np.where(is_unsaid & (asked > 0), self._about[near], 0) if is_unsaid.any() else None
-        for row in np.flatnonzero(at < 0).tolist():
-            n = self._table.first_n + int(replies[row])
-            request = self._stats.asked.of(n, self._table.first_n + int(at[row]))
-            if request is not None:
-                asked[row] = self._messages.of(request.message)
-                if about is not None and is_unsaid[row]:
-                    about[row] = self._subjects.of(request.subjects)
-        if about is not None:
-            self._about[replies] += about
-        return asked
-
-    def _count_replies(self, replies: Integers, at: Integers, asked: Integers) -> None:
-        table = self._table
-        latencies, is_known = latencies_of(self._stats.times, table.first_n, table.times, replies, at)
-        if not is_known.all():
-            replies, asked, latencies = replies[is_known], asked[is_known], latencies[is_known]
-        width, height = len(self._messages), len(self._subjects)
-        codes = (table.source[replies] * height + self._about[replies]) * width + asked
-        cells, cell = distinct(codes, len(self._sources) * height * width)
-        messages, subjects = self._messages.values, self._subjects.values
-        for code, times in zip(cells.tolist(), spread(latencies, cell, len(cells)), strict=True):
-            of_where, request = divmod(code, width)
-            source, about = divmod(of_where, height)
-            for row in self._rows_of(self._sources[source], subjects[about], messages[request]):
-                row.add_counted(*times)
-
-    def _rows_of(self, where: Source, about: Iterable[Subject], request: MessageKey | None) -> Iterator[Latencies]:
-        yield self._stats.total.replies
-        yield self._stats.connection_row(where.connection, where.client, where.server, "").replies
-        for subject in about:
-            yield self._stats.subject_row(subject).replies
-        if request is not None:
-            yield self._stats.message_row(request).replies
-
-    def _note(self) -> None:
-        """Remember what later records may ask for."""
-        table = self._table
-        note_times(self._stats.times, table.first_n, table.times)
-        kept = slice(-limits.REQUESTS_OPEN_MAX, None)
-        request, about = self._request[kept], self._about[kept]
-        request_at = partial(_request_at, request, self._messages.values, about, self._subjects.values)
-        self._stats.asked.note_many(table.first_n + len(table) - len(request), len(request), request_at)
-
-
-def _request_at(
-    request: Integers,
-    messages: Sequence[MessageKey | None],
-    about: Integers,
-    subjects: Sequence[tuple[Subject, ...]],
-    place: int,
-) -> Request | None:
-    """What is to be remembered of a record; None where it is no request."""
-    message = messages[request[place]]
-    return None if message is None else Request(message, subjects[about[place]])
-
-
-class Cell(NamedTuple):
-    """Frames of one message on one connection that are about the same."""
-
-    source: Source
-    message: MessageKey
-    subjects: tuple[Subject, ...]
-    frames: int
-    bytes: int

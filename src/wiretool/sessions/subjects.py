@@ -23,6 +23,7 @@ class Subject(NamedTuple):
 
 #: What stands for a subject on a connection: a writer, or for a road the connection itself, with no name beside it.
 Key = tuple[int, str]
+ROAD_KEY = ""
 
 
 class Mention(NamedTuple):
@@ -72,11 +73,14 @@ class Subjects:
         self.known = {key: about for key, about in self.known.items() if key not in given}
         return given
 
-    def remember(self, key: Key, subjects: tuple[Subject, ...]) -> None:
-        """Keep what the key stands for, forgetting the oldest key."""
+    def remember(self, key: Key, subjects: tuple[Subject, ...]) -> Key | None:
+        """Keep what the key stands for; return the oldest key where that is forgotten for it."""
+        oldest = None
         if key not in self.known and not self.has_room(1):
-            del self.known[next(iter(self.known))]
+            oldest = next(iter(self.known))
+            del self.known[oldest]
         self.known[key] = subjects
+        return oldest
 
 
 def mention_of(record: Record) -> Mention:
@@ -94,7 +98,7 @@ def mention_of(record: Record) -> Mention:
 
 def road_mention(connection: int, road: Any) -> Mention:
     """The road of a connection is in the target of its handshake."""
-    return Mention((Subject("road", road),) if isinstance(road, str) else (), (connection, ""))
+    return Mention((Subject("road", road),) if isinstance(road, str) else (), (connection, ROAD_KEY))
 
 
 def stream_mention(ids: Iterable[int]) -> Mention:

@@ -1,18 +1,21 @@
 """What many frames are about, as codes: small numbers, each of which stands for a value that comes again."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import count, repeat
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.batches.rows import records_of, values_of
-from wiretool.codec.columns import Bytes, Choice, Column, Columns, Flags, Integers, Uuids
+from wiretool.codec.columns import Bytes, Choice, Column, Columns, Integers, Uuids
 from wiretool.codec.types import uuid_text
 from wiretool.protocols.bulk import Group
 from wiretool.sessions.streams_bulk import Found, stream_ids
 from wiretool.sessions.subjects import (
+    ROAD_KEY,
     SEGMENT_FIELDS,
     WRITER_FIELDS,
     Key,
@@ -20,32 +23,30 @@ from wiretool.sessions.subjects import (
     Subject,
     Subjects,
     mention_of,
-    road_mention,
-    segment_mention,
     stream_mention,
 )
 
 T = TypeVar("T", bound=Hashable)
+_NOTHING = np.zeros(1, np.int64)
 
 
 class Codes(Generic[T]):
     """Gives every value a code, counting from 0."""
 
     def __init__(self, values: Iterable[T] = ()) -> None:
-        self._codes: dict[T, int] = {}
-        for value in values:
-            self.of(value)
+        self._codes: defaultdict[T, int] = defaultdict(count().__next__)
+        self.all_of(values)
 
     def __len__(self) -> int:
         return len(self._codes)
 
     def of(self, value: T) -> int:
         """The code of a value."""
-        return self._codes.setdefault(value, len(self._codes))
+        return self._codes[value]
 
     def all_of(self, values: Iterable[T]) -> Integers:
         """The codes of values."""
-        return np.array([self.of(value) for value in values], np.int64)
+        return np.fromiter(map(self._codes.__getitem__, values), np.int64)
 
     @property
     def values(self) -> Sequence[T]:
@@ -63,51 +64,62 @@ class Labels(NamedTuple):
 # -- what frames say by themselves -------------------------------------------------------------------------------------
 
 
-def mention_codes(run: FrameRun, group: Group, codes: Codes[Mention]) -> Integers:
-    """What each frame of a group says of its subjects, as a code; a single one is that of every frame."""
-    if _has_header(run, group):
-        found = stream_ids(group.columns)
-        if found is not None:
-            return _stream_codes(found, len(group.rows), codes)
-    if not _is_plain(run, group):
-        return codes.all_of(map(mention_of, records_of(alone(run, group))))
-    if run.protocol == "offramp":
-        return codes.all_of(road_mention(ends.connection, None) for ends in run.connections)[_owners(run, group)]
-    segments, writers = _segments(group, run.frames.data), _labels(group.columns, WRITER_FIELDS, run.frames.data)
-    width, height = len(writers.values) + 1, len(segments.values) + 1
-    of_owner = _owners(run, group) * height
-    triples = (of_owner + segments.codes + 1) * width + writers.codes + 1
-    cells, of_row = distinct(triples, len(run.connections) * height * width)
-    at = [(*divmod(pair, height), writer) for pair, writer in (divmod(triple, width) for triple in cells.tolist())]
-    names, ids, ends = (*segments.values, None), (*writers.values, None), run.connections
-    mentions = (
-        segment_mention(ends[owner].connection, names[segment - 1], ids[writer - 1]) for owner, segment, writer in at
-    )
-    said: Integers = codes.all_of(mentions)[of_row]
-    return said
+class Mentions(NamedTuple):
+    """The mentions of frames: codes of the subjects that they name, and of the name of the key of each.
+
+    Code 0 is that of none. A single code is that of every frame.
+    """
+
+    subjects: Integers
+    key_name: Integers
 
 
-def _owners(run: FrameRun, group: Group) -> Integers:
-    """Return the index of the connection of each frame of a group; a single one is that of every frame."""
-    return run.connection_of[:1] if len(run.connections) == 1 else run.connection_of[group.rows]
+class MentionCodes:
+    """Gives codes to the subjects that frames mention, and to names of keys, which are unique on a connection."""
+
+    def __init__(self, subjects: Sequence[tuple[Subject, ...]] = ()) -> None:
+        """`subjects` have the first codes; the first of them, if any, are none."""
+        self.subjects: Codes[tuple[Subject, ...]] = Codes(subjects or [()])
+        self.key_names: Codes[str | None] = Codes([None])
+
+    def of_each(self, mentions: Iterable[Mention]) -> Mentions:
+        """Return the codes of some mentions."""
+        pairs = [(each.subjects, None if each.key is None else each.key[1]) for each in mentions]
+        return Mentions(
+            self.subjects.all_of(subjects for subjects, _ in pairs), self.key_names.all_of(name for _, name in pairs)
+        )
+
+    def of_group(self, run: FrameRun, group: Group) -> Mentions:
+        """Return the mentions of the frames of a group."""
+        if _has_header(run, group):
+            found = stream_ids(group.columns)
+            if found is not None:
+                return Mentions(self._of_streams(found, len(group.rows)), _NOTHING)
+        if not _is_plain(run, group):
+            return self.of_each(map(mention_of, records_of(alone(run, group))))
+        if run.protocol == "offramp":
+            return Mentions(_NOTHING, self.key_names.all_of([ROAD_KEY]))
+        segments, writers = _segments(group, run.frames.data), _labels(group.columns, WRITER_FIELDS, run.frames.data)
+        subjects = self.subjects.all_of((Subject("segment", name),) for name in segments.values)
+        key_names = self.key_names.all_of(writers.values)
+        return Mentions(np.append(subjects, 0)[segments.codes], np.append(key_names, 0)[writers.codes])
+
+    def _of_streams(self, found: Found, count: int) -> Integers:
+        """The streams that each of `count` frames names, each once, as a code."""
+        codes = np.zeros(count, np.int64)
+        starts = np.flatnonzero(np.diff(found.rows, prepend=-1))
+        stops = np.append(starts[1:], len(found.rows))
+        is_single = stops - starts == 1
+        ids, of_row = np.unique(found.ids[starts[is_single]], return_inverse=True)
+        singles = self.subjects.all_of(stream_mention([number]).subjects for number in ids.tolist())
+        codes[found.rows[starts[is_single]]] = singles[of_row]
+        for start, stop in zip(starts[~is_single].tolist(), stops[~is_single].tolist(), strict=True):
+            codes[found.rows[start]] = self.subjects.of(stream_mention(found.ids[start:stop].tolist()).subjects)
+        return codes
 
 
 def _has_header(run: FrameRun, group: Group) -> bool:
     return group.cls is None and "header" in group.columns and run.protocol != "offramp"
-
-
-def _stream_codes(found: Found, count: int, codes: Codes[Mention]) -> Integers:
-    """The streams that each of `count` frames names, each once, as a code."""
-    said = np.full(count, codes.of(Mention()))
-    starts = np.flatnonzero(np.diff(found.rows, prepend=-1))
-    stops = np.append(starts[1:], len(found.rows))
-    is_single = stops - starts == 1
-    ids, of_row = np.unique(found.ids[starts[is_single]], return_inverse=True)
-    singles = codes.all_of(stream_mention([number]) for number in ids.tolist())
-    said[found.rows[starts[is_single]]] = singles[of_row]
-    for start, stop in zip(starts[~is_single].tolist(), stops[~is_single].tolist(), strict=True):
-        said[found.rows[start]] = codes.of(stream_mention(found.ids[start:stop].tolist()))
-    return said
 
 
 def _is_plain(run: FrameRun, group: Group) -> bool:
@@ -176,12 +188,11 @@ def _uuids(raw: Bytes) -> Labels:
     first, second = halves[:, 0], halves[:, 1]
     begins = np.flatnonzero((first[1:] != first[:-1]) | (second[1:] != second[:-1])) + 1
     begins = np.append(0, begins)[: len(halves)]
-    heads = halves[begins].tobytes()
     ids: Codes[bytes] = Codes()
-    codes = ids.all_of(heads[at : at + 16] for at in range(0, len(heads), 16))
+    codes = ids.all_of(np.ascontiguousarray(halves[begins]).view("V16").reshape(-1).tolist())
     if len(ids) > 1:
         codes = np.repeat(codes, np.diff(begins, append=len(halves)))
-    return Labels(codes, [uuid_text(each) for each in ids.values])
+    return Labels(codes, list(map(uuid_text, ids.values)))
 
 
 def _texts(values: Sequence[Any]) -> Labels:
@@ -207,80 +218,82 @@ def distinct(codes: Integers, size: int) -> tuple[Integers, Integers]:
 # -- what they are about in the end ------------------------------------------------------------------------------------
 
 
-class Resolved(NamedTuple):
-    """What each record of a batch is about by what it says, as a code, 0 for nothing; and what the keys stand for."""
+def follow_mentions(connection: Integers, mentions: Mentions, codes: MentionCodes, memory: Subjects) -> Integers:
+    """Return the code of what each frame is about, as `Subjects.follow` does one by one; `memory` is kept up to date.
 
-    codes: Integers
-    keys: Sequence[tuple[Key, tuple[Subject, ...]]]
-
-
-def resolve(
-    said: Integers, mentions: Sequence[Mention], about: Codes[tuple[Subject, ...]], subjects: Subjects
-) -> Resolved | None:
-    """What records are about that say those mentions, -1 for none; None where a key would be forgotten meanwhile.
-
-    `said` is in order of the records. Nothing is remembered yet: that is what `keys` are for, in order.
+    `connection` has the number of that of each frame; `mentions` have a row for each.
     """
-    keys: Codes[Key] = Codes()
-    key_of = np.array([-1 if each.key is None else keys.of(each.key) for each in mentions] + [-1], np.int64)
-    names = np.array([about.of(each.subjects) for each in mentions] + [0], np.int64)
-    known = np.array([about.of(subjects.known.get(key, ())) for key in keys.values], np.int64)
-    result = np.where((names == 0) & (key_of >= 0), np.append(known, 0)[key_of], names)
-    is_set = (names > 0) & (key_of >= 0)
-    changes = np.zeros(len(keys) + 1, np.bool_)
-    changes[key_of[is_set & (names != np.append(known, 0)[key_of])]] = True
-    if not changes.any():
-        return Resolved(result[said], ())
-    is_set &= changes[key_of]
-    all_keys = keys.values
-    new = sum(all_keys[key] not in subjects.known for key in set(key_of[is_set].tolist()))
-    if not subjects.has_room(new):
-        return None
-    return _in_turn(said, key_of, names, result, is_set, changes[key_of], all_keys, about.values)
+    begins = find_begins(connection, *mentions)
+    about: Integers = mentions.subjects[begins]
+    keyed = np.flatnonzero(mentions.key_name[begins])
+    if len(keyed):
+        rows = begins[keyed]
+        names = codes.key_names.values
+        pairs, key = np.unique(connection[rows] * len(names) + mentions.key_name[rows], return_inverse=True)
+        texts = map(names.__getitem__, (pairs % len(names)).tolist())
+        keys = cast("list[Key]", list(zip((pairs // len(names)).tolist(), texts, strict=True)))
+        about[keyed] = _follow_keys(key, about[keyed], keys, codes.subjects, memory)
+    return np.repeat(about, np.diff(begins, append=len(connection)))
 
 
-def _in_turn(
-    said: Integers,
-    key_of: Integers,
-    names: Integers,
-    result: Integers,
-    is_set: Flags,
-    changes: Flags,
+def find_begins(*columns: Integers) -> Integers:
+    """Return the first of each series of rows that are equal in all columns."""
+    is_other = np.zeros(max(len(columns[0]) - 1, 0), np.bool_)
+    for column in columns:
+        is_other |= column[1:] != column[:-1]
+    later = np.flatnonzero(is_other) + 1
+    return np.append(0, later) if len(columns[0]) else later
+
+
+def _follow_keys(
+    key: Integers, named: Integers, keys: Sequence[Key], subjects: Codes[tuple[Subject, ...]], memory: Subjects
+) -> Integers:
+    """Return what frames are about that have a key, by its place in `keys`; `named` are the subjects they name."""
+    about: Integers = subjects.all_of(map(memory.known.get, keys, repeat(())))[key]
+    is_set = named > 0
+    changes = np.zeros(len(keys), np.bool_)
+    changes[key[is_set & (named != about)]] = True
+    if changes.any():
+        if not memory.has_room(sum(keys[each] not in memory.known for each in np.flatnonzero(changes).tolist())):
+            changes[:] = True  # what is set again to the same may have been forgotten meanwhile
+        sets = np.flatnonzero(is_set & changes[key])
+        events = _remember(sets, key[sets], named[sets], keys, subjects.values, memory)
+        asks = np.flatnonzero(~is_set & changes[key])
+        latest = _latest(asks, key[asks], *events)
+        about[asks] = np.where(latest < 0, about[asks], latest)
+    return np.where(is_set, named, about)
+
+
+def _remember(
+    places: Integers,
+    key: Integers,
+    named: Integers,
     keys: Sequence[Key],
     values: Sequence[tuple[Subject, ...]],
-) -> Resolved:
-    """As `resolve`, where keys are set to something else on the way: a frame follows the latest that was said."""
-    codes: Integers = result[said]
-    turns = _Turns(np.flatnonzero(is_set[said]), len(said), lambda places: key_of[said[places]])
-    asks = np.flatnonzero((changes & (names == 0))[said])
-    latest = turns.latest(asks)
-    codes[asks[latest >= 0]] = names[said[latest[latest >= 0]]]
-    pairs = [(keys[key_of[said[place]]], values[names[said[place]]]) for place in turns.last_of_each()]
-    return Resolved(codes, pairs)
+    memory: Subjects,
+) -> tuple[Integers, Integers, Integers]:
+    """Let keys stand for subjects, in order of the places; return all changes: place, key and what it stands for."""
+    forgotten: list[tuple[int, Key]] = []
+    for place, code, about in zip(places.tolist(), key.tolist(), named.tolist(), strict=True):
+        oldest = memory.remember(keys[code], values[about])
+        if oldest is not None:
+            forgotten.append((place, oldest))
+    if not forgotten:
+        return places, key, named
+    code_of = dict(zip(keys, range(len(keys)), strict=True))
+    gone = np.array([(place, code_of[each]) for place, each in forgotten if each in code_of], np.int64).reshape(-1, 2)
+    more = gone[:, 0], gone[:, 1], np.zeros(len(gone), np.int64)
+    at, of_key, about_then = (np.append(*pair) for pair in zip((places, key, named), more, strict=True))
+    return at, of_key, about_then
 
 
-class _Turns:
-    """Places at which keys were set."""
-
-    def __init__(self, places: Integers, count: int, key_at: Callable[[Integers], Integers]) -> None:
-        self._places = places
-        self._count = count
-        self._key_at = key_at
-        #: By key, and for each in order.
-        self._sorted = np.sort(key_at(places) * count + places)
-
-    def latest(self, places: Integers) -> Integers:
-        """For each of the places the latest before it at which its key was set, -1 for none."""
-        keys = self._key_at(places)
-        at = np.searchsorted(self._sorted, keys * self._count + places) - 1
-        found = self._sorted[np.maximum(at, 0)]
-        return np.where((at >= 0) & (found // self._count == keys), found % self._count, -1)
-
-    def last_of_each(self) -> list[int]:
-        """The last place of each key; the keys in the order in which they were first set."""
-        keys = self._sorted // self._count
-        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-        lasts = np.append(firsts[1:], len(keys)) - 1
-        order = np.argsort(self._sorted[firsts] % self._count)
-        places: list[int] = (self._sorted[lasts] % self._count)[order].tolist()
-        return places
+def _latest(asks: Integers, key: Integers, places: Integers, set_key: Integers, values: Integers) -> Integers:
+    """Return what the key of each of the places `asks` was last set to before it, -1 where it was not."""
+    size = int(max(asks.max(initial=0), places.max(initial=0))) + 1
+    turns = set_key * size + places
+    order = np.argsort(turns)
+    turns = turns[order]
+    at = np.searchsorted(turns, key * size + asks) - 1
+    is_same = (at >= 0) & (turns[np.maximum(at, 0)] // size == key)
+    latest: Integers = np.where(is_same, values[order][np.maximum(at, 0)], -1)
+    return latest

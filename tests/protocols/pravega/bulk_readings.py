@@ -63,7 +63,7 @@ def by_together(
         singles.append(row)
         readers[owners[row]](row)
 
-    groups, is_read = together.read(frames, np.array(owners, np.int64), talks, read_one)
+    groups, is_read = together.read(frames, np.array(owners, np.int64), talks, lambda those: None, read_one)
     assert is_read.all() or not is_read.any()
     for group in groups:
         for n, reading in readings_of(frames, group):

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wiretool.commands.fuzz.options import (
@@ -23,8 +24,7 @@ from wiretool.errors import CaptureError, PeerError, UsageError, system_reason
 from wiretool.processes import handled_by, held_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Mapping, Sequence
 
     from wiretool.fuzz.campaign import Limits
     from wiretool.fuzz.client.mutations import ReplyMutation
@@ -147,6 +147,7 @@ def fuzz_server(result: "FuzzResult", options: FuzzOptions, stopped: list[int]) 
             result.counts, result.phases = campaign.counted(), sorted(campaign.novelty.phases)
             result.known = sorted(campaign.shown & known)
             result.gone = sorted(known - campaign.shown)
+            name_cases(campaign.failed_cases, result, session, options)
     return stopped[0] if stopped else target.stopped_by
 
 
@@ -164,6 +165,27 @@ def save(
         lambda: write_finding(finding, options.output, protocol, options.target_words, target),
         lambda: page(finding, options.output / finding.id, protocol),
     )
+
+
+def name_cases(
+    failed: "Mapping[Bucket, Sequence[str]]", result: "FuzzResult", session: "FuzzSession", options: FuzzOptions
+) -> None:
+    """Give each finding the names of all conformance cases that failed in its way, in its folder, too."""
+    from wiretool.fuzz.findings import Finding, add_cases
+
+    for at, (finding, folder) in enumerate(result.findings):
+        cases = failed.get(finding.bucket, ())
+        if not isinstance(finding, Finding) or len(cases) < 2:
+            continue
+        whole = replace(finding, failed_cases=tuple(cases))
+        result.findings[at] = whole, folder
+        if folder:
+            try:
+                protocol = session.protocol_in(whole.confirmed.sequence.setup)
+                add_cases(whole, Path(folder), protocol, options.target_words)
+            except OSError as err:
+                why = f"--output {options.output}: {system_reason(err)}"
+                result.unwritten.append(f"{why}; {finding.id} has only its first conformance case")
 
 
 def known_buckets(options: FuzzOptions) -> "frozenset[Bucket]":
@@ -292,6 +314,7 @@ def target_for(session: "FuzzSession", options: FuzzOptions, pacer: "Pacer | Non
         jobs=options.jobs,
         pacer=pacer,
         on_left=tell,
+        on_wait=tell,
     ) as target:
         session.seeds = [each for each in session.seeds if target.fits(each)]
         if not session.seeds:

@@ -41,18 +41,27 @@ class OfframpColumns(ProtocolColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = _talks(conversations)
         is_read = np.ones(len(talks), np.bool_)
+        is_left = np.zeros(len(talks), np.bool_)
+
+        def left_one(row: int) -> None:
+            if not is_left[owner[row]]:
+                is_left[owner[row]] = True
+                leave(np.arange(len(talks)) == owner[row])
+            read_one(row)
+
         if len(talks) == 1:
-            return _read(frames, owner, talks, read_one, None), is_read
+            return _read(frames, owner, talks, left_one, None), is_read
         order = np.argsort(owner, kind="stable")
         if len(order) < FRAMES_MIN:
             for row in order.tolist():
-                read_one(row)
+                left_one(row)
             return [], is_read
-        return _read(frames.take(order), owner[order], talks, lambda row: read_one(int(order[row])), order), is_read
+        return _read(frames.take(order), owner[order], talks, lambda row: left_one(int(order[row])), order), is_read
 
 
 class OfframpBulk(BulkConversation):

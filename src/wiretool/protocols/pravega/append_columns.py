@@ -38,6 +38,7 @@ class PravegaColumns(PrefixedColumns):
         frames: Frames,
         owner: Integers,
         conversations: Sequence[Conversation],
+        leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
         talks = [talk for talk in conversations if isinstance(talk, PravegaConversation)]
@@ -50,6 +51,7 @@ class PravegaColumns(PrefixedColumns):
         segments: dict[str | None, int] = {}
         is_plain = _Reading(found, owner, talks, segments).settle()
         if not is_plain.all():
+            leave(~is_plain)
             bounds = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
             TurnReader(found, joins, segments, lambda row: read_one(int(order[row]))).read(talks, bounds, ~is_plain)
         groups = GroupBuilder(joins, list(segments)).groups(found)

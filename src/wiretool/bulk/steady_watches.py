@@ -1,0 +1,271 @@
+"""The state of many watches as arrays, while each side of their connections goes on with whole frames in order."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.batches.batch import Ends
+from wiretool.bulk.watch import BulkWatch, Unfinished
+from wiretool.capture.items import Connection
+from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.framing import Mark
+from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.protocols.conversation import Conversation
+
+#: Of a connection: the code of its protocol, the latest packet in which a frame began, and what is not in its account.
+_COUNTS = ("payload_bytes", "frames", "frame_bytes")
+_WATCH = np.dtype([(name, np.int64) for name in ("protocol", "latest", *_COUNTS)])
+#: Of a flow: the offset and extent of its unfinished frame, how much of it is held, and whether the next byte that is
+#: held, or comes, is the first of a frame.
+_FLOW = np.dtype([("offset", np.int64), ("need", np.int64), ("held", np.int64), ("is_in_step", np.bool_)])
+_ABSENT = -1
+#: Groups of frames that are kept together, before each watch notes its own.
+_GROUPS_MAX = 1 << 16
+
+
+class Marks(NamedTuple):
+    """Bytes up to `ends` of each flow came with a packet."""
+
+    flows: Integers
+    ends: Integers
+    packets: Integers
+    times: Integers
+
+    def take(self, rows: Any) -> "Marks":
+        """Return some of them."""
+        return Marks(*(column[rows] for column in self))
+
+    def joined(self, others: "Marks") -> "Marks":
+        """Return these, then others."""
+        return Marks(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
+
+
+class SteadyWatches:
+    """Watches by the slot of their connection; flow `2 * slot` is the client's, the next one the server's.
+
+    From `take_over` until `release` the arrays own what whole frames in order change, and the watches are out of date.
+    """
+
+    def __init__(self) -> None:
+        self._watches: dict[int, BulkWatch] = {}
+        self._slot_of: dict[Connection, int] = {}
+        self._ends: dict[int, Ends] = {}
+        self._protocols: list[ProtocolColumns] = []
+        self._of_slot = np.zeros(0, _WATCH)
+        self._of_flow = np.zeros(0, _FLOW)
+        #: By flow, the bytes that are held; and when they came.
+        self._rests: dict[int, bytes] = {}
+        self._marks = Marks(_NONE, _NONE, _NONE, _NONE)
+        #: Rows are the slot, first record and packet of frames that were emitted together.
+        self._groups: list[Integers] = []
+
+    @property
+    def cost(self) -> int:
+        """Return the memory that unfinished frames take, in bytes."""
+        return int(self._of_flow["held"].sum()) + limits.UNFINISHED_SEGMENT_BYTES * len(self._marks.flows)
+
+    def slot_of(self, connection: Connection) -> int | None:
+        """Return the slot of a connection, if it is here."""
+        return self._slot_of.get(connection)
+
+    def protocols(self, slots: Integers) -> tuple[Integers, Sequence[ProtocolColumns]]:
+        """Return the index of the protocol of each connection, below 0 if it is not here, and the protocols."""
+        if len(slots):
+            self._make_room(int(slots.max()) + 1)
+        indices: Integers = self._of_slot["protocol"][slots]
+        return indices, self._protocols
+
+    def ends(self, slots: Integers) -> list[Ends]:
+        """Return the numbers and ends of connections."""
+        return [self._ends[slot] for slot in slots.tolist()]
+
+    def conversations(self, slots: Integers) -> list[Conversation]:
+        """Return the conversations of connections."""
+        return [self._watches[slot].conversation for slot in slots.tolist()]
+
+    def may_go_on(self, flows: Integers, sizes: Integers, packet: int) -> Flags:
+        """Return whether so many bytes of each flow, from a packet on, can be read here.
+
+        Not where they do not complete a frame: to join what is held each time would be slow.
+        """
+        state = self._of_flow[flows]
+        is_late = self._of_slot["latest"][flows >> 1] > packet
+        may_go_on: Flags = state["is_in_step"] & (sizes >= state["need"] - state["held"]) & ~is_late
+        return may_go_on
+
+    # -- owners ----------------------------------------------------------------------------------------------------
+
+    def take_over(self, slots: Sequence[int], watches: Sequence[BulkWatch], columns: Sequence[ProtocolColumns]) -> None:
+        """Own the state of these watches from now on, read by these columns."""
+        marks: list[tuple[int, int, int, int]] = []
+        by_slot: list[tuple[int, ...]] = []
+        by_flow: list[tuple[int, int, int, bool]] = []
+        for slot, watch, each in zip(slots, watches, columns, strict=True):
+            latest, sides = watch.lend()
+            by_slot.append((self._code(each), latest, 0, 0, 0))
+            for flow, (offset, need, rest, early, is_in_step) in enumerate(sides, 2 * slot):
+                by_flow.append((offset, need, len(rest), is_in_step))
+                if rest:
+                    self._rests[flow] = rest
+                    marks += [(flow, *mark) for mark in early]
+            connection = watch.connection
+            self._watches[slot] = watch
+            self._slot_of[connection] = slot
+            self._ends[slot] = Ends(connection.id, connection.client, connection.server)
+        self._make_room(max(slots) + 1)
+        places = np.array(slots, np.int64)
+        self._of_slot[places] = by_slot
+        self._of_flow[_flows_of(places)] = by_flow
+        if marks:
+            self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
+
+    def release(self, slots: Integers) -> None:
+        """Bring the watches in these slots up to date, if they are here; they own their state from now on."""
+        slots = slots[slots < len(self._of_slot)]
+        slots = slots[self._of_slot["protocol"][slots] != _ABSENT]
+        if not len(slots):
+            return
+        self.update_accounts()
+        self._note_groups(slots)
+        flows = _flows_of(slots)
+        marks = self._take_marks(flows)
+        states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
+        sides = [
+            Unfinished(offset, need, self._rests.pop(flow, b""), marks.get(flow, []), is_in_step)
+            for flow, (offset, need, _, is_in_step) in states
+        ]
+        rows = zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True)
+        for at, (slot, (_, latest, *_)) in enumerate(rows):
+            watch = self._watches.pop(slot)
+            watch.take_back(latest, sides[2 * at : 2 * at + 2])
+            del self._slot_of[watch.connection], self._ends[slot]
+        self._of_slot["protocol"][slots] = _ABSENT
+        self._of_flow["held"][flows] = 0
+
+    def _code(self, columns: ProtocolColumns) -> int:
+        if columns not in self._protocols:
+            self._protocols.append(columns)
+        return self._protocols.index(columns)
+
+    def _make_room(self, count: int) -> None:
+        more = max(count, 2 * len(self._of_slot)) - len(self._of_slot)
+        if count > len(self._of_slot):
+            none = np.zeros(more, _WATCH)
+            none["protocol"] = _ABSENT
+            self._of_slot = np.append(self._of_slot, none)
+            self._of_flow = np.append(self._of_flow, np.zeros(2 * more, _FLOW))
+
+    # -- bytes -----------------------------------------------------------------------------------------------------
+
+    def held(self, flows: Integers) -> tuple[Integers, Marks]:
+        """Return the number of bytes held of each flow, and when they came; there the flows are places in `flows`."""
+        sizes = self._of_flow["held"][flows]
+        if not sizes.any():
+            return sizes, self._marks.take(slice(0))
+        places = np.full(len(self._of_flow), -1)
+        places[flows] = np.arange(len(flows))
+        place = places[self._marks.flows]
+        is_mine = place >= 0
+        return sizes, self._marks._replace(flows=place).take(is_mine)
+
+    def rest(self, flow: int) -> bytes:
+        """Return the bytes held of a flow with some."""
+        return self._rests[flow]
+
+    def offsets(self, flows: Integers) -> Integers:
+        """Return the offset of the first byte of each flow that is held, or comes."""
+        offsets: Integers = self._of_flow["offset"][flows]
+        return offsets
+
+    def pass_bytes(
+        self,
+        flows: Integers,
+        sizes: Integers,
+        offsets: Integers,
+        needs: Integers,
+        rests: Mapping[int, bytes],
+        marks: Marks,
+    ) -> None:
+        """Count the new bytes of flows, of which all frames before an offset were read.
+
+        `rests` waits there, by flow; the extent of its frame is in `needs`.
+        """
+        self._of_slot["payload_bytes"] += np.bincount(flows >> 1, sizes, len(self._of_slot)).astype(np.int64)
+        state = self._of_flow
+        state["offset"][flows], state["need"][flows] = offsets, needs
+        held = flows[state["held"][flows] > 0]
+        if len(held):
+            self._take_marks(held)
+            for flow in held.tolist():
+                del self._rests[flow]
+            state["held"][held] = 0
+        if rests:
+            self._rests.update(rests)
+            state["held"][list(rests)] = [len(rest) for rest in rests.values()]
+            self._marks = self._marks.joined(marks)
+
+    def _take_marks(self, flows: Integers) -> dict[int, list[Mark]]:
+        """Return the marks of flows, which are let go."""
+        is_mine = np.zeros(len(self._of_flow), np.bool_)
+        is_mine[flows] = True
+        is_mine = is_mine[self._marks.flows]
+        out: dict[int, list[Mark]] = {}
+        for flow, *mark in zip(*(column.tolist() for column in self._marks.take(is_mine)), strict=True):
+            out.setdefault(flow, []).append(Mark(*mark))
+        self._marks = self._marks.take(~is_mine)
+        return out
+
+    # -- frames ----------------------------------------------------------------------------------------------------
+
+    def count_frames(self, slots: Integers, frames: Integers, frame_bytes: Integers) -> None:
+        """Count frames by connection, and their bytes."""
+        self._of_slot["frames"][slots] += frames
+        self._of_slot["frame_bytes"][slots] += frame_bytes
+
+    def note_frames(self, slots: Integers, packets: Integers, is_first: Flags, numbers: Integers) -> None:
+        """Note when frames were emitted: first packet and number of each, and whether it is the first of a group."""
+        np.maximum.at(self._of_slot["latest"], slots, packets)
+        self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
+        if sum(each.shape[1] for each in self._groups) > _GROUPS_MAX:
+            self._note_groups(np.fromiter(self._watches, np.int64, len(self._watches)))
+
+    def update_accounts(self) -> None:
+        """Add to the accounts of connections what was counted here."""
+        state = self._of_slot
+        slots = np.flatnonzero(state["payload_bytes"] | state["frames"])
+        columns = (state[name][slots].tolist() for name in _COUNTS)
+        for slot, payload_bytes, frames, frame_bytes in zip(slots.tolist(), *columns, strict=True):
+            self._watches[slot].count(payload_bytes, frames, frame_bytes)
+        for name in _COUNTS:
+            state[name][slots] = 0
+
+    def _note_groups(self, slots: Integers) -> None:
+        """Have the watches in these slots note their groups."""
+        is_asked = np.zeros(len(self._of_slot), np.bool_)
+        is_asked[slots] = True
+        mine, others = [_NO_GROUPS], list[Integers]()
+        for each in self._groups:
+            is_mine = is_asked[each[0]]
+            mine.append(each[:, is_mine])
+            others.append(each[:, ~is_mine])
+        self._groups = [each for each in others if each.shape[1]]
+        found = np.concatenate(mine, 1)
+        if not found.shape[1]:
+            return
+        found = found[:, np.argsort(found[0], kind="stable")]
+        firsts = begins_of(found[0])
+        of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
+        for slot, first, stop in zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True):
+            self._watches[slot].note_groups(numbers[first:stop], packets[first:stop])
+
+
+def _flows_of(slots: Integers) -> Integers:
+    """Return both flows of each slot."""
+    flows: Integers = (2 * slots[:, None] + (0, 1)).ravel()
+    return flows
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_GROUPS = np.zeros((3, 0), np.int64)

@@ -1,0 +1,144 @@
+"""The state of flows in good order as arrays, so that their plain segments cost nothing for each connection."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
+
+import numpy as np
+
+from wiretool.capture.flows import Flow
+from wiretool.capture.items import Connection
+from wiretool.codec.columns import Flags, Integers
+
+#: Connections for which there is room at first.
+_SLOTS = 64
+_NO_ACK = -1
+#: Of a flow: the sequence number and offset of its next byte, what the other side acknowledged, and whether its next
+#: segment may be plain.
+_FLOW = np.dtype([("seq", np.int64), ("offset", np.int64), ("ack", np.int64), ("is_plain", np.bool_)])
+#: Of a connection: packets that its object does not count yet, the time of the last one, and whether it is understood.
+_CONNECTION = np.dtype([("packets", np.int64), ("last_ns", np.int64), ("is_understood", np.bool_)])
+
+
+class SteadyFlows:
+    """The flows of connections, each in its slot: flow `2 * slot` is the client's, the next one the server's.
+
+    From `take_over` until `release` the arrays own what plain segments change, and the objects are out of date.
+    """
+
+    def __init__(self) -> None:
+        self._index_of: dict[bytes, int] = {}
+        self._free: list[int] = []
+        self._flows: dict[int, Flow] = {}
+        self._connections: dict[int, Connection] = {}
+        self._of_flow = np.zeros(0, _FLOW)
+        self._of_slot = np.zeros(0, _CONNECTION)
+
+    @property
+    def size(self) -> int:
+        """Return the number of slots; some are free."""
+        return len(self._of_slot)
+
+    def find(self, keys: Sequence[bytes]) -> Integers:
+        """Return the index of the flow with each key, -1 for one that is not here."""
+        return np.fromiter(map(self._index_of.get, keys, repeat(-1)), np.int64, len(keys))
+
+    def flow(self, index: int) -> Flow:
+        """Return the object of a flow."""
+        return self._flows[index]
+
+    def connections(self, slots: Integers) -> list[Connection]:
+        """Return the connections in these slots."""
+        return [self._connections[slot] for slot in slots.tolist()]
+
+    def seqs(self, flows: Integers) -> Integers:
+        """Return the sequence number of the next byte of each flow."""
+        seqs: Integers = self._of_flow["seq"][flows]
+        return seqs
+
+    def offsets(self, flows: Integers) -> Integers:
+        """Return the offset of the next byte of each flow."""
+        offsets: Integers = self._of_flow["offset"][flows]
+        return offsets
+
+    def ack(self, flow: int) -> int | None:
+        """Return what the other side acknowledged of a flow."""
+        ack = int(self._of_flow["ack"][flow])
+        return None if ack == _NO_ACK else ack
+
+    def are_open(self, flows: Integers) -> Flags:
+        """Return whether the next segment of each flow may be plain."""
+        slots, is_understood = flows >> 1, self._of_slot["is_understood"]
+        doubtful = slots[~is_understood[slots]]
+        if len(doubtful):
+            is_understood[doubtful] = [each.is_understood for each in self.connections(doubtful)]
+        are_open: Flags = self._of_flow["is_plain"][flows] & is_understood[slots]
+        return are_open
+
+    def take_over(self, flows: Iterable[Flow]) -> None:
+        """Own the connections of these flows from now on; each flow is of another connection."""
+        clients = [flow if flow.side == "client" else flow.peer for flow in flows]
+        both = list(chain.from_iterable((client, client.peer) for client in clients))
+        slots = self._take_slots(len(clients))
+        indices = (2 * slots[:, None] + (0, 1)).ravel()
+        self._of_flow[indices] = [
+            (flow.seq, flow.offset, _NO_ACK if flow.ack is None else flow.ack, flow.is_plain) for flow in both
+        ]
+        connections = [client.connection for client in clients]
+        self._of_slot[slots] = [(0, each.last_ns, each.is_understood) for each in connections]
+        self._connections.update(zip(slots.tolist(), connections, strict=True))
+        self._flows.update(zip(indices.tolist(), both, strict=True))
+        self._index_of.update(zip([flow.key for flow in both], indices.tolist(), strict=True))
+
+    def pass_by(self, flows: Integers, sizes: Integers, acks: Integers) -> None:
+        """Note plain segments in their order: the flow, payload bytes and acknowledgement of each."""
+        total = np.bincount(flows, sizes, 2 * self.size).astype(np.int64)
+        there = np.flatnonzero(total)
+        state = self._of_flow
+        state["offset"][there] += total[there]
+        state["seq"][there] = (state["seq"][there] + total[there]) & 0xFFFF_FFFF
+        state["ack"][flows ^ 1] = acks  # of several the last one stays
+
+    def note_packets(self, slots: Integers, times: Integers) -> None:
+        """Count packets in their order: the slot and time of each."""
+        self._of_slot["packets"] += np.bincount(slots, minlength=self.size)
+        self._of_slot["last_ns"][slots] = times
+
+    def finish(self, flow: int) -> None:
+        """Note that no plain segment of a flow may come any more."""
+        self._of_flow["is_plain"][flow] = False
+
+    def write_back(self, slots: Integers) -> None:
+        """Bring the objects of these connections up to date."""
+        indices = (2 * slots[:, None] + (0, 1)).ravel()
+        for index, (seq, offset, ack, _) in zip(indices.tolist(), self._of_flow[indices].tolist(), strict=True):
+            flow = self._flows[index]
+            flow.seq, flow.offset, flow.ack = seq, offset, None if ack == _NO_ACK else ack
+        for slot, (packets, last_ns, _) in zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True):
+            connection = self._connections[slot]
+            connection.packets += packets
+            connection.last_ns = last_ns
+        self._of_slot["packets"][slots] = 0
+
+    def release(self, slots: Integers) -> None:
+        """Bring the objects of these connections up to date, which own their state from now on."""
+        self.write_back(slots)
+        for slot in slots.tolist():
+            del self._connections[slot]
+            for index in (2 * slot, 2 * slot + 1):
+                del self._index_of[self._flows.pop(index).key]
+        self._free += slots.tolist()
+
+    def slots(self) -> Integers:
+        """Return the slots of all connections here."""
+        return np.fromiter(self._connections, np.int64, len(self._connections))
+
+    def _take_slots(self, count: int) -> Integers:
+        size = self.size
+        if len(self._free) < count:
+            more = max(size, count, _SLOTS)
+            self._free += range(size, size + more)
+            self._of_slot = np.append(self._of_slot, np.zeros(more, _CONNECTION))
+            self._of_flow = np.append(self._of_flow, np.zeros(2 * more, _FLOW))
+        slots = self._free[:count]
+        del self._free[:count]
+        return np.array(slots, np.int64)
