@@ -46,22 +46,16 @@ class OfframpColumns(ProtocolColumns):
     ) -> tuple[Sequence[Group], Flags]:
         talks = _talks(conversations)
         is_read = np.ones(len(talks), np.bool_)
-        is_left = np.zeros(len(talks), np.bool_)
-
-        def left_one(row: int) -> None:
-            if not is_left[owner[row]]:
-                is_left[owner[row]] = True
-                leave(np.arange(len(talks)) == owner[row])
-            read_one(row)
-
         if len(talks) == 1:
-            return _read(frames, owner, talks, left_one, None), is_read
+            return _read(frames, owner, talks, leave, read_one, None), is_read
         order = np.argsort(owner, kind="stable")
         if len(order) < FRAMES_MIN:
+            leave(np.bincount(owner, minlength=len(talks)) > 0)
             for row in order.tolist():
-                left_one(row)
+                read_one(row)
             return [], is_read
-        return _read(frames.take(order), owner[order], talks, lambda row: left_one(int(order[row])), order), is_read
+        ordered = frames.take(order), owner[order]
+        return _read(*ordered, talks, leave, lambda row: read_one(int(order[row])), order), is_read
 
 
 class OfframpBulk(BulkConversation):
@@ -85,7 +79,8 @@ class OfframpBulk(BulkConversation):
         return hops
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        return _read(frames, np.zeros(len(frames.starts), np.int64), [self._connection], read_one, None)
+        owner = np.zeros(len(frames.starts), np.int64)
+        return _read(frames, owner, [self._connection], lambda those: None, read_one, None)
 
 
 def _talks(conversations: Sequence[Conversation]) -> list[Connection]:
@@ -96,11 +91,12 @@ def _read(
     frames: Frames,
     owner: Integers,
     talks: Sequence[Connection],
+    leave: Callable[[Flags], None],
     read_one: Callable[[int], None],
     places: Integers | None,
 ) -> Sequence[Group]:
     """Read frames that are ordered by connection; see `TurnReader` for the arguments."""
-    reader = TurnReader(frames, owner, talks, read_one)
+    reader = TurnReader(frames, owner, talks, leave, read_one)
     with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
         reader.read()
         return reader.groups(places)

@@ -64,13 +64,22 @@ class TurnReader:
     """Reads frames that are ordered by connection."""
 
     def __init__(
-        self, frames: Frames, owner: Integers, talks: Sequence[Connection], read_one: Callable[[int], None]
+        self,
+        frames: Frames,
+        owner: Integers,
+        talks: Sequence[Connection],
+        leave: Callable[[Flags], None],
+        read_one: Callable[[int], None],
     ) -> None:
-        """`owner` are the indices of the conversations of frames."""
+        """`owner` are the indices of the conversations of frames; see `ProtocolColumns.read` for the others."""
         self._frames = frames
         self._talks = talks
-        self._read_one = read_one
+        self._leave = leave
+        self._read_alone = read_one
+        #: By conversation, whether `leave` was called.
+        self._is_left = np.zeros(len(talks), np.bool_)
         self._heads = heads = Heads(frames)
+        self._owner_of = owner
         self._owner: list[int] = owner.tolist()
         self._is_server: list[bool] = frames.is_server.tolist()
         self._bounds: list[int] = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
@@ -87,6 +96,7 @@ class TurnReader:
 
     def read(self) -> None:
         """Read all frames: in rounds, each with the next regular frames of every connection."""
+        self._leave_those(np.flatnonzero(~self._heads.is_whole))
         left = {index: start for index, start in enumerate(self._bounds[:-1]) if start < self._bounds[index + 1]}
         least = 1
         while left:
@@ -104,6 +114,20 @@ class TurnReader:
         """Return what was read as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
         groups = [each.group(places) for each in self._gathered.values()]
         return [group for group in groups if len(group.rows)]
+
+    def _leave_those(self, rows: Sequence[int] | Integers) -> None:
+        """Prepare the conversations of these rows for rows that are read by themselves."""
+        those = np.zeros(len(self._talks), np.bool_)
+        those[self._owner_of[rows]] = True
+        those &= ~self._is_left
+        if those.any():
+            self._is_left |= those
+            self._leave(those)
+
+    def _read_one(self, row: int) -> None:
+        if not self._is_left[self._owner[row]]:
+            self._leave_those([row])
+        self._read_alone(row)
 
     # -- which frames are regular ----------------------------------------------------------------------------------
 
@@ -176,6 +200,7 @@ class TurnReader:
             if cls in (CommitEvent, CommitResponseEvent):
                 ids = members.values["correlationId"]
                 turns += [(row, cls, ids[index]) for index, row in enumerate(mine) if index not in members.bad]
+        self._leave_those([row for row, cls, _ in turns if cls is None])
         turns.sort(key=itemgetter(0))
         self._take_turns(turns, inflated)
         return len(rows)
