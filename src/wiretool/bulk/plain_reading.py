@@ -20,7 +20,7 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import Frames, ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
 
 
@@ -118,7 +118,15 @@ def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, 
     data, flows = _join_flows(plain, indices, steady)
     found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    return _Found(reader, indices, data, flows, found, tiny, reader.columns.expanded_bytes(data, found))
+    expanded = _expanded_bytes(reader, data, flows, found) if reader.columns.may_expand else 0
+    return _Found(reader, indices, data, flows, found, tiny, expanded)
+
+
+def _expanded_bytes(reader: SteadyReader, data: bytes, flows: _Flows, found: FrameBoundaries) -> int:
+    """Return how many bytes packed messages come to, any larger number for more than a batch may have."""
+    frames = Frames(data, found.starts, found.frame_ends, flows.is_server[found.range_of], found.starts)
+    talks = reader.conversations(flows.slots)
+    return reader.columns.expanded_bytes(frames, flows.owner[found.range_of], talks, limits.BATCH_BYTES_MAX)
 
 
 def _count(found: Sequence[_Found]) -> tuple[int, int]:

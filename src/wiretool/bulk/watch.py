@@ -159,6 +159,12 @@ class BulkWatch(Watch):
         return bool(self._parts or self._runs or self._late_ends)
 
     @property
+    def deferred_bytes(self) -> int:
+        """Return the bytes of what was put off."""
+        parts = sum(part.size if isinstance(part, Run) else len(part[1].data) for part in self._parts)
+        return parts + sum(run.size for run in self._runs)
+
+    @property
     def next_packet(self) -> int:
         """The packet at which what was put off is told, once it is in runs."""
         if not self._runs:

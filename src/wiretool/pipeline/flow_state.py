@@ -321,6 +321,7 @@ _DISSECTOR = (
         _steady=host(lambda _: SteadyWatches()),
         _streams=ref(BulkStreams),
         _last_packet=INT,
+        _expanded_bytes=fresh(int),
         _behind=fresh(dict),
         _later=fresh(type(None)),
         _is_near_limit=BOOL,
