@@ -1,22 +1,17 @@
 """Whole Pravega connections in columns, without sessions: the readings are those of a session of each."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.protocols.pravega.bulk_readings import STEP, Said, by_together
+from tests.protocols.pravega.bulk_readings import STEP, Said, frames_of, readings_of
 from tests.protocols.pravega.talk import OTHER, SEGMENT, SETUP, WORLD, WRITER, ack, block, end
 from wiretool import limits
-from wiretool.codec.columns import Flags, Integers
-from wiretool.codec.hops import Prefix
 from wiretool.codec.message import Message, Side
-from wiretool.protocols.bulk import Frames, Group
-from wiretool.protocols.conversation import Conversation
-from wiretool.protocols.pravega.append_columns import PravegaColumns
 from wiretool.protocols.pravega.bulk import PravegaBulk
 from wiretool.protocols.pravega.framing import encode
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, KeepAlive, SetupAppend
@@ -24,27 +19,6 @@ from wiretool.protocols.pravega.session import PravegaConversation
 
 Saying = tuple[Side, Message]
 HELLO = Hello(high_version=16, low_version=5)
-
-
-class Whole(PravegaColumns):
-    """Reads whole connections; frames of the others go through their sessions."""
-
-    def __init__(self) -> None:
-        super().__init__(dict.fromkeys(("client", "server"), Prefix(8, 4, 8, 0, 0)))
-        self.is_read = np.zeros(0, np.bool_)
-
-    def read(
-        self,
-        frames: Frames,
-        owner: Integers,
-        conversations: Sequence[Conversation],
-        leave: Callable[[Flags], None],
-        read_one: Callable[[int], None],
-    ) -> tuple[Sequence[Group], Flags]:
-        groups, self.is_read = PravegaBulk.together.read_whole(frames, owner, len(conversations))
-        for row in np.flatnonzero(~self.is_read[owner]).tolist():
-            read_one(row)
-        return groups, np.ones(len(conversations), np.bool_)
 
 
 def regular(appends: int, number: int = 0) -> list[Saying]:
@@ -83,20 +57,24 @@ def changed(said: list[Saying], luck: random.Random) -> list[Saying]:
 
 def readings(saids: Sequence[Sequence[Said]], seed: int = 1) -> list[bool]:
     """Return which connections were read without a session; AssertionError where readings differ from a session's."""
-    whole = Whole()
-    found, owners, _ = by_together([PravegaConversation(True) for _ in saids], whole, saids, random.Random(seed))
-    for index, said in enumerate(saids):
+    owners = [index for index, said in enumerate(saids) for _ in said]
+    random.Random(seed).shuffle(owners)
+    waiting = [iter(said) for said in saids]
+    every = frames_of([next(waiting[index]) for index in owners], 1)
+    groups, flags = PravegaBulk.together.read_whole(every, np.array(owners, np.int64), len(saids))
+    found = dict(reading for group in groups for reading in readings_of(every, group))
+    is_read: list[bool] = flags.tolist()
+    assert len(found) == sum(len(group.rows) for group in groups) == sum(is_read[owner] for owner in owners)
+    for index in np.flatnonzero(flags).tolist():
         alone = PravegaConversation(True)
         rows = [row for row, owner in enumerate(owners) if owner == index]
-        assert len(found[index]) == len(rows)
-        for row, (side, data) in zip(rows, said, strict=True):
+        for row, (side, data) in zip(rows, saids[index], strict=True):
             n = 1 + row * STEP
             expected = alone.read(side, data, 0, len(data), n)
-            message, fields, defects, reply_to, *rest = found[index][n]
+            message, fields, _, reply_to, *rest = found[n]
             assert (message, fields, reply_to) == (expected.message, expected.fields, expected.reply_to)
-            assert [each[1] for each in defects] == [str(each) for each in expected.defects]
             assert rest == [expected.append, expected.events, expected.left_over]
-    is_read: list[bool] = whole.is_read.tolist()
+            assert not expected.defects
     return is_read
 
 
