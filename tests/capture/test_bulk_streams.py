@@ -110,3 +110,16 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
                 for item in part.items:
                     item.connection.is_understood = True
     assert len(runs) <= 2
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
+    raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
+    recent = RecentRuns()
+    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda connection: is_single)
+    alone = []
+    with table_packets(40):
+        for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
+            alone += [streams.is_alone for part in streams.read(table) if isinstance(part, Fed)]
+    assert not any(alone[:40])
+    assert alone[40:80] == [is_single] * 40

@@ -84,7 +84,7 @@ class BulkDissector:
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
         self._steady = SteadyWatches()
-        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave)
+        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave, self._is_single)
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
         self._expanded_bytes = 0
@@ -333,6 +333,11 @@ class BulkDissector:
     def _leave(self, slots: Integers) -> None:
         """Bring the watches of these connections up to date, whose segments may not be plain any more."""
         self._steady.release(slots)
+
+    def _is_single(self, connection: Connection) -> bool:
+        """Return whether the protocol of a connection has no columns."""
+        watch = connection.reader
+        return isinstance(watch, BulkWatch) and watch.is_single
 
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload proves a protocol whose connections are read together."""

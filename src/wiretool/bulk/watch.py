@@ -85,6 +85,11 @@ class BulkWatch(Watch):
         return self._conversation
 
     @property
+    def is_single(self) -> bool:
+        """Return whether every frame is read by itself, as the protocol has no columns."""
+        return self._conversation is not None and self._bulk is None
+
+    @property
     def growth(self) -> int:
         """How many times as many bytes what is said may come to as there are on the wire."""
         return 1 if self._bulk is None else self._bulk.growth

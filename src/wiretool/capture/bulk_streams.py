@@ -16,7 +16,7 @@ import numpy as np
 from wiretool import limits
 from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
-from wiretool.capture.items import Data, Finding, Item, Side
+from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.plain_segments import PlainSegmentScan, pairs_of
@@ -149,13 +149,18 @@ class BulkStreams:
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         leave: Callable[[Integers], None] = lambda slots: None,
+        is_single: Callable[[Connection], bool] = lambda connection: False,
     ) -> None:
-        """`leave` is called with the slots of connections before their segments are not plain any more."""
+        """`leave` is called with the slots of connections before their segments are not plain any more.
+
+        `is_single` returns whether all segments of a connection are read by themselves.
+        """
         self._is_start = is_start
         self._streams = streams
         self._recent = recent
         self._steady = SteadyFlows()
         self._leave = leave
+        self._is_single = is_single
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -271,7 +276,8 @@ class BulkStreams:
         places = np.full(len(counts), _ALONE)
         if scan is not None:
             places[scan.is_plain] = _PLAIN
-            long = np.flatnonzero((counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain)
+            is_long = (counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain
+            long = np.flatnonzero(is_long & ~self._are_single(table, scan, is_long))
         places[long] = np.arange(len(long))
         group_of = places[group_of]
         order = np.argsort(group_of, kind="stable")
@@ -283,12 +289,21 @@ class BulkStreams:
             groups.append(group)
         return groups, group_of, scan
 
+    def _are_single(self, table: SegmentTable, scan: PlainSegmentScan, is_asked: Flags) -> Flags:
+        """Return which of some connections are read segment by segment: their groups would be of no use."""
+        are_single = np.zeros(len(is_asked), np.bool_)
+        for index in np.flatnonzero(is_asked[scan.pair_of_key]).tolist():
+            flow = self._streams.open_flow(table.keys[index])
+            if flow is not None and self._is_single(flow.connection):
+                are_single[scan.pair_of_key[index]] = True
+        return are_single
+
     def _stop_of(self, table: SegmentTable, group: _ConnectionRows) -> int:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
         if group.at == len(group.rows) or group.at < group.fed_to:
             return group.at
         flows = [self._streams.open_flow(way.key) for way in group.ways]
-        if not any(flow is not None and flow.is_plain for flow in flows):
+        if not any(flow is not None and flow.is_plain and flow.connection.is_understood for flow in flows):
             return group.at
         stop = min(len(group.rows), *map(partial(self._stop_on, table, group), group.ways, flows))
         if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:

@@ -379,6 +379,7 @@ _DISSECTOR = (
         _recent=ref(RecentRuns),
         _steady=host(lambda _: SteadyFlows()),
         _leave=method(BulkDissector, "_leave"),
+        _is_single=method(BulkDissector, "_is_single"),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,
         is_alone=BOOL,
