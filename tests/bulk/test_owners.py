@@ -1,0 +1,92 @@
+"""Connections change between arrays and objects at any table, with the same records as one by one."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
+from tests.bulk.made import Spoken, files_of, packets_made
+from wiretool.bulk.steady_watches import SteadyWatches
+from wiretool.capture.plain_segments import PlainSegmentScan
+from wiretool.codec import hops
+from wiretool.codec.columns import Flags, Integers
+from wiretool.protocols.pravega import append_columns, bulk_kinds
+from wiretool.protocols.sbp import bulk as sbp_bulk
+
+PROTOCOLS = ("pravega", "pravega", "sbp", "sbp-0.1", "offramp")
+
+
+@contextmanager
+def owners_changed(luck: random.Random, share: float) -> Iterator[None]:
+    """Declare some connections of each table not plain, and use arrays for few frames already."""
+    find_plain = PlainSegmentScan._find_plain
+
+    def find_some(scan: PlainSegmentScan) -> Flags:
+        is_plain = find_plain(scan)
+        return is_plain & np.array([luck.random() >= share for _ in is_plain], np.bool_)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainSegmentScan, "_find_plain", find_some)
+        patch.setattr(hops, "RANGES_ABREAST_MIN", luck.choice((1, 4, 48)))
+        for module in (append_columns, sbp_bulk):
+            patch.setattr(module, "FRAMES_MIN", 1)
+        patch.setattr(bulk_kinds, "KIND_MIN", 1)
+        patch.setattr(bulk_kinds, "KIND_FRAMES_MIN", 0)
+        yield
+
+
+def check_owners(seed: int) -> None:
+    """AssertionError where columns and rows of the capture of this seed differ."""
+    luck = random.Random(seed)
+    connections = [
+        Spoken(
+            luck.choice(PROTOCOLS),
+            each=luck.choice((1, 3, 9)),
+            mtu=luck.choice((60, 536, 1460)),
+            begin=luck.random() < 0.7,
+            acks=luck.random() < 0.5,
+            wraps=luck.random() < 0.2,
+            end=luck.choice(("fin", "rst", "")),
+            troubles=frozenset(("lost",) if luck.random() < 0.1 else ()),
+        )
+        for _ in range(luck.choice((2, 9, 30)))
+    ]
+    raw = files_of(packets_made(connections, frozenset(), seed, luck.choice((8, 40, 160))), "pcap", seed)[0]
+    rows = by_rows(BytesIO(raw))
+    with owners_changed(luck, luck.choice((0.0, 0.1, 0.5))), table_packets(luck.choice((7, 40, 300, 1_000))):
+        if luck.random() < 0.2:
+            with small_batches():
+                assert_equal(by_columns(BytesIO(raw)), rows)
+        assert_equal(by_columns(BytesIO(raw)), rows)
+
+
+# In the last one a connection is opened in a table and needs care in the middle of it.
+@pytest.mark.parametrize("seed", [*range(20), 171])
+def test_random_connections_of_random_tables_are_not_plain(seed: int) -> None:
+    check_owners(seed)
+
+
+def test_only_the_damaged_connection_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    packets = packets_made([Spoken("pravega", each=3, acks=True, end="")] * 60, frozenset(), 1, 400)
+    middle = packets[len(packets) // 2 :][:20]
+    lost = max(middle, key=lambda packet: len(packet.data))
+    raw = files_of([each for each in packets if each is not lost], "pcap", 1)[0]
+    released: list[int] = []
+    release = SteadyWatches.release
+
+    def noted(steady: SteadyWatches, slots: Integers) -> None:
+        before = len(vars(steady)["_watches"])
+        release(steady, slots)
+        released.append(before - len(vars(steady)["_watches"]))
+
+    monkeypatch.setattr(SteadyWatches, "release", noted)
+    with table_packets(2_000):
+        columns = by_columns(BytesIO(raw))
+    assert_equal(columns, by_rows(BytesIO(raw)))
+    assert len(released) > 10
+    # All of them at their beginning and at the end of the capture, one in between.
+    assert 121 <= sum(released) <= 130
