@@ -159,8 +159,7 @@ class Connections:
 
     def watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
         """A new watch, the reader of the connection from now on."""
-        account = self._ledger.open(connection.id, connection.client, connection.server)
-        self._opened(connection, account)
+        account = self.open_account(connection)
         watch = connection.reader = self._kind(
             connection,
             forced=self.forced or self._forced_by_port(connection.client_port, connection.server_port),
@@ -173,9 +172,15 @@ class Connections:
             over=self._let_go,
             is_middle=is_middle,
         )
-        self._count += 1
         self._watches[connection] = watch
         return watch
+
+    def open_account(self, connection: Connection) -> ConnectionAccount:
+        """Return a new account of what a connection carries."""
+        account = self._ledger.open(connection.id, connection.client, connection.server)
+        self._opened(connection, account)
+        self._count += 1
+        return account
 
     def discard_unfinished(self) -> Iterator[Record]:
         """Yield the records of what the largest holders lose while all connections hold too much."""

@@ -50,6 +50,8 @@ HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024
 HTTP_CHUNKS_MAX = 4_096
 #: Offramp: final deflate blocks in one compressed message; each costs a new inflater.
 DEFLATE_FINAL_BLOCKS_MAX = 64
+#: Deflate: bytes that a byte may inflate to. Two bits stand for 258 bytes at most (RFC 1951 §3.2.5).
+DEFLATE_GROWTH_MAX = 258 * 8 // 2
 #: Offramp: how deep the objects and arrays of one event may nest, well inside what Python's parsers and writers take.
 JSON_NESTING_MAX = 200
 #: Offramp: digits of one whole number in JSON; the least that an interpreter can be set to convert.

@@ -1,6 +1,7 @@
 """One connection on its way to records: recognised, split into frames, read."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
@@ -21,7 +22,23 @@ NOT_HELD = "over-limit"
 
 
 class Watch:
-    """Turns the items of one connection into records."""
+    """Turns the items of one connection into records.
+
+    There may be very many: what is the same for most of them when they begin is an attribute of the class.
+    """
+
+    _held_bytes = _waiting_bytes = 0
+    _look_at = 1
+    _in_doubt = _is_settled = False
+    _protocol = _foreign = ""
+    _conversation: Conversation | None = None
+    _splitters: Mapping[Side, Splitter] = MappingProxyType({})
+    #: The unknown bytes of each side, where no protocol is recognised.
+    _strangers: Mapping[Side, "Stranger"] = MappingProxyType({})
+    #: The last packet in which an emitted frame begins.
+    _latest_packet = 0
+    _open_sides = _BOTH
+    _ended: frozenset[Side] = frozenset()
 
     def __init__(
         self,
@@ -52,22 +69,9 @@ class Watch:
         #: Told when both sides have ended: only findings may come then, which `after` can take.
         self._over = over
         self._held: list[Item] = []
-        self._held_bytes = 0
-        self._look_at = 1
         self._waiting: list[Item] = []
-        self._waiting_bytes = 0
-        self._in_doubt = False
-        self._protocol = ""
-        self._foreign = ""
-        self._conversation: Conversation | None = None
-        self._splitters: dict[Side, Splitter] = {}
-        self._strangers: dict[Side, Stranger] = {side: Stranger() for side in SIDES}
-        self._open_sides = _BOTH
-        self._ended: frozenset[Side] = frozenset()
-        #: The last packet in which a frame that was told begins; and when the last ones were told.
-        self._latest_packet = 0
+        #: When the last frames were emitted.
         self._stretches = Stretches()
-        self._is_settled = False
 
     def take(self, item: Item) -> list[Record]:
         """The records that this next item completes."""
@@ -182,6 +186,7 @@ class Watch:
             self._speak(self._forced, verdict.trial if verdict.protocol is self._forced else None)
         elif verdict.protocol is None:
             self._foreign = verdict.why
+            self._strangers = {side: Stranger() for side in SIDES}
         else:
             self._speak(verdict.protocol, verdict.trial)
         self._is_settled = True
@@ -195,7 +200,8 @@ class Watch:
         self._conversation = protocol.open(self._began)
         if trial is not None:
             self._conversation.recall(trial)
-        self._splitters = {side: Splitter(self._conversation, side, from_start=from_start) for side in SIDES}
+        client = Splitter(self._conversation, "client", from_start=from_start)
+        self._splitters = {"client": client, "server": Splitter(self._conversation, "server", from_start=from_start)}
         self._in_doubt = not from_start
 
     # -- a protocol of ours ----------------------------------------------------------------------------------------
@@ -400,7 +406,8 @@ class Watch:
         return out
 
     def _other(self, side: Side) -> Record:
-        stranger, self._strangers[side] = self._strangers[side], Stranger()
+        stranger = self._strangers[side]
+        self._strangers = {**self._strangers, side: Stranger()}
         return Record(
             n=self._next_n(),
             kind="other",

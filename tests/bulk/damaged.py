@@ -13,20 +13,24 @@ from io import BytesIO
 import pytest
 
 from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
-from tests.bulk.made import FORMS, HARMS, SPOKEN, TROUBLES, Spoken, files_of, packets_made
+from tests.bulk.made import FOREIGN, FORMS, HARMS, SHORT, SPOKEN, TROUBLES, Spoken, files_of, packets_made
 from wiretool.codec import hops
 
 #: The protocols of a capture; frames of one connection, and packets of one table: one, a few, a thousand, or all.
-MIXES = (("pravega",), ("sbp", "sbp-0.1"), ("offramp", "offramp-deflate"), ("pravega", "pravega-draft"), SPOKEN)
+MIXES = (
+    *(("pravega",), ("sbp", "sbp-0.1"), ("offramp", "offramp-deflate"), ("pravega", "pravega-draft"), SPOKEN),
+    *((SHORT,), (SHORT, SHORT, SHORT, "pravega", FOREIGN)),
+)
 FRAMES, TABLE_PACKETS = (8, 40, 160), (1, 7, 61, 1_000, 65_536)
 
 
 def check_seed(seed: int) -> None:
     """AssertionError where columns and rows of the capture of this seed differ."""
     luck = random.Random(seed)
-    count = luck.choice((2, 9, 40))
     protocols = luck.choice(MIXES)
-    share = luck.choice((0.0, 0.1, 1.0))
+    is_short = protocols[0] == SHORT
+    count = luck.choice((20, 60) if is_short else (2, 9, 40))
+    share = luck.choice((0.0, 0.1, 0.3 if is_short else 1.0))
     connections = [_connection(luck, luck.choice(protocols), share) for _ in range(count)]
     harms = frozenset(luck.sample(HARMS, luck.choice((0, 0, 1, 2))))
     packets = packets_made(connections, harms, seed, luck.choice(FRAMES))
@@ -35,7 +39,7 @@ def check_seed(seed: int) -> None:
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setattr(hops, "RANGES_ABREAST_MIN", luck.choice((1, 4, 48)))
-        stack.enter_context(table_packets(luck.choice(TABLE_PACKETS)))
+        stack.enter_context(table_packets(luck.choice(TABLE_PACKETS[3:] if is_short else TABLE_PACKETS)))
         if luck.random() < 0.2:
             stack.enter_context(small_batches())
         assert_equal(by_columns([BytesIO(each) for each in raw]), rows)
@@ -48,10 +52,10 @@ def _connection(luck: random.Random, protocol: str, share: float) -> Spoken:
         each=luck.choice((1, 3, 9, 40)),
         mtu=luck.choice((60, 536, 1460, 30_000)),
         ipv6=luck.random() < 0.2,
-        begin=luck.random() < 0.7,
+        begin=luck.random() < (0.9 if protocol == SHORT else 0.7),
         acks=luck.random() < 0.5,
         wraps=luck.random() < 0.1,
-        end=luck.choice(("fin", "rst", "")),
+        end="fin" if protocol == SHORT and luck.random() < 0.7 else luck.choice(("fin", "rst", "")),
         again=luck.random() < 0.1,
         troubles=frozenset(troubles),
     )

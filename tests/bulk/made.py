@@ -21,7 +21,9 @@ from wiretool.protocols.registry import PROTOCOLS
 
 #: A protocol that is none of ours.
 FOREIGN = "foreign"
-SPOKEN = (*TALKS, "offramp-deflate", FOREIGN)
+#: A few appends; the frames of such a connection.
+SHORT, SHORT_FRAMES = "pravega-short", 12
+SPOKEN = (*TALKS, "offramp-deflate", SHORT, FOREIGN)
 #: What may happen to the frames of one connection, and to all packets of a capture.
 TROUBLES = ("lost", "doubled", "swapped", "late", "probed", "other bytes", "reset with text", "a hole")
 HARMS = ("snapped", "fragments", "times", "vlan", "noise")
@@ -74,6 +76,8 @@ def said(protocol: str, frames: int) -> tuple[Sent, ...]:
         return tuple(
             Sent(rng.choice(("client", "server")), rng.randbytes(rng.randrange(1, 600))) for _ in range(frames)
         )
+    if protocol == SHORT:
+        return said("pravega", min(frames, SHORT_FRAMES))
     if protocol == "offramp-deflate":
         return tuple(Sent(side, data) for side, data in session())
     return tuple(islice(TALKS[protocol](rng), frames))
@@ -94,7 +98,7 @@ def turns(sent: Sequence[Sent], each: int) -> list[tuple[Side, bytes]]:
 
 def frames_of(spoken: Spoken, number: int, rng: random.Random, frames: int) -> list[bytes]:
     """One connection as Ethernet frames, with its troubles."""
-    protocol = spoken.protocol.removesuffix("-deflate")
+    protocol = spoken.protocol.removesuffix("-deflate").removesuffix("-short")
     port = 5555 if protocol == FOREIGN else PROTOCOLS[protocol].ports[0]
     ends: tuple[Endpoint, Endpoint] = ("10.0.0.1", 40_000 + number), ("10.0.0.2", port)
     if spoken.ipv6:

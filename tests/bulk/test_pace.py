@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.offramp_messages import Stream
+from tests.bench.offramp_messages import Stream, make_capture
 from tests.bench.segments import write_pcap
 from tests.bench.talk import frame
 from tests.bulk.engines import assert_equal, by_columns, by_rows, small_batches, table_packets
@@ -64,6 +64,18 @@ def test_packed_messages_come_to_little_in_a_batch(
     assert sum(sizes) == 200 * BOMB_BYTES
     assert max(sizes) <= most
     assert_equal(by_columns(paths), by_rows(paths))
+
+
+@pytest.mark.parametrize("deflate", ["takeover", "resets"])
+def test_packed_messages_of_many_connections_are_read_together(tmp_path: Path, deflate: str) -> None:
+    """They might come to more than a batch may have, but do not."""
+    path = tmp_path / "packed.pcap"
+    make_capture(path, messages=1_500, deflate=deflate, connections=100)
+    batches = list(read_batches(path))
+    assert sum(bool(batch.count) for batch in batches) == 1
+    single = {record.message for batch in batches for record in batch.records}
+    assert single == {"HandshakeRequest", "HandshakeResponse", "CONNECTION", "Close"}
+    assert_equal(by_columns(path), by_rows(path))
 
 
 @pytest.mark.parametrize("table", [60, 16_384])

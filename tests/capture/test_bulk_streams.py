@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import cycle, repeat
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +19,12 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.items import Item
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 
 Told = dict[int, list[tuple[object, ...]]]
 
@@ -45,7 +47,9 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
             if isinstance(part, Pause):
                 assert all(item.packet < table.numbers[part.row] for item in out)
                 streams.pause = part.row + next(pauses, NEVER)
-            elif isinstance(part, Run | PlainSegments):
+            elif isinstance(part, WholeConnections | Run | PlainSegments):
+                if isinstance(part, WholeConnections):
+                    part = part.segments(np.ones(len(part.plain.connections), np.bool_))
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]
                 out += part.ends if isinstance(part, PlainSegments) else ()
@@ -82,7 +86,7 @@ def test_there_is_a_pause_in_front_of_very_many_items_at_once(monkeypatch: pytes
     packets = packets_made([Spoken("pravega", each=3)], frozenset(), 1, 3_000)
     recent = RecentRuns()
     streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: True)
-    last: PlainSegments | Run | Fed | Pause | None = None
+    last: object = None
     large = 0
     for table in read_segment_tables(read_packet_tables([BytesIO(pcap_bytes(packets[:40] + packets[41:]))])):
         for part in streams.read(table):
@@ -106,3 +110,16 @@ def test_segments_between_those_that_come_again_are_fed() -> None:
                 for item in part.items:
                     item.connection.is_understood = True
     assert len(runs) <= 2
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_segments_of_connections_without_columns_are_fed_without_a_group(is_single: bool) -> None:
+    raw = pcap_bytes(packets_made([Spoken("pravega")], frozenset(), 1))
+    recent = RecentRuns()
+    streams = BulkStreams(Streams((12345,), recent), recent, is_single=lambda connection: is_single)
+    alone = []
+    with table_packets(40):
+        for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
+            alone += [streams.is_alone for part in streams.read(table) if isinstance(part, Fed)]
+    assert not any(alone[:40])
+    assert alone[40:80] == [is_single] * 40

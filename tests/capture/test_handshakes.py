@@ -1,38 +1,91 @@
-"""Short connections that begin and end in one table are not fed segment by segment."""
+"""Short connections that begin and end in one table are not fed segment by segment, and no flow of them is made."""
 
 from io import BytesIO
+from typing import Any
 
+import numpy as np
+import pytest
+from tests.bulk.engines import table_packets
 from tests.bulk.made import Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
 
-from wiretool.capture.bulk_streams import BulkStreams, Fed
+from wiretool.capture import streams as capture_streams
+from wiretool.capture.bulk_streams import BulkStreams, Fed, Pause
+from wiretool.capture.flows import Flow
 from wiretool.capture.items import End
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 
 COUNT = 20
 RAW = pcap_bytes(packets_made([Spoken("pravega")] * COUNT, frozenset(), seed=1, frames=8))
 
 
-def parts_of(is_known: bool) -> list[object]:
+def parts_of(is_known: bool, pause: int = 0) -> list[object]:
     """Return what the streams of the capture give, where each first payload is known or none is."""
     recent = RecentRuns()
     streams = BulkStreams(Streams((12345,), recent), recent, lambda *_: is_known)
-    return [part for table in read_segment_tables(read_packet_tables([BytesIO(RAW)])) for part in streams.read(table)]
+    parts: list[object] = []
+    for table in read_segment_tables(read_packet_tables([BytesIO(RAW)])):
+        if pause:
+            streams.pause = pause
+        parts += streams.read(table)
+    return parts
 
 
-def test_known_connections_come_together_with_their_ends() -> None:
-    parts = parts_of(is_known=True)
+def test_known_connections_come_together_with_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Flow] = []
+
+    def make(*args: Any) -> Flow:
+        made.append(Flow(*args))
+        return made[-1]
+
+    monkeypatch.setattr(capture_streams, "Flow", make)
+    (whole,) = parts_of(is_known=True)
+    assert isinstance(whole, WholeConnections)
+    assert {each.id for each in whole.plain.connections} == set(range(COUNT))
+    assert {each.closed for each in whole.plain.connections} == {"fin"}
+    ends = whole.segments(np.ones(COUNT, np.bool_)).ends
+    assert all(isinstance(end, End) and end.how == "fin" for end in ends)
+    assert sorted((end.connection.id, end.side) for end in ends) == [
+        (number, side) for number in range(COUNT) for side in ("client", "server")
+    ]
+    assert not made
+
+
+def test_some_of_the_connections_have_their_own_segments_and_ends() -> None:
+    (whole,) = parts_of(is_known=True)
+    assert isinstance(whole, WholeConnections)
+    wanted = np.arange(COUNT) % 3 == 1
+    some = whole.segments(wanted)
+    assert list(some.connections) == [whole.plain.connections[index] for index in np.flatnonzero(wanted).tolist()]
+    every = {each.id: whole.plain.run(index) for index, each in enumerate(whole.plain.connections)}
+    for index, connection in enumerate(some.connections):
+        run, same = some.run(index), every[connection.id]
+        assert run.client.rows.tolist() == same.client.rows.tolist()
+        assert run.server.rows.tolist() == same.server.rows.tolist()
+    assert {end.connection for end in some.ends} == set(some.connections)
+
+
+def test_connections_that_go_on_after_a_pause_have_flows() -> None:
+    parts = parts_of(is_known=True, pause=60)
     assert not [part for part in parts if isinstance(part, Fed)]
-    (plain,) = [part for part in parts if isinstance(part, PlainSegments)]
-    assert {each.id for each in plain.connections} == set(range(COUNT))
-    assert {each.closed for each in plain.connections} == {"fin"}
-    assert all(isinstance(end, End) and end.how == "fin" for end in plain.ends)
-    assert len(plain.ends) == 2 * COUNT
+    assert len([part for part in parts if isinstance(part, Pause)]) == 1
+    plain = [part for part in parts if isinstance(part, PlainSegments)]
+    assert sum(len(part.ends) for part in plain) > 0
+    whole = [part for part in parts if isinstance(part, WholeConnections)]
+    ended = [end.connection.id for part in plain for end in part.ends[1::2]]
+    assert len(whole) <= 2
+    assert len(ended) + sum(len(part.plain.connections) for part in whole) == COUNT
+
+
+def test_connections_of_several_tables_are_not_whole() -> None:
+    with table_packets(7):
+        assert not [part for part in parts_of(is_known=True) if isinstance(part, WholeConnections)]
 
 
 def test_unknown_connections_are_fed() -> None:
-    assert not [part for part in parts_of(is_known=False) if isinstance(part, PlainSegments)]
+    assert not [part for part in parts_of(is_known=False) if isinstance(part, PlainSegments | WholeConnections)]

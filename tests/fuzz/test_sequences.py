@@ -1,6 +1,7 @@
 """Sequences: issued values are carried over, JSON keeps them, a run takes its steps in order."""
 
 from itertools import count
+from math import inf, nan
 
 import pytest
 
@@ -12,6 +13,9 @@ from wiretool.fuzz.sequence import FuzzSequence, Sending
 from wiretool.fuzz.sequence_run import NS_PER_S, Patience, RunSetting, SequenceRun
 from wiretool.fuzz.serial import sequence_form, sequence_from_form
 from wiretool.net.caller import Send
+
+#: The Hello of a client of Pravega.
+HELLO = "ffffff81000000080000001100000005"
 
 
 def issued_in(sequence: FuzzSequence) -> list[object]:
@@ -40,10 +44,40 @@ def test_the_json_form_keeps_a_sequence(protocol: str) -> None:
         assert [each.get("issued") for each in again_form["steps"]] == [each.get("issued") for each in form["steps"]]
 
 
+def issued_form(**changed: object) -> dict[str, object]:
+    """Return the form of a sequence with an issued value, of which some parts are changed."""
+    value = {
+        "at": ["offset"],
+        "role": "position",
+        "kind": "offset",
+        "besides": [],
+        "scope": "a",
+        "recorded": 0,
+        **changed,
+    }
+    step = {
+        "send": 1,
+        "message": "Hello",
+        "data": "",
+        "recorded": HELLO,
+        "fields": {},
+        "edits": [],
+        "issued": {"": [value]},
+    }
+    return {"steps": [step], "origin": "", "changes": [], "setup": ""}
+
+
+def test_a_form_with_an_issued_value_is_read() -> None:
+    (step,) = sequence_from_form(issued_form(), session_of("pravega").protocol_in(""), name="test").sendings
+    assert step.issued[""][0].role.besides == ()
+
+
 @pytest.mark.parametrize(
     "form",
     [None, {}, {"steps": 3}, {"steps": [{}], "origin": "", "changes": [], "setup": ""},
-     {"steps": [{"send": 1, "message": "", "data": "0"}], "origin": "", "changes": [], "setup": ""}],
+     {"steps": [{"send": 1, "message": "", "data": "0"}], "origin": "", "changes": [], "setup": ""},
+     *({"steps": [{"pause": each}], "origin": "", "changes": [], "setup": ""} for each in (inf, nan, -1)),
+     issued_form(kind=[]), issued_form(scope={}), issued_form(besides=3)],
 )  # fmt: skip
 def test_a_damaged_form_is_refused(form: object) -> None:
     with pytest.raises(InputError, match="test: not a sequence of steps"):

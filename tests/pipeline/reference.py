@@ -13,9 +13,9 @@ from wiretool.capture.files import read_packets
 from wiretool.capture.layers import Segment, read_segments
 from wiretool.dissect import Dissector
 from wiretool.errors import CaptureError
-from wiretool.pipeline.flows import Namer
 from wiretool.pipeline.layout import Manifest
 from wiretool.pipeline.once import WINDOW_NS
+from wiretool.pipeline.segments import Namer
 
 Row = dict[str, Any]
 

@@ -53,7 +53,10 @@ def record_of(n: int, connection: int, kind: str, writer: int, segment: str) -> 
 
 FRAMES = st.lists(
     st.tuples(
-        st.integers(0, 2), st.sampled_from(["s", "w", "sw", ""]), st.integers(0, 4), st.sampled_from("xyz")
+        st.sampled_from([0, 1, 2**63 - 1]),
+        st.sampled_from(["s", "w", "sw", ""]),
+        st.integers(0, 4),
+        st.sampled_from("xyz"),
     ).flatmap(lambda each: st.integers(1, 3).map(lambda count: [each] * count)),
     min_size=1,
     max_size=20,

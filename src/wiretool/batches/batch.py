@@ -50,10 +50,11 @@ class FrameRun:
         codes: Integers = np.where(is_server, code_of("server"), code_of("client"))
         return codes
 
-    def numbers_of_connections(self, rows: Integers | slice) -> Integers:
-        """Return the number of the connection of each of these frames."""
+    def numbers_of_connections(self, rows: Integers | None = None) -> Integers:
+        """Return the number of the connection of each of these frames, or of all."""
+        owner = self.connection_of if rows is None else self.connection_of[rows]
         numbers = np.array([each.connection for each in self.connections], np.int64)
-        return numbers[self.connection_of[rows]]
+        return numbers[owner] if len(numbers) > 1 else np.broadcast_to(numbers, owner.shape)
 
     def without_fields(self) -> "FrameRun":
         """Return the frames without their data and all that was read from it."""

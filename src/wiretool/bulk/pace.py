@@ -63,10 +63,10 @@ class Pace:
         pace.growth = self.growth
         return pace
 
-    def pause(self, table: SegmentTable, start: int, growth_of: Callable[[bytes], int]) -> int:
+    def pause(self, table: SegmentTable, start: int, growth_of: Callable[[bytes], int] | None = None) -> int:
         """The row before which to pause, having read up to `start`; there may be no such row.
 
-        `growth_of` says of a flow's key how many times as many bytes its messages may come to.
+        `growth_of` says of a flow's key how many times as many bytes its messages may come to, if that matters.
         """
         lengths = table.lengths[start:]
         rows, self.is_outgrown = len(lengths), False
@@ -74,7 +74,7 @@ class Pace:
             rows = _within(lengths, int(self._bytes_per_record * limits.BATCH_RECORDS_MAX))
         if self._bytes_together < len(table.data):
             rows = min(rows, _within(lengths, int(self._bytes_together)))
-        if self.growth > 1:
+        if self.growth > 1 and growth_of is not None:
             growth = np.array([growth_of(key) for key in table.keys], np.int64)
             rows = min(rows, _within(lengths * growth[table.flows[start:]], limits.BATCH_BYTES_MAX))
         return start + max(rows, 1)

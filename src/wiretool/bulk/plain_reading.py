@@ -16,11 +16,11 @@ from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
 from wiretool.bulk.steady_watches import Marks, SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers, begins_of
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
-from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import Frames, ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
 
 
@@ -99,7 +99,7 @@ def _take_over(
         return
     sizes = np.zeros((len(plain.connections), 2), np.int64)
     sizes[plain.connection_of, plain.is_server.astype(np.int64)] = plain.sizes
-    firsts, found = _first_rows(plain), list[tuple[int, BulkWatch, ProtocolColumns]]()
+    firsts, found = plain.first_rows(), list[tuple[int, BulkWatch, ProtocolColumns]]()
     for index in others:
         watch = watch_of(plain.connections[index])
         assert isinstance(watch, BulkWatch), "a plain connection has not ended"
@@ -113,20 +113,20 @@ def _take_over(
         steady.take_over(*zip(*found, strict=True))
 
 
-def _first_rows(plain: PlainSegments) -> list[tuple[int, bool]]:
-    """Return the first row of each connection, and whether it is the server's."""
-    rows = plain.rows[plain.bounds[:-1]]
-    order = np.lexsort((rows, plain.connection_of))
-    firsts = order[begins_of(plain.connection_of[order])]
-    return list(zip(rows[firsts].tolist(), plain.is_server[firsts].tolist(), strict=True))
-
-
 def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> _Found:
     """Find the frames of some connections."""
     data, flows = _join_flows(plain, indices, steady)
     found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
-    return _Found(reader, indices, data, flows, found, tiny, reader.columns.expanded_bytes(data, found))
+    expanded = _expanded_bytes(reader, data, flows, found) if reader.columns.may_expand else 0
+    return _Found(reader, indices, data, flows, found, tiny, expanded)
+
+
+def _expanded_bytes(reader: SteadyReader, data: bytes, flows: _Flows, found: FrameBoundaries) -> int:
+    """Return how many bytes packed messages come to, any larger number for more than a batch may have."""
+    frames = Frames(data, found.starts, found.frame_ends, flows.is_server[found.range_of], found.starts)
+    talks = reader.conversations(flows.slots)
+    return reader.columns.expanded_bytes(frames, flows.owner[found.range_of], talks, limits.BATCH_BYTES_MAX)
 
 
 def _count(found: Sequence[_Found]) -> tuple[int, int]:
@@ -212,7 +212,7 @@ def _with_marks(pieces: Pieces, flow_of: Integers, marks: Marks, base: Integers)
 def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, numbers: Numbers) -> PlacedFrames:
     pieces, flow_of = flows.pieces, flows.flow_of
     starts = found.starts
-    ends = _ends_of(found)
+    ends = found.frame_ends
     if not is_whole.all():
         kept = is_whole[flows.owner[found.range_of]]
         starts, ends = starts[kept], ends[kept]
@@ -220,14 +220,6 @@ def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags,
         pieces, flow_of = Pieces(*(column[is_mine] for column in pieces)), flow_of[is_mine]
     of_flow = flows.is_server, flows.owner, flows.offsets - flows.begins
     return in_order(data, brought(pieces, flow_of, *of_flow, starts, ends), starts, ends, numbers)
-
-
-def _ends_of(found: FrameBoundaries) -> Integers:
-    """Return the end of each frame: the start of the next one in its flow, or the end of the last one."""
-    ends = np.append(found.starts[1:], 0)[: len(found.starts)]
-    is_last = np.append(found.range_of[1:] != found.range_of[:-1], True)[: len(found.starts)]
-    ends[is_last] = found.ends[found.range_of[is_last]]
-    return ends
 
 
 def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, steady: SteadyWatches) -> None:

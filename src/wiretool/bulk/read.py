@@ -21,21 +21,23 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
+from wiretool.bulk.whole_reading import read_whole_connections
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
 from wiretool.capture.merging import read_packet_tables
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
 from wiretool.protocols.bulk import NO_REPLY
-from wiretool.protocols.bulks import reads_together
+from wiretool.protocols.bulks import columns_of
 from wiretool.records import Record
 
 
@@ -73,7 +75,7 @@ class BulkDissector:
         """
         self._numbers = Numbers()
         self._pace = Pace()
-        #: What was told since the last batch; and what was noted, and where among its records.
+        #: The output since the last batch; and what was noted, and where among its records.
         self._output = PendingOutput([], [])
         self._notes: list[tuple[int, str]] = []
         self._tell = notes or _tell_nobody
@@ -82,8 +84,10 @@ class BulkDissector:
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
         self._steady = SteadyWatches()
-        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave)
+        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave, self._is_single)
         self._last_packet = 0
+        #: The most that the items may come to that were read by themselves since the last batch.
+        self._expanded_bytes = 0
         #: Watches with something that they put off.
         self._behind: dict[BulkWatch, None] = {}
         #: What waits for the next pause: too much was put off before it to be told at once.
@@ -138,8 +142,10 @@ class BulkDissector:
         self._is_near_limit = self._may_exceed(table)
         self._streams.feeds_each = as_records or self._is_near_limit
         done = 0
-        self._streams.pause = self._pace.pause(table, 0, self._growth)
+        self._streams.pause = self._pace.pause(table, 0)
         for part in self._streams.read(table):
+            if isinstance(part, WholeConnections):
+                part = read_whole_connections(part, self._connections, self._numbers, self._pace, self._output)
             if isinstance(part, PlainSegments):
                 self._read_plain(part)
             elif isinstance(part, Run):
@@ -147,16 +153,21 @@ class BulkDissector:
             elif isinstance(part, Pause):
                 yield from self._all_told(table, done, part.row)
                 done = part.row
-                self._streams.pause = self._pace.pause(table, done, self._growth)
+                self._streams.pause = self._pace.pause(table, done)
             elif are_many(part.items):
                 yield from self._take_in_parts(table, part)
             else:
                 self._take_at(table, part)
                 if self._is_full:
                     self._streams.pause = part.row + 1
-                elif self._pace.is_outgrown and self._later is None:
-                    self._streams.pause = self._pace.pause(table, part.row + 1, self._growth)
         yield from self._all_told(table, done, len(table))
+
+    def read_whole(self, table: SegmentTable) -> Batch:
+        """Return the records of connections that are whole and in good order in the only table; no others are read."""
+        whole = self._streams.read_whole(table)
+        if whole is not None:
+            read_whole_connections(whole, self._connections, self._numbers, self._pace, self._output)
+        return self._batch()
 
     def _read_plain(self, plain: PlainSegments) -> None:
         where = self._steady, self._watch, self._numbers, self._pace, self._output
@@ -178,16 +189,14 @@ class BulkDissector:
 
     def _all_told(self, table: SegmentTable, start: int, stop: int) -> Iterator[Batch]:
         """Yield the batches up to a row, with nothing deferred before it: one, unless it may be very large."""
-        doubt, is_growing = self._pace.in_doubt(), False
+        doubt = self._pace.in_doubt()
         while True:
             row, is_much = stop, self._pace.is_much(watch.look_ahead(table) for watch in self._behind)
-            is_growing |= self._pace.is_outgrown
-            doubt.growth = self._pace.growth
-            growth = partial(self._growth, otherwise=max((watch.growth for watch in self._behind), default=1))
-            if is_much:
-                row = min(stop, doubt.pause(table, start, growth))
-            elif is_growing:
-                row = min(stop, self._pace.pause(table, start, growth))
+            most = max((watch.growth for watch in self._behind), default=1)
+            if is_much or most > 1:
+                doubt.growth = self._pace.growth
+                pace = doubt if is_much else self._pace
+                row = min(stop, pace.pause(table, start, partial(self._growth, otherwise=most)))
             packet = int(table.numbers[row]) if row < stop else None
             self._catch_up(table, packet)
             if packet is None and not self._behind:
@@ -216,16 +225,21 @@ class BulkDissector:
     def _may_tell(self, table: SegmentTable, watches: Collection[BulkWatch | EndedBulkWatch]) -> bool:
         """Whether all that these put off is told now; if not it waits for a pause, to be told in parts."""
         behind = self._behind.keys() & watches
-        if self._pace.is_much(watch.look_ahead(table) for watch in behind) or (behind and self._pace.is_outgrown):
+        if self._pace.is_much(watch.look_ahead(table) for watch in behind):
+            return False
+        if sum(watch.growth * watch.deferred_bytes for watch in behind if watch.growth > 1) > limits.BATCH_BYTES_MAX:
             return False
         for watch in behind:
             watch.catch_up(table, self._output)
         return not any(watch.has_deferred for watch in behind)
 
     def _growth(self, key: bytes, otherwise: int = 1) -> int:
-        """How many times as many bytes the messages of a flow may come to; `otherwise` of one that is not open."""
+        """Return the growth of the deferred messages of a flow; `otherwise` of one that is not open."""
         flow = self._flows.open_flow(key)
-        return otherwise if flow is None or flow.connection.reader is None else int(flow.connection.reader.growth)
+        if flow is None or flow.connection.reader is None:
+            return otherwise
+        watch = flow.connection.reader
+        return watch.growth if isinstance(watch, BulkWatch) and watch.has_deferred else 1
 
     def _put_off_run(self, run: Run) -> None:
         watch = self._watch(run.connection)
@@ -297,7 +311,10 @@ class BulkDissector:
 
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
-            self._output.records.extend(self._watch(item.connection).take(item))
+            watch = self._watch(item.connection)
+            if isinstance(item, Data):
+                self._expanded_bytes += watch.growth * len(item.data)
+            self._output.records.extend(watch.take(item))
             if self._connections.unfinished.is_exceeded:
                 self._output.records.extend(self._connections.discard_unfinished())
 
@@ -317,11 +334,16 @@ class BulkDissector:
         """Bring the watches of these connections up to date, whose segments may not be plain any more."""
         self._steady.release(slots)
 
+    def _is_single(self, connection: Connection) -> bool:
+        """Return whether the protocol of a connection has no columns."""
+        watch = connection.reader
+        return isinstance(watch, BulkWatch) and watch.is_single
+
     def _is_start(self, key: bytes, side: Side, data: bytes) -> bool:
         """Return whether a first payload proves a protocol whose connections are read together."""
         ports = int.from_bytes(key[-4:-2], "big"), int.from_bytes(key[-2:], "big")
         protocol = self._connections.protocol_of_start(*ports, side, data)
-        return protocol is not None and reads_together(protocol.name)
+        return protocol is not None and columns_of(protocol.name) is not None
 
     def _note(self, connection: Connection, text: str) -> None:
         note = note_text(connection, text, has_number=self._flows.counts_connections)
@@ -331,7 +353,7 @@ class BulkDissector:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._output.records) >= limits.BATCH_RECORDS_MAX
+        return len(self._output.records) >= limits.BATCH_RECORDS_MAX or self._expanded_bytes > limits.BATCH_BYTES_MAX
 
     def _batch(self, before: int = NEVER) -> Batch:
         """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
@@ -341,6 +363,7 @@ class BulkDissector:
         self._notes = [note for note in notes if note[0] >= before]
         for _, text in notes[: len(notes) - len(self._notes)]:
             self._tell(text)
+        self._expanded_bytes = 0
         rows = [_rows_of(run) for run in output.runs]
         single = np.array([record.n for record in output.records], np.int64)
         parts = [single, *(run.frames.numbers[mine] for run, mine in zip(output.runs, rows, strict=True))]

@@ -52,20 +52,21 @@ class _Ahead(NamedTuple):
 class BulkWatch(Watch):
     """Turns the runs and items of one connection into columns and records."""
 
+    _bulk: BulkConversation | None = None
+    _ahead: _Ahead | None = None
+    #: What `growth` was when somebody looked.
+    _growth_then = 1
+
     def __init__(self, numbers: Numbers, pace: Pace, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._numbers = numbers
         self._pace = pace
-        self._bulk: BulkConversation | None = None
         #: What was put off, in order: runs, and items each with the packet at which it was given out.
         self._parts: list[Part] = []
         #: Ends of flows after it.
         self._late_ends: list[End] = []
-        #: The runs that were made of it, once somebody looked ahead, and what he found.
+        #: The runs that were made of it, once somebody looked ahead; what he found is `_ahead`.
         self._runs: list[Run] = []
-        self._ahead: _Ahead | None = None
-        #: What `growth` was when somebody looked.
-        self._growth_then = 1
 
     @property
     def connection(self) -> Connection:
@@ -82,6 +83,11 @@ class BulkWatch(Watch):
         """Return the conversation; only after a protocol was recognised."""
         assert self._conversation is not None, "a protocol was recognised"
         return self._conversation
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether every frame is read by itself, as the protocol has no columns."""
+        return self._conversation is not None and self._bulk is None
 
     @property
     def growth(self) -> int:
@@ -156,6 +162,12 @@ class BulkWatch(Watch):
     def has_deferred(self) -> bool:
         """Whether something is put off."""
         return bool(self._parts or self._runs or self._late_ends)
+
+    @property
+    def deferred_bytes(self) -> int:
+        """Return the bytes of what was put off."""
+        parts = sum(part.size if isinstance(part, Run) else len(part[1].data) for part in self._parts)
+        return parts + sum(run.size for run in self._runs)
 
     @property
     def next_packet(self) -> int:

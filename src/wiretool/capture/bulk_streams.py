@@ -1,7 +1,7 @@
 """Segment tables in, the same streams out as `Streams` gives, plain stretches of them whole.
 
 What is out of the ordinary is fed to `Streams`, one segment at a time; what it would only have passed through comes as
-a Run of rows. Both are told in such an order that for each connection it is that of the packets.
+a Run of rows. Both come in such an order that for each connection it is that of the packets.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,14 +16,16 @@ import numpy as np
 from wiretool import limits
 from wiretool.capture.flows import Flow
 from wiretool.capture.handshakes import IsStart, is_never_start
-from wiretool.capture.items import Data, Finding, Item, Side
+from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
-from wiretool.capture.plain_segments import PlainSegments, PlainSegmentScan, pairs_of
+from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.plain_segments import PlainSegmentScan, pairs_of
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -147,13 +149,18 @@ class BulkStreams:
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         leave: Callable[[Integers], None] = lambda slots: None,
+        is_single: Callable[[Connection], bool] = lambda connection: False,
     ) -> None:
-        """`leave` is called with the slots of connections before their segments are not plain any more."""
+        """`leave` is called with the slots of connections before their segments are not plain any more.
+
+        `is_single` returns whether all segments of a connection are read by themselves.
+        """
         self._is_start = is_start
         self._streams = streams
         self._recent = recent
         self._steady = SteadyFlows()
         self._leave = leave
+        self._is_single = is_single
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
         #: Whether what was given last is of a connection with so few segments in the table that each of them is fed.
@@ -161,7 +168,7 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[PlainSegments | Run | Fed | Pause]:
+    def read(self, table: SegmentTable) -> Iterator[WholeConnections | PlainSegments | Run | Fed | Pause]:
         """Yield plain segments, runs, and the items of each segment that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
@@ -205,17 +212,27 @@ class BulkStreams:
             self._release(scan.leave_closed())
         self._streams.pass_to(table.segment(len(table) - 1))
 
+    def read_whole(self, table: SegmentTable) -> WholeConnections | None:
+        """Return the connections that begin in the only table, in good order to their ends; the others are not read."""
+        scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, is_last=True)
+        return scan.take_whole(len(table))
+
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[PlainSegments | Run | Pause]:
+    ) -> Iterator[WholeConnections | PlainSegments | Run | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[PlainSegments | Run]:
+    ) -> Iterator[WholeConnections | PlainSegments | Run]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
+        whole = None if scan is None else scan.take_whole(row)
+        if whole is not None:
+            self._recent.append_plain(whole.plain)
+            yield whole
+            self._steady.free(whole.plain.slots)  # it was read by now
         plain = None if scan is None else scan.take(row)
         if plain is not None:
             if len(plain.rows):
@@ -259,7 +276,8 @@ class BulkStreams:
         places = np.full(len(counts), _ALONE)
         if scan is not None:
             places[scan.is_plain] = _PLAIN
-            long = np.flatnonzero((counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain)
+            is_long = (counts >= GROUP_SEGMENTS_MIN) & ~scan.is_plain
+            long = np.flatnonzero(is_long & ~self._are_single(table, scan, is_long))
         places[long] = np.arange(len(long))
         group_of = places[group_of]
         order = np.argsort(group_of, kind="stable")
@@ -271,12 +289,21 @@ class BulkStreams:
             groups.append(group)
         return groups, group_of, scan
 
+    def _are_single(self, table: SegmentTable, scan: PlainSegmentScan, is_asked: Flags) -> Flags:
+        """Return which of some connections are read segment by segment: their groups would be of no use."""
+        are_single = np.zeros(len(is_asked), np.bool_)
+        for index in np.flatnonzero(is_asked[scan.pair_of_key]).tolist():
+            flow = self._streams.open_flow(table.keys[index])
+            if flow is not None and self._is_single(flow.connection):
+                are_single[scan.pair_of_key[index]] = True
+        return are_single
+
     def _stop_of(self, table: SegmentTable, group: _ConnectionRows) -> int:
         """The position of the next segment that is to be fed: one that must be, or the next one if that is near."""
         if group.at == len(group.rows) or group.at < group.fed_to:
             return group.at
         flows = [self._streams.open_flow(way.key) for way in group.ways]
-        if not any(flow is not None and flow.is_plain for flow in flows):
+        if not any(flow is not None and flow.is_plain and flow.connection.is_understood for flow in flows):
             return group.at
         stop = min(len(group.rows), *map(partial(self._stop_on, table, group), group.ways, flows))
         if stop in (group.at, len(group.rows)) or stop - group.at >= RUN_SEGMENTS_MIN:

@@ -2,11 +2,14 @@
 
 from struct import Struct
 
+import numpy as np
+
 from wiretool.capture.flows import Flow, Shared
-from wiretool.capture.items import Side
+from wiretool.capture.items import Connection, Side
 from wiretool.capture.pieces import Ranges
 
 #: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`.
+PACKED = np.dtype([("is_started", "?"), ("seq", "<i8"), ("offset", "<i8"), ("isn", "<i8")])
 _FLOW = Struct("<?qqq")
 _NO_SYN = -1
 #: Bytes of both.
@@ -19,15 +22,25 @@ class EndedFlows:
 
     __slots__ = ("_key", "_missing", "_packed", "connection")
 
-    def __init__(self, client: Flow) -> None:
-        flows = client, client.peer
-        self._key = client.key
-        self.connection = client.connection
-        self._packed = b"".join(_packed(flow) for flow in flows)
+    def __init__(self, key: bytes, connection: Connection, packed: bytes, missing: tuple[Ranges, ...] = ()) -> None:
+        """`key` is that of the client's flow; `packed` has both flows as `PACKED`, the client's first."""
+        self._key = key
+        self.connection = connection
+        self._packed = packed
         #: What was not given out; in good order nothing.
-        self._missing: tuple[Ranges, ...] = ()
-        if any(len(flow.missing) for flow in flows):
-            self._missing = tuple(flow.missing for flow in flows)
+        self._missing = missing
+
+    @classmethod
+    def of(cls, client: Flow) -> "EndedFlows":
+        """Return them for the flow of a client and its peer."""
+        server = client.peer
+        missing = (client.missing, server.missing) if client.missing or server.missing else ()
+        return cls(client.key, client.connection, _packed(client) + _packed(server), missing)
+
+    @property
+    def key(self) -> bytes:
+        """Return the key of the client's flow."""
+        return self._key
 
     def flow(self, key: bytes, shared: Shared) -> Flow:
         """The flow with that key as it was, and its peer."""

@@ -68,6 +68,8 @@ class Shared:
     def __init__(self, recent: Recent | None = None) -> None:
         self.recent: Recent = RecentItems() if recent is None else recent
         self.held = Held()
+        #: Empty ones, of all flows in good order.
+        self.no_pieces, self.no_ranges = Pieces(self.held), Ranges(limits.FLOW_HOLES_MAX)
 
 
 def distance(a: int, b: int) -> int:
@@ -126,9 +128,9 @@ class Flow:
         self.fin: int | None = None
         #: The highest offset that is known to have been sent, if that is beyond `offset`.
         self.reach = 0
-        self.pieces = Pieces(shared.held)
+        self.pieces = shared.no_pieces
         #: Stretches before `offset` that were not given out; where there are very many, with what is between some.
-        self.missing = Ranges(limits.FLOW_HOLES_MAX)
+        self.missing = shared.no_ranges
         #: When holes before `settle_offset` are given up; 0 while no hole is watched.
         self.settle_ns = self.settle_packets = self.settle_offset = 0
 
@@ -147,7 +149,13 @@ class Flow:
         self.reach = max(self.reach - first, 0)
         self.seq, self.offset, self.is_started = seq, 0, True
         if not is_known:
-            self.missing.add(LONG_AGO, 0)
+            self._miss(LONG_AGO, 0)
+
+    def _miss(self, start: int, end: int) -> None:
+        """Note a stretch that is skipped."""
+        if not self.missing:  # many flows share an empty one
+            self.missing = Ranges(limits.FLOW_HOLES_MAX)
+        self.missing.add(start, end)
 
     def start_at_lowest(self) -> None:
         if not self.is_started and self.pieces:
@@ -180,6 +188,7 @@ class Flow:
         piece = Piece(offset, payload, segment.time_ns, segment.number)
         piece = self._without_late(self._without_beyond(piece, out), out) if self.is_started else piece
         if piece.data:
+            self.pieces = self.pieces.own()
             for overlap in self.pieces.add(piece):
                 self._take_again(overlap, piece, out)
         if not self.is_started and self.pieces.packets > START_SEGMENTS:
@@ -311,7 +320,7 @@ class Flow:
         """Call the bytes before the first held one a gap, and go on with that."""
         end = self.hole_end
         out.append(Gap(self.connection, self.side, self.offset, end - self.offset, now.time_ns, now.number))
-        self.missing.add(self.offset, end)
+        self._miss(self.offset, end)
         self._advance(end)
         self.drain(out, now)
 

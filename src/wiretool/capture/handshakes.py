@@ -1,12 +1,13 @@
 """Connections that begin in a table with SYN, SYN-ACK and acknowledgement, each the next segment of the connection."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 import numpy as np
 
 from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
-from wiretool.capture.items import Side
+from wiretool.capture.items import Connection, Side
 from wiretool.capture.layers import ACK, FIN, RST, SYN
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.streams import Streams
@@ -44,6 +45,11 @@ class Handshakes:
         order = np.argsort(rows, kind="stable")
         steps = np.repeat((0, 1, 2), (len(syns), len(syn_acks), len(acks)))
         self._rows, self._steps = rows[order].tolist(), steps[order].tolist()
+        self._pairs = pair_of[rows[order]].tolist()
+        self._syn_segments = table.segments(np.sort(syns))
+        #: By pair: whether its flows are opened only where they are asked for, and its connection once that has begun.
+        self.is_deferred = np.zeros(int(pair_of.max(initial=-1)) + 1, np.bool_)
+        self.connection_of: dict[int, Connection] = {}
         #: By pair the key of the other direction, where it has a segment.
         self._servers = dict(zip(pair_of[syn_acks].tolist(), table.flows[syn_acks].tolist(), strict=True))
         self._at = 0
@@ -81,24 +87,39 @@ class Handshakes:
     def _is_known(self, flow: int, payload: int) -> bool:
         """Return whether a client's flow is new, and begins a connection with a known payload."""
         table, key = self._table, self._table.keys[flow]
-        if payload < 0 or self._streams.flow_of(key) is not None or way_back(key) == key:
+        if payload < 0 or self._streams.knows(key) or way_back(key) == key:
             return False
         side: Side = "client" if table.flows[payload] == flow else "server"
         return self._is_start(key, side, table.payload(payload))
 
+    def defer(self, is_deferred: Flags) -> None:
+        """Have the flows of some pairs opened only by `open_deferred`."""
+        self.is_deferred = is_deferred
+
     def open_before(self, row: int, is_plain: Flags) -> None:
         """Open the connections whose handshakes are before a row, as far as they are; `is_plain` is by pair."""
-        while self._at < len(self._rows) and self._rows[self._at] < row:
-            mine, step = self._rows[self._at], self._steps[self._at]
-            self._at += 1
-            if is_plain[self._pair_of[mine]]:
-                self._take(mine, step)
+        stop = bisect_left(self._rows, row, self._at)
+        start, self._at = self._at, stop
+        columns = (column[start:stop] for column in (self._rows, self._steps, self._pairs))
+        for mine, step, pair in zip(*columns, strict=True):
+            syn = next(self._syn_segments) if step == 0 else None
+            if is_plain[pair]:
+                if syn is not None:
+                    self.connection_of[pair] = self._streams.begin(syn)
+                if not self.is_deferred[pair]:
+                    self._take(mine, step)
+
+    def open_deferred(self, pair: int, row: int) -> None:
+        """Open the flows of a pair, as far as its handshake is before a row."""
+        self.is_deferred[pair] = False
+        for step, mine in enumerate(np.flatnonzero(self._pair_of[:row] == pair)[:3].tolist()):
+            self._take(mine, step)
 
     def _take(self, row: int, step: int) -> None:
-        table, index = self._table, int(self._table.flows[row])
+        table, index, pair = self._table, int(self._table.flows[row]), int(self._pair_of[row])
         if step == 0:
-            client = self._flows[index] = self._streams.open(table.segment(row))
-            server = self._servers.get(int(self._pair_of[row]))
+            client = self._flows[index] = self._streams.open(table.segment(row), self.connection_of[pair])
+            server = self._servers.get(pair)
             if server is not None:
                 self._flows[server] = client.peer
             return

@@ -1,6 +1,7 @@
 """What TCP streams are made of, as they are given out: bytes, holes, what does not fit, and ends."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -9,6 +10,8 @@ Side = Literal["client", "server"]
 How = Literal["fin", "rst", "reused", "capture-end", "evicted"]
 #: Of nearly every connection: one for all.
 NO_DUPLICATES: Mapping[Side, int] = MappingProxyType({"client": 0, "server": 0})
+#: Addresses whose texts are remembered: many connections have the same ones.
+ADDRESSES_MAX = 65_536
 
 
 class Connection:
@@ -35,8 +38,10 @@ class Connection:
         """`client` and `server` are address and port, as they are in the headers."""
         #: From 0, in order of appearance.
         self.id = number
-        self.client, self.client_port = _shown(client), _port(client)
-        self.server, self.server_port = _shown(server), _port(server)
+        self.client_port = port = int.from_bytes(client[-2:], "big")
+        self.client = f"{_text_of(client[:-2])}:{port}"
+        self.server_port = port = int.from_bytes(server[-2:], "big")
+        self.server = f"{_text_of(server[:-2])}:{port}"
         #: Whether its SYN or SYN-ACK was captured, so that offset 0 is really the first byte.
         self.opened = False
         #: How it ended; empty as long as it did not.
@@ -116,10 +121,8 @@ class End(NamedTuple):
 Item = Data | Gap | Finding | End
 
 
-def _port(endpoint: bytes) -> int:
-    return int.from_bytes(endpoint[-2:], "big")
-
-
-def _shown(endpoint: bytes) -> str:
-    address = ip_address(endpoint[:-2])
-    return f"[{address}]:{_port(endpoint)}" if address.version == 6 else f"{address}:{_port(endpoint)}"
+@lru_cache(ADDRESSES_MAX)
+def _text_of(raw: bytes) -> str:
+    """Return an address as it is written before a port."""
+    address = ip_address(raw)
+    return f"[{address}]" if address.version == 6 else str(address)

@@ -54,6 +54,10 @@ class Pieces:
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
+    def own(self) -> "Pieces":
+        """Return pieces to be added to: these, or new ones where they are empty, as many flows share empty ones."""
+        return self if self._pieces else Pieces(self._held)
+
     @property
     def first_offset(self) -> int:
         return self._pieces[0].offset

@@ -1,7 +1,7 @@
-"""Plain segments of many connections in one table."""
+"""Finds the plain segments of many connections in one table."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,66 +9,30 @@ from numpy.typing import NDArray
 from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
-from wiretool.capture.items import Connection, End, Side
-from wiretool.capture.runs import NO_RUN, Run, SideRun
+from wiretool.capture.items import Connection, End
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
+from wiretool.capture.whole_connections import WholeConnections, WholeConnectionScan
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
 _FLAGS, _ACK, _FIN_ACK = 0x17, 0x10, 0x11
-_NONE = np.zeros(0, np.int64)
 #: A row that no table has.
 _NEVER = 1 << 62
-
-
-class PlainSegments(NamedTuple):
-    """Plain segments of many connections, starting with the next one of each.
-
-    `rows` are those with payload, ordered by flow: flow i has `rows[bounds[i] : bounds[i + 1]]`; their first byte
-    has the offset `offsets[i]`. It is one side of `connections[connection_of[i]]`; the client's side comes first.
-    """
-
-    table: SegmentTable
-    connections: Sequence[Connection]
-    #: By connection, its slot among the steady flows.
-    slots: Integers
-    rows: Integers
-    bounds: Integers
-    offsets: Integers
-    connection_of: Integers
-    is_server: Flags
-    #: The ends of flows, after all of their bytes.
-    ends: Sequence[End] = ()
-
-    @property
-    def sizes(self) -> Integers:
-        """Return the number of bytes of each flow."""
-        ends = np.append(0, np.cumsum(self.table.lengths[self.rows]))
-        sizes: Integers = ends[self.bounds[1:]] - ends[self.bounds[:-1]]
-        return sizes
-
-    def run(self, index: int) -> Run:
-        """Return the segments of one connection."""
-        first, last = np.searchsorted(self.connection_of, (index, index + 1)).tolist()
-        sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
-        for stream in range(first, last):
-            rows = self.rows[self.bounds[stream] : self.bounds[stream + 1]]
-            side: Side = "server" if self.is_server[stream] else "client"
-            sides[side] = SideRun(rows, int(self.offsets[stream]), int(self.table.lengths[rows].sum()))
-        return Run(self.connections[index], self.table, sides["client"], sides["server"])
-
-    def runs(self) -> Iterator[Run]:
-        """Yield the segments of each connection."""
-        return map(self.run, range(len(self.connections)))
 
 
 class PlainSegmentScan:
     """Finds the connections of a table with plain segments only, and returns these segments up to any row."""
 
-    def __init__(self, table: SegmentTable, streams: Streams, steady: SteadyFlows, is_start: IsStart) -> None:
-        """`steady` takes over all connections that are in good order."""
+    def __init__(
+        self, table: SegmentTable, streams: Streams, steady: SteadyFlows, is_start: IsStart, *, is_last: bool = False
+    ) -> None:
+        """`steady` takes over all connections that are in good order.
+
+        `is_last`: no table follows, which matters to whole connections only.
+        """
         self._table = table
         self._streams = streams
         self._steady = steady
@@ -96,6 +60,8 @@ class PlainSegmentScan:
         order = np.argsort(_small(streams_of), kind="stable")
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
+        of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
+        self._whole = WholeConnectionScan(table, streams, *of_pairs, steady, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
 
@@ -181,6 +147,11 @@ class PlainSegmentScan:
         self.is_plain[pair] = False
         return np.flatnonzero(self._pair_of[self.at :] == pair) + self.at
 
+    def take_whole(self, row: int) -> WholeConnections | None:
+        """Return the connections that began and ended between the last row and this one, before `take`."""
+        self.open_before(row)
+        return self._whole.take(row, self.is_plain, self._rows, self._stream_of)
+
     def take(self, row: int) -> PlainSegments | None:
         """Return the segments before a row that were not returned yet; None if there are none."""
         start, self.at = self.at, row
@@ -203,7 +174,7 @@ class PlainSegmentScan:
         return plain if len(rows) or plain.ends else None
 
     def _take_over_opened(self) -> None:
-        """Have the connections taken over whose handshakes are complete."""
+        """Have the connections taken over whose handshakes are complete; not those that were left since."""
         found: dict[Connection, Flow] = {}
         for key in np.flatnonzero((self._steady_of < 0) & self.is_plain[self.pair_of_key]).tolist():
             flow = self._opened[key]

@@ -9,7 +9,7 @@ import numpy as np
 
 from wiretool.capture.flows import NEVER_BYTES, RECENT_ITEMS, shares_bytes
 from wiretool.capture.items import Connection, Data, Side
-from wiretool.capture.plain_segments import PlainSegments
+from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Integers

@@ -78,7 +78,7 @@ class SteadyFlows:
         """Own the connections of these flows from now on; each flow is of another connection."""
         clients = [flow if flow.side == "client" else flow.peer for flow in flows]
         both = list(chain.from_iterable((client, client.peer) for client in clients))
-        slots = self._take_slots(len(clients))
+        slots = self.reserve(len(clients))
         indices = (2 * slots[:, None] + (0, 1)).ravel()
         self._of_flow[indices] = [
             (flow.seq, flow.offset, _NO_ACK if flow.ack is None else flow.ack, flow.is_plain) for flow in both
@@ -126,13 +126,18 @@ class SteadyFlows:
             del self._connections[slot]
             for index in (2 * slot, 2 * slot + 1):
                 del self._index_of[self._flows.pop(index).key]
+        self.free(slots)
+
+    def free(self, slots: Integers) -> None:
+        """Take back reserved slots."""
         self._free += slots.tolist()
 
     def slots(self) -> Integers:
         """Return the slots of all connections here."""
         return np.fromiter(self._connections, np.int64, len(self._connections))
 
-    def _take_slots(self, count: int) -> Integers:
+    def reserve(self, count: int) -> Integers:
+        """Return slots that no connection has, until they are freed."""
         size = self.size
         if len(self._free) < count:
             more = max(size, count, _SLOTS)

@@ -101,6 +101,10 @@ class Streams:
         """The flow with this key, where there is one; a copy of it if its connection has ended."""
         return self._flows.get(key) or self._ended_flow(key)
 
+    def knows(self, key: bytes) -> bool:
+        """Return whether there is a flow with this key, or its connection has ended and is remembered."""
+        return key in self._flows or self._ended_of(key) is not None
+
     def open_flow(self, key: bytes) -> Flow | None:
         """The flow with this key, if it may have more to give."""
         return self._flows.get(key)
@@ -112,11 +116,16 @@ class Streams:
         if size:
             flow.seq = (flow.seq + size) & 0xFFFF_FFFF
 
-    def open(self, syn: Segment) -> Flow:
-        """Open a connection with its SYN, as `feed` does; return the flow of the client. There must be room."""
-        out: list[Item] = []
-        flow = self._connect(syn, out)
-        _open(syn, flow, out)
+    def begin(self, syn: Segment) -> Connection:
+        """Return the connection that begins with a SYN, which is numbered next. There must be room."""
+        connection = self._begun(syn, by_client=True)
+        connection.opened = True
+        return connection
+
+    def open(self, syn: Segment, connection: Connection) -> Flow:
+        """Open a connection that was begun, as `feed` does with its SYN; return the flow of the client."""
+        flow = self._track(syn.flow, connection, by_client=True)
+        _open(syn, flow, [])
         return flow
 
     def accept(self, flow: Flow, seq: int, ack: int) -> None:
@@ -222,10 +231,16 @@ class Streams:
         """A new connection, and the flow of the segment in it."""
         if self.room <= 0:
             self._evict(segment, out)
-        key, sender, receiver = segment.flow, segment.src + segment.flow[-4:-2], segment.dst + segment.flow[-2:]
         by_client = self._is_by_client(segment)
+        return self._track(segment.flow, self._begun(segment, by_client=by_client), by_client=by_client)
+
+    def _begun(self, segment: Segment, *, by_client: bool) -> Connection:
+        sender, receiver = segment.src + segment.flow[-4:-2], segment.dst + segment.flow[-2:]
         ends = (sender, receiver) if by_client else (receiver, sender)
-        connection = Connection(self._name(segment), *ends, segment.time_ns)
+        return Connection(self._name(segment), *ends, segment.time_ns)
+
+    def _track(self, key: bytes, connection: Connection, *, by_client: bool) -> Flow:
+        """Return the flow with this key of a new connection."""
         mine: Side = "client" if by_client else "server"
         theirs: Side = "server" if by_client else "client"
         flow = self._flows[key] = Flow(key, connection, mine, self._shared)
@@ -309,9 +324,13 @@ class Streams:
             connection.reader.note_duplicates(connection)
         client = self._tracked.get(connection)
         if client is not None and may_be_packed(client):
-            ended, key = EndedFlows(client), client.key
+            ended = EndedFlows.of(client)
             self._forget(connection)
-            self._ended[key] = ended
+            self.note_ended(ended)
+
+    def note_ended(self, ended: EndedFlows) -> None:
+        """Keep the flows of a connection of which both sides have ended."""
+        self._ended[ended.key] = ended
 
     def _reopened(self, key: bytes) -> Flow | None:
         """The flow with this key, of a connection that has ended, tracked again for the segment that came late."""

@@ -49,21 +49,21 @@ class Mark(NamedTuple):
 class Splitter:
     """One side of one connection. `from_start`: the first byte given is the first that was ever sent."""
 
+    _offset = 0  # stream offset of the first byte held
+    _held = 0
+    _need = 0  # bytes wanted before it is worth looking again
+    _skip = 0  # bytes still to come of a frame whose beginning is missing or was discarded
+    _skip_error, _skip_why = _HOLED
+    _lost_error = _lost_why = ""
+    is_searching = _at_start = False
+
     def __init__(self, framing: Framing, side: Side, *, from_start: bool = True) -> None:
         self._framing = framing
         self._side = side
-        self._offset = 0  # stream offset of the first byte held
         self._parts: list[bytes] = []
-        self._held = 0
-        self._need = 0  # bytes wanted before it is worth looking again
-        self._skip = 0  # bytes still to come of a frame whose beginning is missing or was discarded
-        self._skip_error, self._skip_why = _HOLED
         self._marks: list[Mark] = []
-        self._lost_error = ""
-        self._lost_why = ""
-        self.is_searching = not from_start
-        self._at_start = not from_start
         if not from_start:
+            self.is_searching = self._at_start = True
             self._lost_error, self._lost_why = "unsynchronised", "the capture begins inside a frame"
 
     @property

@@ -175,6 +175,14 @@ class FrameBoundaries(NamedTuple):
     needs: Integers
     is_broken: Flags
 
+    @property
+    def frame_ends(self) -> Integers:
+        """Return the end of each frame: the start of the next one in its range, or the end of the last one."""
+        ends = np.append(self.starts[1:], 0)[: len(self.starts)]
+        is_last = np.append(self.range_of[1:] != self.range_of[:-1], True)[: len(self.starts)]
+        ends[is_last] = self.ends[self.range_of[is_last]]
+        return ends
+
 
 def find_boundaries(
     data: bytes, begins: Integers, stops: Integers, prefixes: Sequence[Prefix], prefix_of: Integers, guesses: Integers

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import msgspec
@@ -104,7 +105,7 @@ def _step(form: Mapping[str, Any], protocol: Protocol) -> Step:
     if "reset" in form:
         return Reset(int(form["reset"]))
     if "pause" in form:
-        return Pause(float(form["pause"]))
+        return Pause(_seconds(form["pause"]))
     message, data = str(form["message"]), bytes.fromhex(form["data"])
     changes = tuple(Change(*map(str, each)) for each in form.get("changes", ()))
     connection, waits = int(form["send"]), bool(form.get("waits", True))
@@ -139,7 +140,17 @@ def edit_from_form(form: Mapping[str, Any]) -> Edit:
     return Splice(int(form["offset"]), int(form["removed"]), bytes.fromhex(form["inserted"]))
 
 
+def _seconds(value: Any) -> float:
+    """Return the seconds of a pause. ValueError for a number that is not a duration."""
+    seconds = float(value)
+    if not 0 <= seconds < inf:
+        raise ValueError(f"{value}: expected a finite number of seconds")
+    return seconds
+
+
 def _value(form: Mapping[str, Any]) -> IssuedValue:
+    """Return an issued value. TypeError for a kind or scope that is a list or an object: a replay looks them up."""
+    hash((form["kind"], form["scope"]))
     role: Issued | Position = Position(form["kind"]) if form["role"] == "position" else Issued(form["kind"])
     if "besides" in form:  # files of earlier versions have the default
         role = replace(role, besides=tuple(form["besides"]))

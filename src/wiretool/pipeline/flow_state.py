@@ -47,7 +47,6 @@ from wiretool.codec.state_types import (
     TEXT,
     FieldType,
     StateError,
-    by_side,
     fresh,
     host,
     many,
@@ -64,9 +63,10 @@ from wiretool.dissect import Connections
 from wiretool.errors import CaptureError, UsageError
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
-from wiretool.pipeline.flows import Flow, Namer, Over
+from wiretool.pipeline.flows import Flow, Over
 from wiretool.pipeline.once import Once, Seen
 from wiretool.pipeline.places import Places
+from wiretool.pipeline.segments import Namer
 from wiretool.pipeline.tables import Kept
 from wiretool.protocols.ports import PORTS
 from wiretool.protocols.registry import PROTOCOLS
@@ -227,7 +227,7 @@ _STREAMS = (
         _look_ns=INT,
         _last=optional(ref(Segment)),
     ),
-    attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held)),
+    attributes("shared", Shared, recent=ref(RecentRuns), held=ref(Held), no_pieces=ref(Pieces), no_ranges=ref(Ranges)),
     attributes("held", Held, size=COUNTED),
     attributes(
         "stream-flow",
@@ -321,6 +321,7 @@ _DISSECTOR = (
         _steady=host(lambda _: SteadyWatches()),
         _streams=ref(BulkStreams),
         _last_packet=INT,
+        _expanded_bytes=fresh(int),
         _behind=fresh(dict),
         _later=fresh(type(None)),
         _is_near_limit=BOOL,
@@ -378,6 +379,7 @@ _DISSECTOR = (
         _recent=ref(RecentRuns),
         _steady=host(lambda _: SteadyFlows()),
         _leave=method(BulkDissector, "_leave"),
+        _is_single=method(BulkDissector, "_is_single"),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,
         is_alone=BOOL,
@@ -415,7 +417,7 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _foreign=TEXT,
             _conversation=optional(conversation),
             _splitters=pairs(SIDE, ref(Splitter)),
-            _strangers=by_side(ref(Stranger)),
+            _strangers=pairs(SIDE, ref(Stranger)),
             _open_sides=_SIDES,
             _ended=_SIDES,
             _latest_packet=INT,

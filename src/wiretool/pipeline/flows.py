@@ -4,11 +4,9 @@ So what is said of a connection depends on its own packets only, not on those th
 captures are split, in which order they are read, or by whom.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import blake2b
-from itertools import chain, compress, pairwise
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,20 +16,16 @@ from msgspec.structs import force_setattr
 
 from wiretool.batches.batch import Batch, FrameRun
 from wiretool.bulk.read import BulkDissector
-from wiretool.capture.ended import way_back
 from wiretool.capture.items import Connection
-from wiretool.capture.layers import Segment
 from wiretool.capture.recent import RecentRuns
-from wiretool.capture.segments import SegmentTable
-from wiretool.capture.tables import TABLE_BYTES, TABLE_PACKETS
-from wiretool.codec.columns import Integers
 from wiretool.dissect import Dissector
 from wiretool.ledger import ConnectionAccount, Ledger
+from wiretool.pipeline.flow_groups import FlowGroup
 from wiretool.pipeline.once import Once
 from wiretool.pipeline.parts import Part, Rows, parts_of
 from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.places import Bases, Places
-from wiretool.pipeline.rows import NOWHERE
+from wiretool.pipeline.segments import Namer, tables_of, taken_once
 from wiretool.protocols.bulk import NO_REPLY
 from wiretool.records import Record
 from wiretool.watch import EndedWatch
@@ -83,13 +77,14 @@ class Pool:
         """Whether there is enough of it for a batch."""
         return self._count >= POOL_RECORDS or len(self.over) >= POOL_CONNECTIONS or self._bytes >= POOL_BYTES
 
-    def add(self, batches: Iterable[Batch], size: int, most: int = 0) -> int:
+    def add(self, batches: Iterable[Batch], size: int, most: int = 0, firsts: Iterable[int] = (1,)) -> int:
         """Records of another flow, read of so many bytes; by how much larger their numbers are here.
 
-        They are numbered from 1 without a hole, or up to `most`.
+        They are numbered from 1 without a hole, or up to `most`. Of several flows, `firsts` are the first numbers.
         """
         base, count = self._last, 0
-        self._bases.add(base + 1)
+        for first in firsts:
+            self._bases.add(base + first)
         for batch in batches:
             self._runs += (_shifted(run, base) for run in batch.runs)
             for record in batch.records:
@@ -148,7 +143,7 @@ class Flow:
     def read(self, rows: Rows, payloads: Payloads) -> Iterator[FlowBatch]:
         """What comes next of it."""
         is_few = rows.size < FEW_SEGMENTS
-        for table in tables_of(self.key, _taken_once(rows, self.once), self.places, payloads):
+        for table in tables_of(self.key, taken_once(rows, self.once), self.places, payloads):
             batches = self.dissector.read(table, as_records=is_few)
             yield from (self._told(batch) for batch in batches if batch.count)
 
@@ -180,6 +175,7 @@ class FlowReader:
         self._files = files
         self._options = options
         self._pool = Pool()
+        self._group = FlowGroup()
         self._flow: Flow | None = None
 
     def read(self, rows: Iterable[pa.RecordBatch]) -> Iterator[FlowBatch]:
@@ -189,12 +185,13 @@ class FlowReader:
         """
         with Payloads(self._files) as payloads:
             for part in parts_of(rows):
-                if part.is_first and part.is_last and part.rows.size < POOLED_SEGMENTS:
-                    self._read_whole(part, payloads)
-                    if self._pool.is_full:
-                        yield self._pooled()
-                else:
+                if not (part.is_first and part.is_last) or part.rows.size >= POOLED_SEGMENTS:
                     yield from self._read_part(part, payloads)
+                else:
+                    self._group.add(part)
+                    if self._group.is_full:
+                        yield from self._read_group(payloads)
+            yield from self._read_group(payloads)
         if self._pool.over:
             yield self._pooled()
 
@@ -202,9 +199,23 @@ class FlowReader:
         pool, self._pool = self._pool, Pool()
         return pool.told()
 
-    def _read_whole(self, part: Part, payloads: Payloads) -> None:
+    def _read_group(self, payloads: Payloads) -> Iterator[FlowBatch]:
+        """Read the flows that wait: together, or where that cannot be each by itself."""
+        group, self._group = self._group, FlowGroup()
+        if not group.parts:
+            return
+        pool = self._pool
+        batch, counts, is_left = group.read(pool.places, payloads, pool.note_opened, **self._options)
+        firsts = np.cumsum(counts) - counts + 1
+        pool.add([batch], int(sum(part.rows.lengths.sum() for part in group.parts)), firsts=firsts.tolist())
+        if pool.is_full:
+            yield self._pooled()
+        for part in compress(group.parts, is_left.tolist()):
+            yield from self._read_whole(part, payloads)
+
+    def _read_whole(self, part: Part, payloads: Payloads) -> Iterator[FlowBatch]:
         """A small flow, which waits in the pool for others."""
-        pool, rows = self._pool, _taken_once(part.rows, Once())
+        pool, rows = self._pool, taken_once(part.rows, Once())
         options = {**_options_of(part.flow, pool.note_opened), **self._options}
         tables = tables_of(part.flow, rows, pool.places, payloads)
         size = int(rows.lengths.sum())
@@ -214,6 +225,8 @@ class FlowReader:
             pool.add([Batch(1, len(records), (), records)], size)
         else:
             pool.add(BulkDissector(**options).batches(tables), size)
+        if pool.is_full:
+            yield self._pooled()
 
     def _read_part(self, part: Part, payloads: Payloads) -> Iterator[FlowBatch]:
         """What comes next of a large flow."""
@@ -226,76 +239,6 @@ class FlowReader:
             self._flow = None
 
 
-def _taken_once(rows: Rows, once: Once) -> Rows:
-    first = once.firsts(rows.files, rows.turns, rows.marks, rows.lengths)
-    return rows if first is None else rows.only(first)
-
-
 def _options_of(flow: bytes, note_opened: Callable[[Connection, ConnectionAccount], None]) -> dict[str, Any]:
     """What the reader of a flow is told beside the options; it notes each connection that it watches."""
     return {"name": Namer(flow), "opened": note_opened, "recent": RecentRuns(COMPARED_BYTES_MAX)}
-
-
-class Namer:
-    """Gives the connections of a flow their numbers: the same wherever and whenever the flow is read.
-
-    63 bits: of a thousand million connections two have the same with a chance of one in twenty.
-    """
-
-    def __init__(self, flow: bytes) -> None:
-        self._flow = flow
-        self._seen: Counter[tuple[int, int, bool]] = Counter()
-
-    def __call__(self, segment: Segment) -> int:
-        """The number of the connection that begins with this segment, the next one of the flow."""
-        first = segment.time_ns, segment.seq, segment.flow == self._flow
-        again = self._seen[first]
-        self._seen[first] += 1
-        text = f"{first} {again}".encode()
-        return int.from_bytes(blake2b(self._flow + text, digest_size=8).digest(), "big") >> 1
-
-
-def tables_of(flow: bytes, rows: Rows, places: Places, payloads: Payloads) -> Iterator[SegmentTable]:
-    """The segments of a flow as tables of bounded size, their packets numbered by `places`."""
-    keys = (flow, way_back(flow))
-    sizes = np.cumsum(rows.lengths)
-    for start, stop in pairwise(_bounds(sizes)):
-        part = rows.cut(start, stop)
-        data, starts = _data_of(part, payloads)
-        yield SegmentTable(
-            data,
-            places.add(part.files, part.numbers),
-            part.times,
-            part.is_back.astype(np.int64),
-            keys,
-            part.seqs,
-            part.acks,
-            part.flags,
-            starts,
-            part.lengths,
-            part.cuts,
-        )
-
-
-def _bounds(sizes: Integers) -> list[int]:
-    """Where tables begin and the last one ends, for payloads that come to so much up to each; each has a row."""
-    bounds = [0]
-    while bounds[-1] < len(sizes):
-        at = bounds[-1]
-        done = int(sizes[at - 1]) if at else 0
-        full = int(np.searchsorted(sizes, done + TABLE_BYTES, "right"))
-        bounds.append(min(max(full, at + 1), at + TABLE_PACKETS, len(sizes)))
-    return bounds
-
-
-def _data_of(rows: Rows, payloads: Payloads) -> tuple[bytes, Integers]:
-    """The payloads, and where each begins."""
-    starts = np.zeros(rows.size, np.int64)
-    stands = (rows.at != NOWHERE) & (rows.lengths > 0)
-    data, starts[stands] = payloads.read(rows.files[stands], rows.at[stands], rows.lengths[stands])
-    carried = np.flatnonzero(~stands & (rows.lengths > 0))
-    if len(carried):
-        lengths = rows.lengths[carried]
-        starts[carried] = len(data) + np.cumsum(lengths) - lengths
-        data += b"".join(rows.data.take(carried).to_pylist())
-    return data, starts

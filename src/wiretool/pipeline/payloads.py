@@ -49,6 +49,13 @@ class Payloads:
         """
         if not len(at):
             return Spans(b"", _NONE)
+        order = np.lexsort((at, files))
+        spans = self._read_sorted(files[order], at[order], lengths[order])
+        starts = np.empty(len(at), np.int64)
+        starts[order] = spans.starts
+        return Spans(spans.data, starts)
+
+    def _read_sorted(self, files: Integers, at: Integers, lengths: Integers) -> Spans:
         ends = at + lengths
         gaps = at[1:] - ends[:-1]
         breaks = np.flatnonzero((gaps < 0) | (gaps > NEAR_BYTES) | (files[1:] != files[:-1])) + 1

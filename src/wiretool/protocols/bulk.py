@@ -113,6 +113,9 @@ class Group:
 class ProtocolColumns(ABC):
     """Reads frames of many conversations of a protocol at once."""
 
+    #: Whether messages may be packed, so that `expanded_bytes` has to be asked.
+    may_expand = False
+
     @abstractmethod
     def find_boundaries(
         self, data: bytes, begins: Integers, stops: Integers, is_server: Flags, guesses: Integers
@@ -122,8 +125,13 @@ class ProtocolColumns(ABC):
         Where a frame ends must not depend on what was read before it.
         """
 
-    def expanded_bytes(self, data: bytes, found: FrameBoundaries) -> int:
-        """Return how many bytes the packed messages in these frames may come to at most."""
+    def expanded_bytes(
+        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation], bytes_max: int
+    ) -> int:
+        """Return how many bytes the packed messages in frames may come to; any larger number for more than `bytes_max`.
+
+        Frame i is of `conversations[owner[i]]`; those of a side are in order. They will be read next.
+        """
         return 0
 
     def read(
@@ -141,6 +149,13 @@ class ProtocolColumns(ABC):
         called with all conversations that may have such rows.
         """
         return [], np.zeros(len(conversations), np.bool_)
+
+    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
+        """Return the same of connections whose frames are all here, of `count` of them; conversations are not made.
+
+        It changes no state: the caller has the frames of the other connections read with `read`.
+        """
+        return [], np.zeros(count, np.bool_)
 
     def open(self) -> "SteadyReader":
         """Return a reader for the connections of one reading."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from wiretool.protocols.bulk import BulkConversation
+from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.registry import load_part
 
@@ -23,10 +23,10 @@ def bulk_of(protocol: str, conversation: Conversation) -> BulkConversation | Non
     return None if made is None else made(conversation)
 
 
-def reads_together(protocol: str) -> bool:
-    """Return whether frames of many connections of that protocol are read together."""
+def columns_of(protocol: str) -> ProtocolColumns | None:
+    """Return what reads frames of many connections of that protocol together, if they are read so."""
     made = _bulk_class(protocol)
-    return made is not None and made.together is not None
+    return None if made is None else made.together
 
 
 def _bulk_class(protocol: str) -> Any:

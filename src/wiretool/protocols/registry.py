@@ -1,7 +1,7 @@
 """Every protocol by name. Newer before older: where two fit alike, the first is taken."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from types import ModuleType
 
@@ -69,6 +69,7 @@ def protocol_named(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
+@lru_cache(maxsize=1024)
 def expected_on(port: int) -> tuple[Protocol, ...]:
     """The protocols whose servers listen on `port`, newest first."""
     return tuple(PROTOCOLS[name] for name, ports in PORTS.items() if port in ports)

@@ -42,6 +42,8 @@ class BatchCounter:
         #: The places of the rows of connections, by number; and by place whether the protocol of a row is known.
         self._place_of = np.zeros(0, np.int64)
         self._has_protocol = np.zeros(0, np.bool_)
+        #: Memory of a table, for the next one: what is fresh takes time.
+        self._columns = np.empty((RecordTable.COLUMNS, 0), np.int64)
         none = np.zeros(0, np.int64)
         self._requests = RecentRequests(none, none, none, ())
 
@@ -61,8 +63,11 @@ class BatchCounter:
     def _count_batches(self) -> None:
         batches, self._batches = [each for each in self._batches if each.count], []
         if batches:
-            table = RecordTable(join_batches(batches), self._requests.subjects)
-            batches.clear()  # the data of frames is not needed any more
+            batch = join_batches(batches)
+            if self._columns.shape[1] < batch.count:
+                self._columns = np.empty((RecordTable.COLUMNS, batch.count), np.int64)
+            table = RecordTable(batch, self._columns[:, : batch.count], self._requests.subjects)
+            del batch, batches[:]  # the data of frames is not needed any more
             self._count(table)
 
     def _count(self, table: "RecordTable") -> None:
@@ -108,7 +113,7 @@ class BatchCounter:
             of_each = ((number, ends[number].client, ends[number].server, "") for number in new.tolist())
             rows = (self._stats.connection_row(*each) for each in of_each)
             self._place_of[new] = list(map(self._connections.place_of, rows))
-        places = self._place_of[numbers]
+        places: Integers = self._place_of[numbers]
         self._set_protocols(places, [kind.protocol for kind in table.kinds.values], kind)
         return places
 
@@ -226,19 +231,20 @@ class RecordKind(NamedTuple):
 class RecordTable:
     """The records of a batch in the order of their numbers: a row each."""
 
-    def __init__(self, batch: Batch, subjects: Sequence[tuple[Subject, ...]]) -> None:
-        """`subjects` have codes from before; code 0 is that of none."""
-        columns = (group.rows for run in batch.runs for group in run.groups)
-        assert batch.count == len(batch.records) + sum(map(len, columns)), "every number is that of a record"
+    COLUMNS = 7
+
+    def __init__(self, batch: Batch, columns: Integers, subjects: Sequence[tuple[Subject, ...]]) -> None:
+        """`columns` is memory of COLUMNS x records; `subjects` have codes from before, code 0 is that of none."""
+        rows = (group.rows for run in batch.runs for group in run.groups)
+        assert batch.count == len(batch.records) + sum(map(len, rows)), "every number is that of a record"
         self.first_n = batch.first_n
-        self.times_ns = np.empty(batch.count, np.int64)
-        self.connection = np.empty(batch.count, np.int64)
-        self.reply_to = np.full(batch.count, NO_REPLY, np.int64)
-        self.kind = np.empty(batch.count, np.int64)
+        self.times_ns, self._lengths, self.connection, self.kind, self.reply_to, *mentions = columns
+        self.reply_to.fill(NO_REPLY)
+        self.mentions = Mentions(*mentions)
+        for codes in mentions:
+            codes.fill(0)
         self.kinds: Codes[RecordKind] = Codes()
-        self.mentions = Mentions(np.zeros(batch.count, np.int64), np.zeros(batch.count, np.int64))
         self.mention_codes = MentionCodes(subjects)
-        self._lengths = np.empty(batch.count, np.int64)
         self._ends: list[Sequence[Ends | Record]] = [batch.records, *(run.connections for run in batch.runs)]
         for run in batch.runs:
             self._add(run)
@@ -264,10 +270,11 @@ class RecordTable:
 
     def _add(self, run: FrameRun) -> None:
         frames, places = run.frames, run.frames.numbers - self.first_n
-        connection = run.numbers_of_connections(slice(None))
+        connection = run.numbers_of_connections()
         line = _find_line(run, places)
         if line is not None:
             self.times_ns[line], self._lengths[line] = run.times, frames.ends - frames.starts
+            self.connection[line] = connection
         for group in run.groups:
             rows = group.rows
             if not len(rows):
@@ -277,7 +284,7 @@ class RecordTable:
             else:
                 at = places[rows]
                 self.times_ns[at], self._lengths[at] = run.times[rows], frames.ends[rows] - frames.starts[rows]
-            self.connection[at] = connection[rows]
+                self.connection[at] = connection[rows]
             self.kind[at] = run.code_sides(rows, partial(self._code_kind, run.protocol, group.name))
             self.mentions.subjects[at], self.mentions.key_name[at] = self.mention_codes.of_group(run, group)
             if group.reply_to is not None:

@@ -12,6 +12,7 @@ SEGMENT_FIELDS = ("segment", "segment_name", "target", "parent_segment")
 WRITER_FIELDS = ("writer_id", "connection_id")
 #: How deep a header is searched for stream ids.
 DEPTH_MAX = 6
+_NESTED = (dict, list, Mapping)
 
 
 class Subject(NamedTuple):
@@ -47,11 +48,7 @@ class Subjects:
 
     def of(self, record: Record) -> tuple[Subject, ...]:
         """The subjects of a frame, each once; a reply may only be about what was asked."""
-        return self.follow(mention_of(record))
-
-    def follow(self, mention: Mention) -> tuple[Subject, ...]:
-        """The subjects of a frame that says this."""
-        subjects, key = mention
+        subjects, key = mention_of(record)
         if key is None:
             return subjects
         if not subjects:
@@ -134,7 +131,7 @@ def _stream_ids(frame: Mapping[str, Any]) -> Iterator[int]:
         if isinstance(value, Mapping):
             if isinstance(value.get("stream_id"), int):
                 yield value["stream_id"]
-            inner = [each for each in value.values() if isinstance(each, Mapping | list)]
+            inner = [each for each in value.values() if isinstance(each, _NESTED)]
         else:
             inner = value if isinstance(value, list) else []
         if depth < DEPTH_MAX:

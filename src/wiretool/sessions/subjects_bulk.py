@@ -81,6 +81,7 @@ class MentionCodes:
         """`subjects` have the first codes; the first of them, if any, are none."""
         self.subjects: Codes[tuple[Subject, ...]] = Codes(subjects or [()])
         self.key_names: Codes[str | None] = Codes([None])
+        self._streams: dict[int, int] = {}
 
     def of_each(self, mentions: Iterable[Mention]) -> Mentions:
         """Return the codes of some mentions."""
@@ -104,6 +105,11 @@ class MentionCodes:
         key_names = self.key_names.all_of(writers.values)
         return Mentions(np.append(subjects, 0)[segments.codes], np.append(key_names, 0)[writers.codes])
 
+    def _of_stream(self, number: int) -> int:
+        if number not in self._streams:
+            self._streams[number] = self.subjects.of(stream_mention([number]).subjects)
+        return self._streams[number]
+
     def _of_streams(self, found: Found, count: int) -> Integers:
         """The streams that each of `count` frames names, each once, as a code."""
         codes = np.zeros(count, np.int64)
@@ -111,7 +117,7 @@ class MentionCodes:
         stops = np.append(starts[1:], len(found.rows))
         is_single = stops - starts == 1
         ids, of_row = np.unique(found.ids[starts[is_single]], return_inverse=True)
-        singles = self.subjects.all_of(stream_mention([number]).subjects for number in ids.tolist())
+        singles = np.fromiter(map(self._of_stream, ids.tolist()), np.int64)
         codes[found.rows[starts[is_single]]] = singles[of_row]
         for start, stop in zip(starts[~is_single].tolist(), stops[~is_single].tolist(), strict=True):
             codes[found.rows[start]] = self.subjects.of(stream_mention(found.ids[start:stop].tolist()).subjects)
@@ -219,7 +225,7 @@ def distinct(codes: Integers, size: int) -> tuple[Integers, Integers]:
 
 
 def follow_mentions(connection: Integers, mentions: Mentions, codes: MentionCodes, memory: Subjects) -> Integers:
-    """Return the code of what each frame is about, as `Subjects.follow` does one by one; `memory` is kept up to date.
+    """Return the code of what each frame is about, as `Subjects.of` does one by one; `memory` is kept up to date.
 
     `connection` has the number of that of each frame; `mentions` have a row for each.
     """
@@ -229,9 +235,11 @@ def follow_mentions(connection: Integers, mentions: Mentions, codes: MentionCode
     if len(keyed):
         rows = begins[keyed]
         names = codes.key_names.values
-        pairs, key = np.unique(connection[rows] * len(names) + mentions.key_name[rows], return_inverse=True)
+        # Numbers of connections may have 63 bits.
+        numbers, place = distinct(connection[rows], int(connection[rows].max()) + 1)
+        pairs, key = np.unique(place * len(names) + mentions.key_name[rows], return_inverse=True)
         texts = map(names.__getitem__, (pairs % len(names)).tolist())
-        keys = cast("list[Key]", list(zip((pairs // len(names)).tolist(), texts, strict=True)))
+        keys = cast("list[Key]", list(zip(numbers[pairs // len(names)].tolist(), texts, strict=True)))
         about[keyed] = _follow_keys(key, about[keyed], keys, codes.subjects, memory)
     return np.repeat(about, np.diff(begins, append=len(connection)))
 

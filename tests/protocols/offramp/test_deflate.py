@@ -39,6 +39,28 @@ def test_what_another_implementation_deflated_inflates(messages: list[bytes]) ->
         assert inflater.inflate(data[2:]) == message
 
 
+@given(texts, st.integers(0, 8), st.booleans())
+def test_messages_are_looked_at_before_their_turn(messages: list[bytes], ahead: int, resets: bool) -> None:
+    """Those give the same again in their turn, also one that is given back."""
+    deflater, inflater = Deflater(resets=resets), Inflater(resets=resets)
+    datas = [deflater(message) for message in messages]
+    assert [inflater.look_ahead(data) for data in datas[:ahead]] == [len(message) for message in messages[:ahead]]
+    for data, message in zip(datas, messages, strict=True):
+        assert inflater.inflate(data) == message
+        inflater.know(message)
+        assert inflater.inflate(data) == message
+
+
+def test_an_error_is_raised_in_its_turn() -> None:
+    deflater, inflater = Deflater(), Inflater()
+    good = deflater(b"good")
+    assert [inflater.look_ahead(data) for data in (good, b"\x07garbage", b"\xff")] == [4, 0, 0]
+    assert inflater.inflate(good) == b"good"
+    with pytest.raises(DecodeError, match="does not inflate"):
+        inflater.inflate(b"\x07garbage")
+    assert inflater.inflate(b"\xff") is None
+
+
 def test_without_context_a_message_is_exact_or_not_there() -> None:
     deflater, inflater = Deflater(), Inflater()
     same = b'{"type":"MESSAGE","partition":0}'

@@ -6,17 +6,17 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries, Hops, walk_ranges
 from wiretool.codec.message import Side
 from wiretool.protocols.bulk import BulkConversation, Frames, Group, ProtocolColumns
 from wiretool.protocols.conversation import Conversation
-from wiretool.protocols.offramp.bulk_frames import FrameHeaders, is_compressed, may_expand, split
+from wiretool.protocols.offramp.bulk_expansion import expanded_bytes
+from wiretool.protocols.offramp.bulk_frames import FrameHeaders, is_compressed, split
 from wiretool.protocols.offramp.bulk_turns import TurnReader
 from wiretool.protocols.offramp.connection import Connection
 
-#: What two bits of deflated data may stand for at most: 258 bytes (RFC 1951 §3.2.5).
-DEFLATE_GROWTH_MAX = 258 * 8 // 2
 #: Fewer frames of several connections are read one by one.
 FRAMES_MIN = 16
 #: Frames without which the collector goes on.
@@ -26,17 +26,17 @@ _FRAMES_MANY = 1_024
 class OfframpColumns(ProtocolColumns):
     """Reads connections in turn, their events together."""
 
+    may_expand = True
+
     def find_boundaries(
         self, data: bytes, begins: Integers, stops: Integers, is_server: Flags, guesses: Integers
     ) -> FrameBoundaries:
         return walk_ranges(data, begins, stops, FrameHeaders(is_server))
 
-    def expanded_bytes(self, data: bytes, found: FrameBoundaries) -> int:
-        packed = np.flatnonzero(may_expand(data, found.starts))
-        if not len(packed):
-            return 0
-        ends = np.append(found.starts[1:], len(data))[packed]
-        return DEFLATE_GROWTH_MAX * int((ends - found.starts[packed]).sum())
+    def expanded_bytes(
+        self, frames: Frames, owner: Integers, conversations: Sequence[Conversation], bytes_max: int
+    ) -> int:
+        return expanded_bytes(frames, owner, _talks(conversations), bytes_max)
 
     def read(
         self,
@@ -46,24 +46,18 @@ class OfframpColumns(ProtocolColumns):
         leave: Callable[[Flags], None],
         read_one: Callable[[int], None],
     ) -> tuple[Sequence[Group], Flags]:
-        talks = [talk for talk in conversations if isinstance(talk, Connection)]
+        talks = _talks(conversations)
         is_read = np.ones(len(talks), np.bool_)
-        is_left = np.zeros(len(talks), np.bool_)
-
-        def left_one(row: int) -> None:
-            if not is_left[owner[row]]:
-                is_left[owner[row]] = True
-                leave(np.arange(len(talks)) == owner[row])
-            read_one(row)
-
         if len(talks) == 1:
-            return _read(frames, owner, talks, left_one, None), is_read
+            return _read(frames, owner, talks, leave, read_one, None), is_read
         order = np.argsort(owner, kind="stable")
         if len(order) < FRAMES_MIN:
+            leave(np.bincount(owner, minlength=len(talks)) > 0)
             for row in order.tolist():
-                left_one(row)
+                read_one(row)
             return [], is_read
-        return _read(frames.take(order), owner[order], talks, lambda row: left_one(int(order[row])), order), is_read
+        ordered = frames.take(order), owner[order]
+        return _read(*ordered, talks, leave, lambda row: read_one(int(order[row])), order), is_read
 
 
 class OfframpBulk(BulkConversation):
@@ -78,7 +72,7 @@ class OfframpBulk(BulkConversation):
 
     @property
     def growth(self) -> int:
-        return DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
+        return limits.DEFLATE_GROWTH_MAX if self._is_packed or self._connection.deflates is not False else 1
 
     def split(self, side: Side, data: bytes, start: int, end: int, guesses: Integers) -> Hops:
         hops = split(side, data, start, end)
@@ -87,18 +81,24 @@ class OfframpBulk(BulkConversation):
         return hops
 
     def read(self, frames: Frames, read_one: Callable[[int], None]) -> Sequence[Group]:
-        return _read(frames, np.zeros(len(frames.starts), np.int64), [self._connection], read_one, None)
+        owner = np.zeros(len(frames.starts), np.int64)
+        return _read(frames, owner, [self._connection], lambda those: None, read_one, None)
+
+
+def _talks(conversations: Sequence[Conversation]) -> list[Connection]:
+    return [talk for talk in conversations if isinstance(talk, Connection)]
 
 
 def _read(
     frames: Frames,
     owner: Integers,
     talks: Sequence[Connection],
+    leave: Callable[[Flags], None],
     read_one: Callable[[int], None],
     places: Integers | None,
 ) -> Sequence[Group]:
     """Read frames that are ordered by connection; see `TurnReader` for the arguments."""
-    reader = TurnReader(frames, owner, talks, read_one)
+    reader = TurnReader(frames, owner, talks, leave, read_one)
     with _no_collecting(is_on=len(owner) >= _FRAMES_MANY):
         reader.read()
         return reader.groups(places)

@@ -14,7 +14,7 @@ from wiretool.protocols.offramp import framing, http
 PLAIN, COMPRESSED = (0x81, 0x82), (0xC1, 0xC2)
 _WHOLE = frozenset((*PLAIN, *COMPRESSED))
 #: First bytes of Ping and Pong: they may stand anywhere, and no data frame depends on them.
-_PINGS = (0x89, 0x8A)
+_PINGS, _CLOSE = (0x89, 0x8A), 0x88
 _MASK_BYTES = 4
 #: What is read of a header at once: all but a mask, and a length of eight bytes.
 _WORD_BYTES = 4
@@ -135,6 +135,7 @@ class Heads:
         self.is_ping: Flags = _IS_PING[first] & is_lawful & (lengths <= framing.SHORT_MAX)
         is_lawful &= (lengths > 0) & (frames.is_server | (lengths <= limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX))
         self.is_whole: Flags = _IS_WHOLE[first] & is_lawful
+        self.is_close: Flags = first == _CLOSE
 
     def payloads(self, rows: Integers) -> list[bytes]:
         """Return the payloads of the frames in these rows, without mask."""

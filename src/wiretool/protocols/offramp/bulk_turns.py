@@ -13,12 +13,12 @@ import numpy as np
 from wiretool import limits
 from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.message import Message, Side
-from wiretool.errors import DecodeError
 from wiretool.protocols.bulk import Frames, Group
 from wiretool.protocols.offramp.bulk_columns import Gathered, Members
 from wiretool.protocols.offramp.bulk_frames import Heads
 from wiretool.protocols.offramp.bulk_json import plain_objects
 from wiretool.protocols.offramp.connection import Connection, echoed
+from wiretool.protocols.offramp.deflate import Outcome, outcome_of
 from wiretool.protocols.offramp.messages import (
     CancelEvent,
     CommitEvent,
@@ -54,8 +54,6 @@ RANGE_FRAMES_MIN = 32
 _SIDES: tuple[Side, Side] = ("client", "server")
 _NO_MEMBERS = b"{}"
 
-#: What an inflater gave: a message, nothing, or why it is none.
-_Outcome = bytes | DecodeError | None
 #: What must be done in turn for a row: read it (None), or note its commit or answer with this id.
 _Turn = tuple[int, type[Message] | None, Any]
 #: Of each class the indices of its events, and their objects.
@@ -66,13 +64,22 @@ class TurnReader:
     """Reads frames that are ordered by connection."""
 
     def __init__(
-        self, frames: Frames, owner: Integers, talks: Sequence[Connection], read_one: Callable[[int], None]
+        self,
+        frames: Frames,
+        owner: Integers,
+        talks: Sequence[Connection],
+        leave: Callable[[Flags], None],
+        read_one: Callable[[int], None],
     ) -> None:
-        """`owner` are the indices of the conversations of frames."""
+        """`owner` are the indices of the conversations of frames; see `ProtocolColumns.read` for the others."""
         self._frames = frames
         self._talks = talks
-        self._read_one = read_one
+        self._leave = leave
+        self._read_alone = read_one
+        #: By conversation, whether `leave` was called.
+        self._is_left = np.zeros(len(talks), np.bool_)
         self._heads = heads = Heads(frames)
+        self._owner_of = owner
         self._owner: list[int] = owner.tolist()
         self._is_server: list[bool] = frames.is_server.tolist()
         self._bounds: list[int] = np.searchsorted(owner, np.arange(len(talks) + 1)).tolist()
@@ -89,6 +96,7 @@ class TurnReader:
 
     def read(self) -> None:
         """Read all frames: in rounds, each with the next regular frames of every connection."""
+        self._leave_those(np.flatnonzero(~self._heads.is_whole))
         left = {index: start for index, start in enumerate(self._bounds[:-1]) if start < self._bounds[index + 1]}
         least = 1
         while left:
@@ -106,6 +114,20 @@ class TurnReader:
         """Return what was read as columns; row i of the frames is in the place `places[i]` of all, if that is given."""
         groups = [each.group(places) for each in self._gathered.values()]
         return [group for group in groups if len(group.rows)]
+
+    def _leave_those(self, rows: Sequence[int] | Integers) -> None:
+        """Prepare the conversations of these rows for rows that are read by themselves."""
+        those = np.zeros(len(self._talks), np.bool_)
+        those[self._owner_of[rows]] = True
+        those &= ~self._is_left
+        if those.any():
+            self._is_left |= those
+            self._leave(those)
+
+    def _read_one(self, row: int) -> None:
+        if not self._is_left[self._owner[row]]:
+            self._leave_those([row])
+        self._read_alone(row)
 
     # -- which frames are regular ----------------------------------------------------------------------------------
 
@@ -178,13 +200,14 @@ class TurnReader:
             if cls in (CommitEvent, CommitResponseEvent):
                 ids = members.values["correlationId"]
                 turns += [(row, cls, ids[index]) for index, row in enumerate(mine) if index not in members.bad]
+        self._leave_those([row for row, cls, _ in turns if cls is None])
         turns.sort(key=itemgetter(0))
         self._take_turns(turns, inflated)
         return len(rows)
 
-    def _inflate(self, rows: Integers, texts: list[bytes]) -> Mapping[int, _Outcome]:
+    def _inflate(self, rows: Integers, texts: list[bytes]) -> Mapping[int, Outcome]:
         """Inflate the texts of compressed messages, and drop those after too much; return the outcomes by row."""
-        inflated: dict[int, _Outcome] = {}
+        inflated: dict[int, Outcome] = {}
         size = 0
         for index in np.flatnonzero(self._heads.is_compressed[rows]).tolist():
             if size > _PIECE_BYTES:
@@ -192,20 +215,15 @@ class TurnReader:
                 break
             row = int(rows[index])
             side = _SIDES[self._is_server[row]]
-            outcome = inflated[row] = self._outcome(row, side, texts[index])
+            inflater = self._talks[self._owner[row]].joiners[side].inflater
+            outcome = inflated[row] = outcome_of(inflater.inflate, texts[index])
             text = outcome if isinstance(outcome, bytes) else b""
             is_too_long = side == "client" and len(text) > limits.OFFRAMP_CLIENT_MESSAGE_BYTES_MAX
             texts[index] = b"" if is_too_long else text
             size += len(text)
         return inflated
 
-    def _outcome(self, row: int, side: Side, payload: bytes) -> _Outcome:
-        try:
-            return self._talks[self._owner[row]].joiners[side].inflater.inflate(payload)
-        except DecodeError as err:
-            return err
-
-    def _take_turns(self, turns: Sequence[_Turn], inflated: Mapping[int, _Outcome]) -> None:
+    def _take_turns(self, turns: Sequence[_Turn], inflated: Mapping[int, Outcome]) -> None:
         """Read the frames whose order matters: commits and their answers, and those that are read one by one."""
         for row, cls, correlation_id in turns:
             talk = self._talks[self._owner[row]]

@@ -6,6 +6,8 @@ context it needs was lost.
 """
 
 import zlib
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from wiretool import limits
@@ -25,6 +27,18 @@ _ANY_WINDOW = bytes(_WINDOW_BYTES)
 _LOOK_BYTES = 16 * 1024
 
 
+#: A message, nothing, or why it is none.
+Outcome = bytes | DecodeError | None
+
+
+def outcome_of(inflate: Callable[[bytes], bytes | None], data: bytes) -> Outcome:
+    """Return what a method of an inflater returns or raises."""
+    try:
+        return inflate(data)
+    except DecodeError as err:
+        return err
+
+
 class Inflater:
     """The messages of one side. `resets`: that side keeps no context from one message to the next."""
 
@@ -33,23 +47,28 @@ class Inflater:
         self._is_sure = is_sure
         self._running: Any = None
         self._window = bytearray()
-        self._known: list[bytes | DecodeError | None] = []
+        self._known: deque[Outcome] = deque()
 
-    def split(self) -> tuple[bool, bool, bool, bytes, list[bytes | DecodeError | None]]:
+    def split(self) -> tuple[bool, bool, bool, bytes, list[Outcome]]:
         """Return all of it as values: after a message the inflater is at the start of a byte, and knows its window."""
-        return self.resets, self._is_sure, self._running is not None, bytes(self._window[-_WINDOW_BYTES:]), self._known
+        window, known = bytes(self._window[-_WINDOW_BYTES:]), list(self._known)
+        return self.resets, self._is_sure, self._running is not None, window, known
 
-    def restore(
-        self, resets: bool, is_sure: bool, is_running: bool, window: bytes, known: list[bytes | DecodeError | None]
-    ) -> None:
+    def restore(self, resets: bool, is_sure: bool, is_running: bool, window: bytes, known: list[Outcome]) -> None:
         """Take over the values of another one."""
-        self.resets, self._is_sure, self._known = resets, is_sure, known
+        self.resets, self._is_sure, self._known = resets, is_sure, deque(known)
         self._window = bytearray(window)
         self._running = zlib.decompressobj(_BITS, zdict=self._window) if is_running else None
 
-    def know(self, outcome: bytes | DecodeError | None) -> None:
-        """The next message given to `inflate` was given to it before: what it gave, or raised, it gives again."""
+    def know(self, outcome: Outcome) -> None:
+        """Have `inflate` return or raise an earlier outcome again for the next message, which is the same."""
+        self._known.appendleft(outcome)
+
+    def look_ahead(self, data: bytes) -> int:
+        """Inflate a message before its turn; return its size. `inflate` will be called with the same messages."""
+        outcome = outcome_of(self._inflate_next, data)
         self._known.append(outcome)
+        return len(outcome) if isinstance(outcome, bytes) else 0
 
     def forget(self) -> None:
         """Messages may have been lost here."""
@@ -59,8 +78,9 @@ class Inflater:
 
     def inflate(self, data: bytes) -> bytes | None:
         """The message; None where its context is lost. DecodeError: it is none, or it is too big."""
-        if self._known:
-            return self._take_known()
+        return self._take_known() if self._known else self._inflate_next(data)
+
+    def _inflate_next(self, data: bytes) -> bytes | None:
         if self.resets or self._running is None:
             return self._attempt(zlib.decompressobj(_BITS), bytearray(), data)
         if self._is_sure:
@@ -69,7 +89,7 @@ class Inflater:
         return self._attempt(zlib.decompressobj(_BITS), bytearray(), data) if message is None else message
 
     def _take_known(self) -> bytes | None:
-        outcome = self._known.pop()
+        outcome = self._known.popleft()
         if isinstance(outcome, DecodeError):
             raise outcome
         return outcome

@@ -16,6 +16,7 @@ from wiretool.protocols.pravega.group_builder import GroupBuilder
 from wiretool.protocols.pravega.open_writers import OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
+from wiretool.protocols.pravega.whole_columns import WholeReading
 
 #: By code, False at the end for SLOW.
 _IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK))
@@ -28,6 +29,20 @@ class PravegaColumns(PrefixedColumns):
 
     def open(self) -> SteadyReader:
         return _AppendReader(self)
+
+    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
+        if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
+            return [], np.zeros(count, np.bool_)
+        order = np.argsort(owner, kind="stable")
+        frames, owner = frames.take(order), owner[order]
+        found = CATALOGUE.kinds_of(frames)
+        joins = join_blocks(found, owner)
+        segments: dict[str | None, int] = {}
+        is_read = WholeReading(found, owner, count, segments).settle()
+        groups = GroupBuilder(joins, list(segments)).groups(found)
+        if not is_read.all():
+            groups = [group.take(is_read[owner[group.rows]]) for group in groups]
+        return [group.moved(order) for group in groups if len(group.rows)], is_read
 
 
 class _AppendReader(SteadyReader):

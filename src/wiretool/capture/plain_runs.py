@@ -1,0 +1,77 @@
+"""Plain segments of many connections in one table."""
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+import numpy as np
+
+from wiretool.capture.items import Connection, End, Side
+from wiretool.capture.runs import NO_RUN, Run, SideRun
+from wiretool.capture.segments import SegmentTable
+from wiretool.codec.columns import Flags, Integers, begins_of, items_of
+
+
+class PlainSegments(NamedTuple):
+    """Plain segments of many connections, starting with the next one of each.
+
+    `rows` are those with payload, ordered by flow: flow i has `rows[bounds[i] : bounds[i + 1]]`; their first byte
+    has the offset `offsets[i]`. It is one side of `connections[connection_of[i]]`; the client's side comes first.
+    """
+
+    table: SegmentTable
+    connections: Sequence[Connection]
+    #: By connection, its slot among the steady flows.
+    slots: Integers
+    rows: Integers
+    bounds: Integers
+    offsets: Integers
+    connection_of: Integers
+    is_server: Flags
+    #: The ends of flows, after all of their bytes.
+    ends: Sequence[End] = ()
+
+    @property
+    def sizes(self) -> Integers:
+        """Return the number of bytes of each flow."""
+        ends = np.append(0, np.cumsum(self.table.lengths[self.rows]))
+        sizes: Integers = ends[self.bounds[1:]] - ends[self.bounds[:-1]]
+        return sizes
+
+    def run(self, index: int) -> Run:
+        """Return the segments of one connection."""
+        first, last = np.searchsorted(self.connection_of, (index, index + 1)).tolist()
+        sides: dict[Side, SideRun] = {"client": NO_RUN, "server": NO_RUN}
+        for stream in range(first, last):
+            rows = self.rows[self.bounds[stream] : self.bounds[stream + 1]]
+            side: Side = "server" if self.is_server[stream] else "client"
+            sides[side] = SideRun(rows, int(self.offsets[stream]), int(self.table.lengths[rows].sum()))
+        return Run(self.connections[index], self.table, sides["client"], sides["server"])
+
+    def first_rows(self) -> list[tuple[int, bool]]:
+        """Return the first row of each connection, and whether it is the server's."""
+        rows = self.rows[self.bounds[:-1]]
+        order = np.lexsort((rows, self.connection_of))
+        firsts = order[begins_of(self.connection_of[order])]
+        return list(zip(rows[firsts].tolist(), self.is_server[firsts].tolist(), strict=True))
+
+    def only(self, wanted: Flags) -> "PlainSegments":
+        """Return the segments of some of the connections, without the ends of their flows."""
+        if wanted.all():
+            return self._replace(ends=())
+        flows = np.flatnonzero(wanted[self.connection_of])
+        counts = np.diff(self.bounds)[flows]
+        return self._replace(
+            connections=list(compress(self.connections, wanted.tolist())),
+            slots=self.slots[wanted],
+            rows=self.rows[items_of(self.bounds[flows], counts)],
+            bounds=np.append(0, np.cumsum(counts)),
+            offsets=self.offsets[flows],
+            connection_of=(np.cumsum(wanted) - 1)[self.connection_of[flows]],
+            is_server=self.is_server[flows],
+            ends=(),
+        )
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the segments of each connection."""
+        return map(self.run, range(len(self.connections)))

@@ -1,0 +1,109 @@
+"""Frames of whole connections as columns, without a session for each.
+
+They begin with their greetings; one writer is set up, appends in order, and has its acknowledgements.
+"""
+
+import numpy as np
+
+from wiretool import limits
+from wiretool.codec.columns import Flags, Integers
+from wiretool.protocols.bulk import NO_REPLY
+from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
+from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds
+from wiretool.protocols.pravega.messages import AppendSetup, Hello, SetupAppend
+from wiretool.protocols.pravega.sent_appends import NO_WAITING, Appends, Half, falls
+
+_HELLO, _SET_UP, _IS_SET_UP = (CATALOGUE.codes[cls] for cls in (Hello, SetupAppend, AppendSetup))
+#: By code, False at the end for frames that are read one by one.
+_IS_READ = np.isin(np.arange(len(CATALOGUE.classes) + 1), (BLOCK, END, ACK, _HELLO, _SET_UP, _IS_SET_UP))
+_NONE = np.zeros(0, np.int64)
+#: A row before all others.
+_NEVER = -1
+
+
+class WholeReading:
+    """Settles the frames of whole connections, ordered by connection, as a new session of each would."""
+
+    def __init__(self, found: Kinds, owner: Integers, count: int, segments: dict[str | None, int]) -> None:
+        """`owner` is the connection of each frame, out of `count`; `segments` has codes of segments, and grows."""
+        self._kinds = found.kinds
+        self._owner = owner
+        self._count = count
+        self._segments = segments
+        #: By connection: whether it is read here.
+        self.is_plain = np.bincount(owner, minlength=count) <= limits.REQUESTS_OPEN_MAX
+        self.is_plain[owner[~_IS_READ[found.codes]]] = False
+
+    def settle(self) -> Flags:
+        """Note what each frame answers, or appends to; return the connections that were read."""
+        self._greet()
+        self._set_up()
+        sent, acks = self._half(END, "last_event_number"), self._half(ACK, "event_number")
+        self._leave(sent.owner[sent.numbers < 0])
+        for half in (sent, acks):
+            self._leave(half.owner[1:][falls(half.owner, half.numbers)])
+        if acks.kind is not None:
+            acks.kind.added[:] = Appends(sent, NO_WAITING, self._count).answered_by(acks)
+        return self.is_plain
+
+    def _leave(self, owners: Integers) -> None:
+        self.is_plain[owners] = False
+
+    def _half(self, code: int, name: str) -> Half:
+        kind = self._kinds.get(code)
+        return Half(None, _NONE, _NONE, _NONE) if kind is None else Half.of(kind, self._owner, name)
+
+    def _rows_of(self, kind: Kind | None, rows: Integers | None = None) -> Integers:
+        """Return the row of the only frame of a kind on each connection; exclude connections that have several."""
+        found = np.full(self._count, _NEVER)
+        if kind is not None:
+            rows = kind.rows if rows is None else rows
+            owner = self._owner[rows]
+            found[owner] = rows
+            self._leave(owner[1:][owner[1:] == owner[:-1]])
+        return found
+
+    def _greet(self) -> None:
+        """Match the Hello of the server with that of the client."""
+        kind = self._kinds.get(_HELLO)
+        if kind is None:
+            return
+        is_server = kind.frames.is_server[kind.rows]
+        clients = self._rows_of(kind, kind.rows[~is_server])
+        self._rows_of(kind, kind.rows[is_server])
+        asked = clients[self._owner[kind.rows]]
+        is_answer = is_server & (asked != _NEVER) & (asked < kind.rows)
+        kind.added[is_answer] = kind.frames.numbers[asked[is_answer]]
+
+    def _set_up(self) -> None:
+        """Match each AppendSetup with its SetupAppend; exclude connections with frames of other writers."""
+        asking, answering = self._kinds.get(_SET_UP), self._kinds.get(_IS_SET_UP)
+        asked = self._rows_of(asking)
+        self._rows_of(answering)
+        ids, requests = np.zeros((self._count, 2), np.int64), np.zeros(self._count, np.int64)
+        codes = np.zeros(self._count, np.int64)
+        if asking is not None:
+            owner = self._owner[asking.rows]
+            ids[owner], requests[owner] = asking.ids(), asking.numbers("request_id")
+            codes[owner] = self._codes(asking)
+        for code in (BLOCK, END, ACK, _IS_SET_UP):
+            kind = self._kinds.get(code)
+            if kind is None:
+                continue
+            owner, own = self._owner[kind.rows], kind.ids()
+            is_known = (asked[owner] != _NEVER) & (asked[owner] < kind.rows)
+            self._leave(owner[~is_known | (own[:, 0] != ids[owner, 0]) | (own[:, 1] != ids[owner, 1])])
+            if code == END:
+                kind.added[:] = codes[owner]
+        if answering is not None:
+            owner = self._owner[answering.rows]
+            self._leave(owner[answering.numbers("request_id") != requests[owner]])
+            is_asked = asked[owner] != _NEVER
+            answering.added[:] = NO_REPLY
+            answering.added[is_asked] = answering.frames.numbers[asked[owner[is_asked]]]
+
+    def _codes(self, kind: Kind) -> list[int]:
+        """Return the codes of the segments of SetupAppends."""
+        segments = self._segments
+        texts = kind.part(int(kind.rows[0]), int(kind.rows[-1]) + 1).texts("segment")
+        return [segments.setdefault(text, len(segments)) for text in texts]
