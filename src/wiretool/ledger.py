@@ -1,7 +1,7 @@
 """What became of every captured payload byte."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
 from wiretool.capture.packet_counts import PacketCounts
@@ -26,8 +26,15 @@ class Account:
 
     def add(self, other: "Account") -> None:
         """Count what `other` counted as well."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the counts by name."""
+        return {name: getattr(self, name) for name in _COUNTS}
+
+
+_COUNTS = tuple(each.name for each in fields(Account))
 
 
 @dataclass(slots=True)
@@ -68,10 +75,10 @@ class Ledger:
 
     def head_as_json(self) -> dict[str, object]:
         """Everything but the connections."""
-        return {"total": asdict(self.total), "packets": self.packets.as_json()}
+        return {"total": self.total.as_json(), "packets": self.packets.as_json()}
 
     def rows_as_json(self) -> Iterator[Mapping[str, object]]:
         """The rows of `connections` in that, one by one: there may be very many."""
         for row in sorted(self.connections, key=attrgetter("connection")):
             names = {"connection": row.connection, "client": row.client, "server": row.server, "protocol": row.protocol}
-            yield names | asdict(row.account)
+            yield names | row.account.as_json()

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from textwrap import indent
 
+import msgspec
+
 from wiretool.errors import OutputError
 from wiretool.ledger import Account, Ledger
 from wiretool.sinks.output import open_output
@@ -49,7 +51,7 @@ def pieces_of(book: Ledger) -> Iterator[str]:
     yield head + "["
     between = "\n"
     for row in book.rows_as_json():
-        yield between + indent(json.dumps(row, indent=2), " " * 4)
+        yield between + indent(msgspec.json.format(msgspec.json.encode(row)).decode(), " " * 4)
         between = ",\n"
     yield ("\n  ]" if book.connections else "]") + tail + "\n"
 
