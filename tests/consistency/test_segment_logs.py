@@ -21,7 +21,7 @@ def fill(logs: SegmentLogs, name: str, data: bytes) -> None:
 def test_removed_segments_are_not_missed() -> None:
     logs = SegmentLogs("segment", event_end, is_new=True)
     fill(logs, "a", b"x")
-    logs.leave(("a",))
+    logs.leave(("a",), 2)
     assert list(logs.items()) == []
     assert logs.vanish("a", 3) == []
     logs.restore(("a",))
@@ -61,3 +61,15 @@ def test_segments_may_come_while_they_are_listed() -> None:
         listed.append(item)
         fill(logs, "b", b"y")
     assert [name for name, _ in listed] == ["a"]
+
+
+def test_a_segment_that_clients_asked_to_remove_before_its_creation_was_confirmed_may_be_gone() -> None:
+    """Requests 1, 2 and 3 come together: to create it, to append to it, to merge it into another one."""
+    logs = SegmentLogs("segment", event_end, is_new=True)
+    logs.leave(("a",), 3)
+    logs.create("a", asked=1)
+    fill(logs, "a", b"x")
+    assert logs.vanish("a", 5) == []
+    logs.create("a", asked=6)
+    fill(logs, "a", b"x")
+    assert [anomaly.name for anomaly in logs.vanish("a", 7)] == ["lost-event"]

@@ -19,8 +19,9 @@ class SegmentLogs:
         self._event_end = event_end
         self._is_new = is_new
         self._logs: dict[str, SegmentLog] = {}
-        #: Segments that clients removed, or asked to remove: that they do not exist proves nothing.
-        self._removed: set[str] = set()
+        #: Segments that clients removed, or asked to remove, with the record that asked: that they do not exist proves
+        #: nothing.
+        self._removed: dict[str, int] = {}
         self._judged = 0
         self._budget: MemoryBudget[str] = MemoryBudget(limits.CONSISTENCY_BYTES_MAX)
 
@@ -44,18 +45,20 @@ class SegmentLogs:
             log = self._logs[name] = self._open(name, is_whole=self._is_new)
         return log
 
-    def create(self, name: str) -> None:
+    def create(self, name: str, asked: int | None = None) -> None:
         """The segment was created: it is empty, and no other was of that name since it was removed.
 
+        Record `asked` is the request. Where clients asked to remove the segment after that, it may be gone already.
         Appends that wait for their acknowledgement may be of this one: then copies of them prove nothing.
         """
-        removed = self.remove(name)
-        self._removed.discard(name)
-        self._logs[name] = self._open(name, is_whole=removed is None or not removed.has_pending)
+        before = self.drop(name)
+        if asked is None or self._removed.get(name, asked) <= asked:
+            self._removed.pop(name, None)
+        self._logs[name] = self._open(name, is_whole=before is None or not before.has_pending)
 
-    def remove(self, name: str) -> SegmentLog | None:
-        """Clients asked to remove the segment; return its log."""
-        self.leave((name,))
+    def remove(self, name: str, asked: int) -> SegmentLog | None:
+        """Clients asked in a record to remove the segment; return its log."""
+        self.leave((name,), asked)
         return self.drop(name)
 
     def drop(self, name: str) -> SegmentLog | None:
@@ -66,13 +69,14 @@ class SegmentLogs:
             self._budget.note(name, 0)
         return log
 
-    def leave(self, names: Iterable[str]) -> None:
-        """Clients asked to remove these segments, which may be read until then."""
-        self._removed.update(names)
+    def leave(self, names: Iterable[str], asked: int) -> None:
+        """Clients asked in a record to remove these segments, which may be read until then."""
+        self._removed.update(dict.fromkeys(names, asked))
 
     def restore(self, names: Iterable[str]) -> None:
         """A request to remove these segments was refused."""
-        self._removed.difference_update(names)
+        for name in names:
+            self._removed.pop(name, None)
 
     def vanish(self, name: str, n: int) -> list[Anomaly]:
         """Record `n` denies that a segment exists."""
@@ -80,7 +84,7 @@ class SegmentLogs:
         if log is None or name in self._removed:
             return []
         anomalies = log.vanish(n)
-        self.remove(name)
+        self.remove(name, n)
         return anomalies
 
     def doubt(self) -> None:

@@ -190,13 +190,13 @@ class PravegaConsistency(Consistency):
     # -- segments ----------------------------------------------------------------------------------------------------
 
     def _create(self, record: Record, reply: segments.SegmentCreated) -> Sequence[Anomaly]:
-        self._logs.create(reply.segment)
+        self._logs.create(reply.segment, record.reply_to)
         self._sources.discard(reply.segment)
         self._stored.forget(reply.segment)
         return ()
 
     def _delete(self, record: Record, message: segments.DeleteSegment | segments.SegmentDeleted) -> Sequence[Anomaly]:
-        self._logs.remove(message.segment)
+        self._logs.remove(message.segment, record.reply_to or record.n)
         return ()
 
     def _truncate(self, record: Record, request: segments.TruncateSegment) -> Sequence[Anomaly]:
@@ -224,7 +224,7 @@ class PravegaConsistency(Consistency):
             elif not self.is_new:
                 self._logs.of(target).is_whole = False  # its content is not known
         self._sources.update(sources)
-        self._logs.leave(sources)
+        self._logs.leave(sources, record.n)
         return ()
 
     def _merge(self, record: Record, reply: segments.SegmentsMerged) -> Sequence[Anomaly]:
@@ -243,7 +243,7 @@ class PravegaConsistency(Consistency):
         Their places are known where the source has no other appends: all are known, or they just fit after the end of
         the target that is known.
         """
-        taken = self._logs.remove(source)
+        taken = self._logs.remove(source, record.reply_to or record.n)
         is_fresh = record.reply_to is not None and source in self._merges.get(record.reply_to, ())
         if taken is None or not is_fresh or end < 0:
             return ()
