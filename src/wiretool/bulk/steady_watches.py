@@ -57,8 +57,9 @@ class SteadyWatches:
         #: By flow, the bytes that are held; and when they came.
         self._rests: dict[int, bytes] = {}
         self._marks = Marks(_NONE, _NONE, _NONE, _NONE)
-        #: Rows are the slot, first record and packet of frames that were emitted together.
+        #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
         self._groups: list[Integers] = []
+        self._group_count = 0
 
     @property
     def cost(self) -> int:
@@ -229,7 +230,8 @@ class SteadyWatches:
         """Note when frames were emitted: the first packet and number of each, and which begin a group."""
         np.maximum.at(self._of_slot["latest"], slots, packets)
         self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
-        if sum(each.shape[1] for each in self._groups) > _GROUPS_MAX:
+        self._group_count += self._groups[-1].shape[1]
+        if self._group_count > _GROUPS_MAX:
             self._note_groups(np.fromiter(self._watches, np.int64, len(self._watches)))
 
     def update_accounts(self) -> None:
@@ -253,6 +255,7 @@ class SteadyWatches:
             others.append(each[:, ~is_mine])
         self._groups = [each for each in others if each.shape[1]]
         found = np.concatenate(mine, 1)
+        self._group_count -= found.shape[1]
         if not found.shape[1]:
             return
         found = found[:, np.argsort(found[0], kind="stable")]
