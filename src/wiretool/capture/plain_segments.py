@@ -240,6 +240,12 @@ class PlainSegmentScan:
             flow.connection.last_ns = time_ns
 
 
+def has_room(table: SegmentTable, streams: Streams) -> bool:
+    """Return whether no connection has to be closed for those that begin in a table: at most one for each new key."""
+    keys, room = table.keys, streams.room
+    return len(keys) <= room or sum(streams.open_flow(key) is None for key in keys) <= room
+
+
 def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:
     """Return a number for each key, the same for both directions of a connection.
 
