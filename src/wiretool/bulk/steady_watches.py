@@ -9,6 +9,7 @@ from wiretool import limits
 from wiretool.batches.batch import Ends
 from wiretool.bulk.watch import BulkWatch, Unfinished
 from wiretool.capture.items import Connection
+from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
@@ -115,7 +116,7 @@ class SteadyWatches:
         self._make_room(max(slots) + 1)
         places = np.array(slots, np.int64)
         self._of_slot[places] = by_slot
-        self._of_flow[_flows_of(places)] = by_flow
+        self._of_flow[flows_of(places)] = by_flow
         if marks:
             self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
 
@@ -129,7 +130,7 @@ class SteadyWatches:
         self._note_groups(slots)
         for index, reader in enumerate(self._readers):
             reader.release(slots[self._of_slot["reader"][slots] == index])
-        flows = _flows_of(slots)
+        flows = flows_of(slots)
         marks = self._take_marks(flows)
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
         sides = [
@@ -263,12 +264,6 @@ class SteadyWatches:
         of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
         for slot, first, stop in zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True):
             self._watches[slot].note_groups(numbers[first:stop], packets[first:stop])
-
-
-def _flows_of(slots: Integers) -> Integers:
-    """Return both flows of each slot."""
-    flows: Integers = (2 * slots[:, None] + (0, 1)).ravel()
-    return flows
 
 
 _NONE = np.zeros(0, np.int64)
