@@ -14,9 +14,10 @@ from tests.bulk.made import HARMS, TROUBLES, Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
 
 from wiretool import limits
+from wiretool.capture import streams as capture_streams
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause
 from wiretool.capture.files import read_packets
-from wiretool.capture.items import Item
+from wiretool.capture.items import End, Item
 from wiretool.capture.layers import read_segments
 from wiretool.capture.merging import read_packet_tables
 from wiretool.capture.plain_runs import PlainSegments
@@ -123,3 +124,37 @@ def test_segments_of_connections_without_columns_are_fed_without_a_group(is_sing
             alone += [streams.is_alone for part in streams.read(table) if isinstance(part, Fed)]
     assert not any(alone[:40])
     assert alone[40:80] == [is_single] * 40
+
+
+def test_segments_are_plain_while_there_is_no_room_for_more_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = pcap_bytes(packets_made([Spoken("pravega", end="")] * 4, frozenset(), 1))
+    monkeypatch.setattr(capture_streams, "CONNECTIONS_MAX", 4)
+    recent = RecentRuns()
+    streams = BulkStreams(Streams((12345,), recent), recent)
+    fed = []
+    with table_packets(100):
+        for table in read_segment_tables(read_packet_tables([BytesIO(raw)])):
+            parts = list(streams.read(table))
+            for part in parts:
+                for item in part.items if isinstance(part, Fed) else ():
+                    item.connection.is_understood = True
+            fed.append(sum(isinstance(part, Fed) for part in parts))
+    assert len(fed) > 2
+    assert fed[0] > 0
+    assert not any(fed[1:])
+
+
+@pytest.mark.parametrize("most", [4, 6, 9])
+def test_connections_that_must_be_closed_have_the_same_items(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Some are closed for others that begin."""
+    packets = []
+    for begin in range(0, 24, 3):
+        spoken = [Spoken("pravega", each=3, end=("", "fin")[begin % 2])] * (begin + 3)
+        packets += packets_made(spoken, frozenset(), begin, 20)[-200:]
+    raw = pcap_bytes([packet._replace(number=number) for number, packet in enumerate(packets, 1)])
+    monkeypatch.setattr(capture_streams, "CONNECTIONS_MAX", most)
+    expected = items_one_by_one(raw)
+    assert any(isinstance(item, End) and item.how == "evicted" for item in expected)
+    for count in (5, 40):
+        with table_packets(count):
+            assert by_connection(items_of_runs(raw, repeat(NEVER))) == by_connection(expected)

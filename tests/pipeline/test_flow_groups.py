@@ -12,9 +12,11 @@ from tests.bulk.made import Spoken, packets_made
 from tests.helpers.captures import pcap_bytes
 from tests.pipeline.test_carry import Gathered, by_flow, rows_in
 from wiretool.batches.batch import Batch
+from wiretool.bulk.read import BulkDissector
 from wiretool.capture.files import read_packets
 from wiretool.capture.layers import FIN
 from wiretool.capture.packets import Packet, Tick
+from wiretool.capture.segments import SegmentTable
 from wiretool.pipeline import flow_groups, flows
 from wiretool.pipeline.flow_groups import FlowGroup, GroupRecords
 from wiretool.pipeline.flows import FlowReader
@@ -135,3 +137,23 @@ def test_copies_of_packets_in_other_captures_count_once(tmp_path: Path, monkeypa
     assert rows_of(paths) == expected
     assert not left
     assert len(expected["frames/date=2023-11-14/protocol=pravega"]) == 12 * COUNT
+
+
+def test_flows_with_many_bytes_are_not_in_the_table_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = packets_made([Spoken("pravega", each=9)], frozenset(), 1, 400)
+    packets = [packet._replace(number=number) for number, packet in enumerate(short_packets() + long, 1)]
+    paths = written(tmp_path, packets)
+    assert sum(len(packet.data) for packet in long) > 4_096
+    monkeypatch.setattr(flow_groups, "GROUP_BYTES", 4_096)
+    expected = rows_one_by_one(paths, monkeypatch)
+    sizes: list[int] = []
+    read_whole = BulkDissector.read_whole
+
+    def noted(dissector: BulkDissector, table: SegmentTable) -> Batch:
+        sizes.append(int(table.lengths.sum()))
+        return read_whole(dissector, table)
+
+    monkeypatch.setattr(BulkDissector, "read_whole", noted)
+    assert rows_of(paths) == expected
+    assert len(sizes) > 1
+    assert max(sizes) <= 2 * 4_096

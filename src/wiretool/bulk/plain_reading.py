@@ -18,7 +18,7 @@ from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, items_of
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import Frames, ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
@@ -158,7 +158,7 @@ def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) 
     flows = 2 * slots[owner] + is_server
     held, marks = steady.held(flows)
     counts = np.diff(plain.bounds)[places]
-    rows = plain.rows if len(places) == len(plain.bounds) - 1 else plain.rows[_spans(plain.bounds[places], counts)]
+    rows = plain.rows if len(places) == len(plain.bounds) - 1 else plain.rows[items_of(plain.bounds[places], counts)]
     new = plain.sizes[places]
     stops = np.cumsum(held + new)
     begins = stops - held - new
@@ -173,12 +173,6 @@ def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) 
     rests = {at: steady.rest(int(flows[at])) for at in np.flatnonzero(held).tolist()}
     data = b"".join(_parts(plain, rows, rests, np.cumsum(counts) - counts))
     return data, _Flows(slots, flows, owner, is_server, new, begins, stops, offsets, pieces, flow_of)
-
-
-def _spans(starts: Integers, counts: Integers) -> Integers:
-    behind = np.cumsum(counts)
-    every: Integers = np.arange(int(counts.sum())) + np.repeat(starts - (behind - counts), counts)
-    return every
 
 
 def _parts(

@@ -9,6 +9,7 @@ from wiretool import limits
 from wiretool.batches.batch import Ends
 from wiretool.bulk.watch import BulkWatch, Unfinished
 from wiretool.capture.items import Connection
+from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
 from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
@@ -57,8 +58,9 @@ class SteadyWatches:
         #: By flow, the bytes that are held; and when they came.
         self._rests: dict[int, bytes] = {}
         self._marks = Marks(_NONE, _NONE, _NONE, _NONE)
-        #: Rows are the slot, first record and packet of frames that were emitted together.
+        #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
         self._groups: list[Integers] = []
+        self._group_count = 0
 
     @property
     def cost(self) -> int:
@@ -114,7 +116,7 @@ class SteadyWatches:
         self._make_room(max(slots) + 1)
         places = np.array(slots, np.int64)
         self._of_slot[places] = by_slot
-        self._of_flow[_flows_of(places)] = by_flow
+        self._of_flow[flows_of(places)] = by_flow
         if marks:
             self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
 
@@ -128,7 +130,7 @@ class SteadyWatches:
         self._note_groups(slots)
         for index, reader in enumerate(self._readers):
             reader.release(slots[self._of_slot["reader"][slots] == index])
-        flows = _flows_of(slots)
+        flows = flows_of(slots)
         marks = self._take_marks(flows)
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
         sides = [
@@ -229,7 +231,8 @@ class SteadyWatches:
         """Note when frames were emitted: the first packet and number of each, and which begin a group."""
         np.maximum.at(self._of_slot["latest"], slots, packets)
         self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
-        if sum(each.shape[1] for each in self._groups) > _GROUPS_MAX:
+        self._group_count += self._groups[-1].shape[1]
+        if self._group_count > _GROUPS_MAX:
             self._note_groups(np.fromiter(self._watches, np.int64, len(self._watches)))
 
     def update_accounts(self) -> None:
@@ -253,6 +256,7 @@ class SteadyWatches:
             others.append(each[:, ~is_mine])
         self._groups = [each for each in others if each.shape[1]]
         found = np.concatenate(mine, 1)
+        self._group_count -= found.shape[1]
         if not found.shape[1]:
             return
         found = found[:, np.argsort(found[0], kind="stable")]
@@ -260,12 +264,6 @@ class SteadyWatches:
         of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
         for slot, first, stop in zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True):
             self._watches[slot].note_groups(numbers[first:stop], packets[first:stop])
-
-
-def _flows_of(slots: Integers) -> Integers:
-    """Return both flows of each slot."""
-    flows: Integers = (2 * slots[:, None] + (0, 1)).ravel()
-    return flows
 
 
 _NONE = np.zeros(0, np.int64)

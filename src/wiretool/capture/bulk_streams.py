@@ -19,7 +19,7 @@ from wiretool.capture.handshakes import IsStart, is_never_start
 from wiretool.capture.items import Connection, Data, Finding, Item, Side
 from wiretool.capture.layers import ACK, Segment
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.capture.plain_segments import PlainSegmentScan, pairs_of
+from wiretool.capture.plain_segments import PlainSegmentScan, has_room, pairs_of
 from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
@@ -265,7 +265,7 @@ class BulkStreams:
     def _groups(self, table: SegmentTable) -> tuple[list[_ConnectionRows], Integers, PlainSegmentScan | None]:
         """Return the groups of a table, the group of each row, and the scan for connections without irregular rows."""
         scan, long = None, _NONE
-        if len(table.keys) < self._streams.room and not self.feeds_each:
+        if not self.feeds_each and has_room(table, self._streams):
             scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start)
             self._release(scan.leave_odd())
             group_of = scan.pair_of_key[table.flows]

@@ -15,7 +15,7 @@ from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.capture.whole_connections import WholeConnections, WholeConnectionScan
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
 _FLAGS, _ACK, _FIN_ACK = 0x17, 0x10, 0x11
@@ -97,8 +97,8 @@ class PlainSegmentScan:
         flows, seqs = table.flows[rows], table.seqs[rows]
         expected = np.empty(len(rows), np.int64)
         expected[1:] = (seqs[:-1] + table.lengths[rows[:-1]]) & 0xFFFF_FFFF
-        is_first = np.append(True, flows[1:] != flows[:-1])[: len(rows)]
-        expected[is_first] = next_seqs[flows[is_first]]
+        firsts = begins_of(flows)
+        expected[firsts] = next_seqs[flows[firsts]]
         is_odd[flows[seqs != expected]] = True
         is_plain = np.ones(int(self.pair_of_key.max(initial=-1)) + 1, np.bool_)
         is_plain[self.pair_of_key[is_odd]] = False
@@ -121,7 +121,7 @@ class PlainSegmentScan:
         rows = rows[np.argsort(_small(table.flows[rows]), kind="stable")]
         flows, acks = table.flows[rows], table.acks[rows]
         is_back = (flows[1:] == flows[:-1]) & ((acks[1:] - acks[:-1]) & 0xFFFF_FFFF >= 1 << 31)
-        firsts = rows[np.append(True, flows[1:] != flows[:-1])[: len(rows)]]
+        firsts = rows[begins_of(flows)]
         older = [row for row in firsts.tolist() if self._has_older_ack(row)]
         found = np.concatenate((late, again, rows[1:][is_back], np.array(older, np.int64)))
         irregular: Integers = pair_of[found]
@@ -206,7 +206,7 @@ class PlainSegmentScan:
         return slots[np.array(is_closed, np.bool_)]
 
     def _group(self, rows: Integers, stream_of: Integers) -> PlainSegments:
-        begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1])[: len(rows)])
+        begins = begins_of(stream_of)
         streams = stream_of[begins]
         flows = self._steady_of[self._table.flows[rows[begins]]]
         slots = flows >> 1
@@ -238,6 +238,12 @@ class PlainSegmentScan:
             assert flow is not None, "a plain segment has a flow"
             flow.connection.packets += 1
             flow.connection.last_ns = time_ns
+
+
+def has_room(table: SegmentTable, streams: Streams) -> bool:
+    """Return whether no connection has to be closed for those that begin in a table: at most one for each new key."""
+    keys, room = table.keys, streams.room
+    return len(keys) <= room or sum(streams.open_flow(key) is None for key in keys) <= room
 
 
 def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:

@@ -79,7 +79,7 @@ class SteadyFlows:
         clients = [flow if flow.side == "client" else flow.peer for flow in flows]
         both = list(chain.from_iterable((client, client.peer) for client in clients))
         slots = self.reserve(len(clients))
-        indices = (2 * slots[:, None] + (0, 1)).ravel()
+        indices = flows_of(slots)
         self._of_flow[indices] = [
             (flow.seq, flow.offset, _NO_ACK if flow.ack is None else flow.ack, flow.is_plain) for flow in both
         ]
@@ -109,7 +109,7 @@ class SteadyFlows:
 
     def write_back(self, slots: Integers) -> None:
         """Bring the objects of these connections up to date."""
-        indices = (2 * slots[:, None] + (0, 1)).ravel()
+        indices = flows_of(slots)
         for index, (seq, offset, ack, _) in zip(indices.tolist(), self._of_flow[indices].tolist(), strict=True):
             flow = self._flows[index]
             flow.seq, flow.offset, flow.ack = seq, offset, None if ack == _NO_ACK else ack
@@ -147,3 +147,9 @@ class SteadyFlows:
         slots = self._free[:count]
         del self._free[:count]
         return np.array(slots, np.int64)
+
+
+def flows_of(slots: Integers) -> Integers:
+    """Return both flows of each slot, the client's first."""
+    flows: Integers = (2 * slots[:, None] + (0, 1)).ravel()
+    return flows

@@ -16,7 +16,7 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.columns import Flags, Integers, begins_of
 
 _SIDES: tuple[Side, Side] = ("client", "server")
 
@@ -113,7 +113,7 @@ class WholeConnectionScan:
         kept = np.flatnonzero(index_of[stream_of >> 1] >= 0)
         rows, stream_of = rows[kept], stream_of[kept]
         connections = self._closed(pairs, rows, stream_of)
-        begins = np.flatnonzero(np.append(True, stream_of[1:] != stream_of[:-1]))
+        begins = begins_of(stream_of)
         streams = stream_of[begins]
         plain = PlainSegments(
             self._table,

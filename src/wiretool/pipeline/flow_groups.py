@@ -20,7 +20,7 @@ from wiretool.pipeline.payloads import Payloads
 from wiretool.pipeline.places import Places
 from wiretool.pipeline.segments import connection_number, data_of, taken_once
 
-#: Segments and payload bytes of flows that are read together.
+#: Segments and payload bytes of flows that are read together; a flow with more bytes is read by itself.
 GROUP_SEGMENTS, GROUP_BYTES = 16_384, 4 * 1024 * 1024
 
 
@@ -46,6 +46,10 @@ class FlowGroup:
     def is_full(self) -> bool:
         """Return whether there are enough of them."""
         return self._segments >= GROUP_SEGMENTS or self._bytes >= GROUP_BYTES
+
+    def takes(self, part: Part) -> bool:
+        """Return whether a flow has so few bytes that it can wait here: a group is one table, whatever it has."""
+        return int(part.rows.lengths.sum()) <= GROUP_BYTES
 
     def add(self, part: Part) -> None:
         """Add a flow, all of whose rows are in this part."""

@@ -187,6 +187,8 @@ class FlowReader:
             for part in parts_of(rows):
                 if not (part.is_first and part.is_last) or part.rows.size >= POOLED_SEGMENTS:
                     yield from self._read_part(part, payloads)
+                elif not self._group.takes(part):
+                    yield from self._read_whole(part, payloads)
                 else:
                     self._group.add(part)
                     if self._group.is_full:

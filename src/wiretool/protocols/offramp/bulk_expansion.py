@@ -22,7 +22,7 @@ _Measure = Callable[[bytes], int]
 def expanded_bytes(frames: Frames, owner: Integers, talks: Sequence[Connection], bytes_max: int) -> int:
     """Return how many bytes the compressed messages in frames may come to; see `ProtocolColumns.expanded_bytes`.
 
-    Where there is much of them they are inflated before their turn.
+    Where they may come to more than `bytes_max`, their inflaters inflate them now and keep them for `inflate`.
     """
     packed = np.flatnonzero(may_expand(frames.data, frames.starts))
     sizes = (frames.ends - frames.starts)[packed] * limits.DEFLATE_GROWTH_MAX
@@ -47,7 +47,7 @@ def _measures(
 ) -> Mapping[int, tuple[_Measure, _Measure]]:
     """Return what measures the messages of client and server, by the index of their conversation.
 
-    None where messages are in fragments, or a conversation begins in another way than with an upgrade.
+    A conversation is not there where messages are in fragments, or where it begins in another way than with an upgrade.
     """
     is_odd: Flags = ~(heads.is_whole | heads.is_ping | heads.is_close)
     odd: dict[int, list[int]] = {}

@@ -46,7 +46,7 @@ class PravegaColumns(PrefixedColumns):
 
 
 class _AppendReader(SteadyReader):
-    """The same of the connections that it took over; what their writers did is in arrays."""
+    """Reads the connections that it took over; the state of their writers is in arrays."""
 
     def __init__(self, columns: ProtocolColumns) -> None:
         super().__init__(columns)
