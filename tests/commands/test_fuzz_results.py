@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from wiretool.commands.fuzz.options import FuzzOptions, Reports
-from wiretool.commands.fuzz.results import add_finding, finish
+from wiretool.commands.fuzz.results import add_finding, finish, report_run
 from wiretool.commands.fuzz.run import run_fuzz
 from wiretool.errors import OutputError, PeerError, Stopped, UsageError
 from wiretool.fuzz.baseline import baseline_form, read_baseline
@@ -161,6 +161,18 @@ def test_a_signal_during_the_preparation_is_reported(
     assert caught.value.exit_code == 143
     check_cut(folder, "stopped by SIGTERM")
     assert ": 0 findings" in capsys.readouterr().out
+
+
+def test_a_second_signal_before_there_is_a_result_ends_the_run(folder: Path) -> None:
+    def interrupted() -> FuzzResult:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        return result()
+
+    with pytest.raises(Stopped) as caught:
+        report_run(interrupted, lambda result, stopped: None, FuzzOptions("pravega", reports=all_reports(folder)))
+    assert caught.value.number == signal.SIGTERM
+    assert not list(folder.iterdir())
 
 
 def test_a_signal_whose_exception_is_lost_ends_the_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

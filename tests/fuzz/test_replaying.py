@@ -229,6 +229,39 @@ def test_unknown_cases_of_a_finding_are_refused(finding: Path, cases: object) ->
         replay_finding(finding)
 
 
+@pytest.mark.parametrize("absent", [CASE, "pravega/attribute/2"])
+def test_another_case_that_fails_counts_more_than_one_that_cannot_run(
+    finding: Path, monkeypatch: pytest.MonkeyPatch, absent: str
+) -> None:
+    def run_cases(self: InMemoryTarget, cases: list[Case], before: Any = ()) -> list[CaseResult]:
+        verdicts = {absent: [], "pravega/attribute/3": [Verdict.FAIL]}.get(cases[0].id, [Verdict.PASS])
+        return [CaseResult(cases[0], each, "why") for each in verdicts]
+
+    monkeypatch.setattr(InMemoryTarget, "run_cases", run_cases)
+    change(finding, lambda form: form.update(case=CASE, cases=[CASE, "pravega/attribute/2"]))
+    assert replay_finding(finding).standing is Standing.OTHER
+    change(finding, lambda form: form["cases"].append("pravega/attribute/3"))
+    replayed = replay_finding(finding)
+    assert (replayed.standing, replayed.text) == (Standing.FAILS, "died: why (conformance case pravega/attribute/3)")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("--sockets", "options: expected a list of texts"),
+        ([3], "options: expected a list of texts"),
+        (["--target"], "options: --target has no value"),
+        (["--targets", "127.0.0.1:1"], "options: '--targets' names no target; expected --target, --command"),
+        (["--sockets", "x"], "options: 'x' names no target"),
+    ],
+)
+def test_options_that_name_no_target_are_refused(finding: Path, options: object, text: str) -> None:
+    change(finding, lambda form: form.update(options=options))
+    with pytest.raises(InputError, match=text) as caught:
+        replay_finding(finding)
+    assert str(caught.value).startswith(f"{finding}: ")
+
+
 def test_another_machine_has_to_be_allowed(finding: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(finding, lambda form: form.update(options=["--target", "192.0.2.1:12345"]))
     with pytest.raises(UsageError, match=r"--target 192\.0\.2\.1:12345: another machine"):

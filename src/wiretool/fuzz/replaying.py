@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from wiretool.capture.files import read_packets
 from wiretool.conformance.case import Case
 from wiretool.conformance.levels import Verdict
 from wiretool.conformance.mutants import mutant_named
+from wiretool.conformance.results import CaseResult
 from wiretool.errors import InputError, Stopped, UsageError
 from wiretool.fuzz.client.replaying import replay_client_finding
 from wiretool.fuzz.decoder.findings import replay_decoder_finding
@@ -34,6 +34,10 @@ from wiretool.units import counted
 PATIENCE_S = 2.0
 #: Verdicts of a case that did not get to its requirement.
 _UNJUDGED = frozenset({Verdict.UNSUPPORTED, Verdict.NOT_EXERCISED, Verdict.ERROR})
+#: Options of a finding that name its target, each with a value.
+VALUE_OPTIONS = ("--target", "--command", "--allow-remote", "--mutant")
+#: The option for the mock in a process of its own.
+SOCKETS = "--sockets"
 #: Opens the target of a session.
 TargetMaker = Callable[[FuzzSession], AbstractContextManager[Target]]
 
@@ -66,7 +70,7 @@ def replay_finding(
     sequence = _sequence(folder, form, session)
     cases = _cases(folder, form, session)
     bucket = Bucket.from_form(form["bucket"])
-    with (target_of or target_from(form, pacer))(session) as target:
+    with (target_of or target_from(folder, form, pacer))(session) as target:
         if not target.fits(sequence):
             return Replayed(folder, Standing.OTHER, "the sequence needs endpoints that the target does not have")
         if cases:
@@ -125,22 +129,21 @@ def _cases(folder: Path, form: Mapping[str, Any], session: FuzzSession) -> list[
     names = list(dict.fromkeys(map(str, [form["case"], *others])))
     for name in names:
         if name not in known:
-            raise InputError(f"{folder}: case: no conformance case {name} of {session.protocol}")
+            key = "case" if name == form["case"] else "cases"
+            raise InputError(f"{folder}: {key}: no conformance case {name} of {session.protocol}; run the fuzzer again")
     return [known[name] for name in names]
 
 
-def target_from(form: Mapping[str, Any], pacer: Pacer | None = None) -> TargetMaker:
+def target_from(folder: Path, form: Mapping[str, Any], pacer: Pacer | None = None) -> TargetMaker:
     """Return a function that opens the target which a finding names; WIRETOOL_TARGET names another address."""
-    options = form["options"]
-    if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
-        raise InputError("options: expected a list of texts")
+    options = _target_options(folder, form)
 
     def open_named(session: FuzzSession) -> AbstractContextManager[Target]:
-        mutant = next(iter(_values(options, "--mutant")), "")
+        mutant = next(iter(options.get("--mutant", ())), "")
         addresses = _addresses(options)
-        if addresses is None and "--sockets" not in options:
+        if addresses is None and SOCKETS not in options:
             return nullcontext(session.mock_target(mutant_named(session.part, mutant) if mutant else None))
-        command = next(iter(_values(options, "--command")), None)
+        command = next(iter(options.get("--command", ())), None)
         return open_target(
             session, addresses, command=command, mutant=mutant, patience_s=PATIENCE_S, jobs=1, pacer=pacer
         )
@@ -148,19 +151,35 @@ def target_from(form: Mapping[str, Any], pacer: Pacer | None = None) -> TargetMa
     return open_named
 
 
-def _addresses(options: Sequence[str]) -> Mapping[str, Address] | None:
+def _target_options(folder: Path, form: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """Return the values of the options that name the target of a finding. InputError for an option that names none.
+
+    An option that has no effect would replay the finding on another target, which may not have its bug.
+    """
+    options = form["options"]
+    if not isinstance(options, list) or not all(isinstance(each, str) for each in options):
+        raise InputError(f"{folder}: options: expected a list of texts")
+    values: dict[str, list[str]] = {}
+    words = iter(options)
+    for word in words:
+        if word not in (SOCKETS, *VALUE_OPTIONS):
+            expected = ", ".join((*VALUE_OPTIONS, SOCKETS))
+            raise InputError(f"{folder}: options: {word!r} names no target; expected {expected}; run the fuzzer again")
+        value = "" if word == SOCKETS else next(words, None)
+        if value is None:
+            raise InputError(f"{folder}: options: {word} has no value; run the fuzzer again")
+        values.setdefault(word, []).append(value)
+    return values
+
+
+def _addresses(options: Mapping[str, Sequence[str]]) -> Mapping[str, Address] | None:
     """Return the addresses of the target by endpoint; None for the built-in mock."""
     address = os.environ.get("WIRETOOL_TARGET", "")
-    texts = [address] if address else _values(options, "--target")
+    texts = [address] if address else options.get("--target", ())
     if not texts:
         return None
     source = "WIRETOOL_TARGET" if address else "--target"
-    return addresses_by_endpoint(texts, _values(options, "--allow-remote"), option=source)
-
-
-def _values(options: Sequence[str], name: str) -> list[str]:
-    """Return the values of an option."""
-    return [value for option, value in pairwise(options) if option == name]
+    return addresses_by_endpoint(texts, options.get("--allow-remote", ()), option=source)
 
 
 def _replay_cases(
@@ -171,20 +190,28 @@ def _replay_cases(
     Other cases that failed in the same way run once, as they show the same bug; each one after the sequence, too.
     """
     before = (sequence,) if sequence.steps and bucket.oracle == UNHEALTHY else ()
+    unclear = ""
     for case in (*[cases[0]] * RUNS, *cases[1:]):
+        if unclear and case is cases[0]:
+            continue
         results = target.run_cases([case], before)
         _check_running(target)
         failed = next((result for result in results if result.verdict is Verdict.FAIL), None)
         if failed is not None:
             return Replayed(folder, Standing.FAILS, f"{bucket.oracle}: {failed.why}{_other_name(case, cases)}")
-        if not results:
-            return Replayed(folder, Standing.OTHER, f"conformance case {case.id} cannot run on this target")
-        unjudged = next((result for result in results if result.verdict in _UNJUDGED), None)
-        if unjudged is not None:
-            text = f"conformance case {case.id} is {unjudged.verdict}: {unjudged.why}"
-            return Replayed(folder, Standing.OTHER, text)
+        unclear = unclear or _unclear(case, results)
+    if unclear:
+        return Replayed(folder, Standing.OTHER, unclear)
     others = f"; {counted(len(cases) - 1, 'other case')} that failed with it, too" if cases[1:] else ""
     return Replayed(folder, Standing.FIXED, f"conformance case {cases[0].id} passes in {RUNS} runs{others}")
+
+
+def _unclear(case: Case, results: Sequence[CaseResult]) -> str:
+    """Return why the results of a case show neither that it fails nor that it passes, in words; empty if they do."""
+    if not results:
+        return f"conformance case {case.id} cannot run on this target"
+    unjudged = next((result for result in results if result.verdict in _UNJUDGED), None)
+    return f"conformance case {case.id} is {unjudged.verdict}: {unjudged.why}" if unjudged is not None else ""
 
 
 def _other_name(case: Case, cases: Sequence[Case]) -> str:

@@ -32,8 +32,10 @@ Run: TypeAlias = "Callable[[FuzzResult, list[int]], int | None]"
 def report_run(make_result: "Callable[[], FuzzResult]", run: Run, options: FuzzOptions) -> None:
     """Run and report, however the run ends. Until `run` has its own handler, a stop signal raises Stopped in it.
 
-    `typer.Exit` of 1 for a new finding, Stopped after a stop signal, PeerError and OtherProtocol of the run.
+    `typer.Exit` of 1 for a new finding, Stopped after a stop signal, PeerError and OtherProtocol of the run. A second
+    stop signal before there is a result ends the run without a report.
     """
+    result: FuzzResult | None = None
     stopped: list[int] = []
     stopped_by: int | None = None
     error: PeerError | OtherProtocol | None = None
@@ -45,7 +47,11 @@ def report_run(make_result: "Callable[[], FuzzResult]", run: Run, options: FuzzO
     except KeyboardInterrupt as err:
         stopped_by = err.number if isinstance(err, Stopped) else signal.SIGINT
     except (PeerError, OtherProtocol) as err:
-        error, result.why_cut = err, str(err)
+        error = err
+    if result is None:
+        raise error or Stopped(stopped_by or signal.SIGINT)
+    if error is not None:
+        result.why_cut = str(error)
     with held_interrupts():
         finish(result, options, stopped_by, error)
 
