@@ -91,6 +91,10 @@ class Splitter:
         """Whether the next byte held, or given, is the first of a frame."""
         return not self.is_searching and not self._skip
 
+    def begin_in_step(self) -> None:
+        """Take the first byte, before it comes, for the first of a frame: a search would find it there."""
+        self.is_searching = self._at_start = False
+
     def count_again(self) -> None:
         """Count again the bytes that wait; ValueError where it is not known when each of them came."""
         self._held = sum(len(part) for part in self._parts)
