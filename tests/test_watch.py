@@ -1,6 +1,7 @@
 """One connection on its way to records, from the items of its streams."""
 
 import itertools
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -11,6 +12,7 @@ from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.message import Side
 from wiretool.ledger import Ledger
+from wiretool.protocols import recognise
 from wiretool.protocols.registry import PROTOCOLS, expected_on
 from wiretool.records import Record
 from wiretool.watch import Watch
@@ -230,3 +232,27 @@ def test_a_finding_behind_the_end_is_the_same_without_the_watch(data: bytes) -> 
     item = Finding(other.connection, "server", *place, "after-end", "why", *when, data)
     assert other.watch.after().take(item) == [record]
     assert other.ledger.as_json() == one.ledger.as_json()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_protocol_proved_at_the_front_of_a_middle_changes_no_record(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    luck = random.Random(seed)
+    sides: tuple[Side, Side] = luck.choice((("client", "server"), ("server", "client")))
+    frames = {"client": CLIENT[2:], "server": SERVER[2:]}
+    sent: list[tuple[Side, bytes]] = []
+    for side in (*sides, *sides):
+        data = bytearray(b"".join(luck.choices(frames[side], k=luck.choice((1, 3, 40, 80)))))
+        if luck.random() < 0.3:
+            data[luck.randrange(len(data))] = 0xFF
+        cut = luck.choice((len(data), len(data) // 2, 30))
+        sent += [(side, bytes(data[:cut])), (side, bytes(data[cut:]))]
+    told = []
+    for proves in (True, False):
+        if not proves:
+            monkeypatch.setattr(recognise, "_verdict_at_front", lambda expected, chunks: None)
+        watched = Watched(opened=False)
+        given = [watched.say(side, data) for side, data in sent if data]
+        told.append((given, watched.end(), watched.notes, watched.ledger.connections))
+    assert [str(each) for each in told[0]] == [str(each) for each in told[1]]

@@ -190,6 +190,8 @@ class Watch:
         else:
             self._speak(verdict.protocol, verdict.trial)
         self._is_settled = True
+        if verdict.is_in_step:
+            self._splitters[next(item.side for item in self._held if isinstance(item, Data))].begin_in_step()
         held, self._held = self._held, []
         self._held_bytes = 0
         return [record for item in held for record in self._take_settled(item)]

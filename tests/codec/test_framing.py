@@ -195,3 +195,17 @@ def test_the_extent_of_each_frame_is_asked_for_once() -> None:
     assert frames_of(pieces) == [(0, one), (len(one), one), (2 * len(one), other)]
     assert [(piece.first_packet, piece.time_ns) for piece in pieces] == [(1, 10), (2, 20), (2, 20)]
     assert (splitter.offset, splitter.held, splitter.end()) == (2 * len(one) + len(other), 0, [])
+
+
+def test_a_beginning_in_step_is_what_a_search_finds() -> None:
+    data = frame(b"abc") + frame(b"de") + frame(b"fgh")[:4]
+    searched, in_step = Splitter(Toy(), "client", from_start=False), Splitter(Toy(), "client", from_start=False)
+    in_step.begin_in_step()
+    assert in_step.is_in_step
+    for part in (data, frame(b"fgh")[4:], b"???", frame(b"ij") * 9):
+        assert in_step.feed(part, 7, 8) == searched.feed(part, 7, 8)
+        assert (in_step.holds(), in_step.wanted, in_step.is_searching) == (
+            searched.holds(),
+            searched.wanted,
+            searched.is_searching,
+        )

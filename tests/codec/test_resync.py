@@ -15,7 +15,7 @@ from wiretool import limits
 from wiretool.codec import framing, resync
 from wiretool.codec.framing import Splitter
 from wiretool.codec.message import Side
-from wiretool.codec.resync import RIVAL_FRAMES, WINDOW_BYTES, Framing, find_frame
+from wiretool.codec.resync import RIVAL_FRAMES, WINDOW_BYTES, Framing, chain_at_front, find_frame
 from wiretool.errors import DecodeError
 from wiretool.protocols.registry import PROTOCOLS
 
@@ -234,3 +234,13 @@ def test_no_other_chain_is_walked_where_the_first_frame_is_sure() -> None:
     data = frame(b"\x0a") + inner * 3
     assert find_frame(Noted(), "client", data, 0, final=False, sure_points=4) == 0
     assert asked == [0, *range(3, len(data), len(inner))]
+
+
+def test_the_chain_at_the_front_is_one_that_is_believed_at_once() -> None:
+    rich, poor = frame(b"\x0a"), frame(b"\x01")
+    for data in (rich, rich + poor * 3, poor * 2, rich + b"?", b"?" + rich, rich + poor[:2], b""):
+        chain = chain_at_front(Toy(), "client", data, 4)
+        assert (chain is not None) == (find_frame(Toy(), "client", data, 0, final=False, sure_points=4) == 0)
+    ends = [rich, rich + poor[:2], rich + poor[:1], rich * 2 * RIVAL_FRAMES]
+    chains = [chain_at_front(Toy(), "client", data, 4) for data in ends]
+    assert [chain is not None and chain.is_read_to_end for chain in chains] == [True, True, False, False]

@@ -282,3 +282,55 @@ def test_a_protocol_that_no_side_begins_with_is_not_weighed(monkeypatch: pytest.
     weighed.clear()
     assert name_of(verdict([Sent("client", bytes([9] * 40))], 12345)) == "pravega"
     assert weighed[:2] == ["pravega", "pravega-draft"], "where none fits the evidence against each counts"
+
+
+PRAVEGA: dict[Side, list[bytes]] = {
+    side: [sent.data for sent in talk("pravega")[4:] if sent.side == side] for side in recognising.SIDES
+}
+
+
+def unproved(monkeypatch: pytest.MonkeyPatch, chunk: Chunk, *, final: bool) -> Verdict | None:
+    """Return the verdict of weighing each protocol."""
+    with monkeypatch.context() as patch:
+        patch.setattr(recognising, "_verdict_at_front", lambda expected, chunks: None)
+        return verdict([], 12345, final=final, from_start=False, chunks=[chunk])
+
+
+@pytest.mark.parametrize("side", recognising.SIDES)
+def test_frames_at_the_front_of_a_middle_prove_their_protocol_without_weighing(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recognising, "weigh", lambda *args, **options: pytest.fail("weighed"))
+    data = b"".join(PRAVEGA[side])
+    for length in (len(PRAVEGA[side][0]), len(data) - 20, len(data)):
+        found = verdict([Sent(side, data[:length])], 12345, final=False, from_start=False)
+        assert (name_of(found), found and found.note) == ("pravega", "")
+        assert found is not None
+        assert found.has_frames
+        assert found.is_in_step
+
+
+def test_more_frames_than_are_weighed_do_not_tell_what_follows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognising, "weigh", lambda *args, **options: pytest.fail("weighed"))
+    data = b"".join(PRAVEGA["client"]) * 9
+    found = verdict([Sent("client", data + b"\xff" * 9)], 12345, final=False, from_start=False)
+    assert name_of(found) == "pravega"
+    assert found is not None
+    assert not found.is_in_step
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_verdict_at_the_front_is_that_of_weighing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    luck = random.Random(seed)
+    side: Side = luck.choice(recognising.SIDES)
+    frames = luck.choices(PRAVEGA[luck.choice((side, side, "client", "server"))], k=luck.choice((1, 2, 5, 40, 90)))
+    data = bytearray(b"".join(frames))
+    for _ in range(luck.choice((0, 0, 1, 3))):
+        data[luck.randrange(min(len(data), luck.choice((16, 200, 9_000))))] = luck.choice((0, 1, 4, 7, 0x7F, 0xFF))
+    start = luck.choice((0, 0, 0, 3, len(frames[0])))
+    chunk = Chunk(side, bytes(data[start : len(data) - luck.choice((0, 0, 1, 52, 9))]))
+    for final in (False, True):
+        found = verdict([], 12345, final=final, from_start=False, chunks=[chunk])
+        weighed = unproved(monkeypatch, chunk, final=final)
+        plain = [each and each._replace(trial=None, is_in_step=False) for each in (found, weighed)]
+        assert plain[0] == plain[1]

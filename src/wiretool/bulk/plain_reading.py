@@ -166,7 +166,7 @@ def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) 
     table = plain.table
     ends = np.cumsum(table.lengths[rows]) + np.cumsum(held)[flow_of]
     packets = table.numbers[rows]
-    pieces = Pieces(ends, packets, table.times[rows], packets)
+    pieces = Pieces(ends, packets, table.times[rows], packets if plain.emitted_at is None else plain.emitted_at[rows])
     offsets = steady.offsets(flows)
     if len(marks.flows):
         pieces, flow_of = _with_marks(pieces, flow_of, marks, begins - offsets)

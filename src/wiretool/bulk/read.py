@@ -7,6 +7,7 @@ the same number.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import Any, TypeGuard
 
@@ -15,6 +16,7 @@ from msgspec.structs import force_setattr
 
 from wiretool import limits
 from wiretool.batches.batch import Batch, FrameRun
+from wiretool.bulk.middle_reading import read_together
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
 from wiretool.bulk.pending_output import PendingOutput
@@ -218,9 +220,12 @@ class BulkDissector:
         yield self._batch()
 
     def _catch_up(self, table: SegmentTable, before: int | None = None) -> None:
-        for watch in self._behind:
+        watches = list(self._behind)
+        if before is None:
+            read_together(watches, table, self._numbers, self._pace, self._output)
+        for watch in watches:
             watch.catch_up(table, self._output, before)
-        self._behind = {watch: None for watch in self._behind if watch.has_deferred}
+        self._behind = {watch: None for watch in watches if watch.has_deferred}
 
     def _may_tell(self, table: SegmentTable, watches: Collection[BulkWatch | EndedBulkWatch]) -> bool:
         """Whether all that these put off is told now; if not it waits for a pause, to be told in parts."""
@@ -280,7 +285,8 @@ class BulkDissector:
         if not items:
             return
         number, watch = int(table.numbers[fed.row]), self._watch(items[0].connection)
-        if not self._streams.is_alone and self._may_put_off(watch, items):
+        may_put_off = not self._streams.is_alone and self._may_put_off(watch, items)
+        if isinstance(watch, BulkWatch) and (may_put_off or self._may_begin_later(watch, items)):
             watch.put_off(number, items)
             self._behind[watch] = None
             return
@@ -321,6 +327,12 @@ class BulkDissector:
     def _may_put_off(self, watch: BulkWatch | EndedBulkWatch, items: Sequence[Item]) -> TypeGuard[BulkWatch]:
         """Return whether items of a connection can be read later, together with what comes then."""
         return not self._is_near_limit and isinstance(watch, BulkWatch) and watch.may_wait_with(items)
+
+    def _may_begin_later(self, watch: BulkWatch, items: Sequence[Item]) -> bool:
+        """Return whether the first items of a connection without its beginning can be read with those of others."""
+        if self._streams.feeds_each or not self._streams.is_alone:
+            return False
+        return _are_in_order(items) and all(map(watch.may_begin_later, items))
 
     def _watch(self, connection: Connection) -> BulkWatch | EndedBulkWatch:
         slot = self._steady.slot_of(connection)
@@ -411,6 +423,15 @@ def _rows_of(run: FrameRun) -> Integers | slice:
     if sum(len(group.rows) for group in run.groups) == len(run.frames.starts):
         return slice(None)
     return np.sort(np.concatenate([group.rows for group in run.groups]))
+
+
+def _are_in_order(items: Sequence[Item]) -> bool:
+    """Return whether the bytes of a connection that a packet gave are in order, those of the client first."""
+    if not all(isinstance(item, Data) and item.connection is items[0].connection for item in items):
+        return False
+    return all(
+        one.packet < other.packet and (one.side == other.side or one.side == "client") for one, other in pairwise(items)
+    )
 
 
 def _rest(items: Sequence[Item]) -> Sequence[Item]:

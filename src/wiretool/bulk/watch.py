@@ -22,7 +22,7 @@ from wiretool.codec.message import Side, other_side
 from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
-from wiretool.protocols.recognise import protocol_of_start
+from wiretool.protocols.recognise import Chunk, protocol_of_start, verdict_in_step
 from wiretool.records import Record
 from wiretool.watch import SIDES, EndedWatch, Watch
 
@@ -171,7 +171,7 @@ class BulkWatch(Watch):
 
     @property
     def next_packet(self) -> int:
-        """The packet at which what was put off is told, once it is in runs."""
+        """Return the packet at which what was put off is emitted, once it is in runs."""
         if not self._runs:
             return self._late_ends[0].packet
         sides = (self._runs[0].client, self._runs[0].server)
@@ -198,6 +198,56 @@ class BulkWatch(Watch):
         self._speak(protocol, None)
         self._is_settled = True
         self._note_understood()
+
+    def may_begin_later(self, item: Item) -> bool:
+        """Return whether an item goes on in step, or is the first of its side and proved to be frames.
+
+        It can be read later then. Only where the beginning of the connection is not in the capture, and its frames may
+        be read in columns.
+        """
+        if self._connection.opened or self._waiting or self._late_ends or not isinstance(item, Data):
+            return False
+        if self._bulk is not None and self._splitters[item.side].is_in_step:
+            return True
+        if self._is_settled:
+            is_proved = self._conversation is not None and self._conversation.is_proved_by_trust
+            if self._bulk is None or not is_proved or any(map(self._is_looking, SIDES)):
+                return False
+            if not self._splitters[item.side].begins_in_step(item.data):
+                return False
+        elif not self._proves_in_step(item):
+            return False
+        self._in_doubt = any(each.is_searching for each in self._splitters.values())
+        return True
+
+    def _proves_in_step(self, item: Data) -> bool:
+        """Recognise the protocol by the first item, if that is frames throughout; return whether it is."""
+        verdict = None if self._held or item.offset else verdict_in_step(Chunk(item.side, item.data), self._expected)
+        if verdict is None or verdict.protocol is None:
+            return False
+        self._speak(verdict.protocol, verdict.trial)
+        self._splitters[item.side].begin_in_step()
+        self._is_settled = True
+        self._note_understood()
+        return True
+
+    def take_short_run(self, table: SegmentTable) -> Run | None:
+        """Return the deferred bytes, which the caller then reads, if they are one short run of the table, in step.
+
+        Longer runs are read in columns of their own.
+        """
+        runs = self._runs_of(table)
+        if len(runs) != 1 or self._late_ends or self._bulk is None or self._bulk.together is None:
+            return None
+        (run,) = runs
+        if run.table is not table:
+            return None
+        if len(run.client.rows) + len(run.server.rows) >= RUN_SEGMENTS_MIN:
+            return None
+        if not self._may_pass({side: run.side(side).size for side in SIDES}):
+            return None
+        self._runs, self._ahead = [], None
+        return run
 
     # -- together with others --------------------------------------------------------------------------------------
 
@@ -283,7 +333,7 @@ class BulkWatch(Watch):
         return sum(map(len, starts)), sum(int(np.count_nonzero(np.diff(each) < TINY_BYTES)) for each in starts)
 
     def _take_run(self, run: Run, output: PendingOutput) -> Run | None:
-        """Add what the run gives to `told`: of its beginning records, where need be, and of the rest columns.
+        """Add what the run gives to the output: of its beginning records, where need be, and of the rest columns.
 
         What is left is given back where that would be more records than a batch is to have.
         """

@@ -30,6 +30,8 @@ class PlainSegments(NamedTuple):
     is_server: Flags
     #: The ends of flows, after all of their bytes.
     ends: Sequence[End] = ()
+    #: By row of the table the packet at which its frames are emitted, where that is not its own for all.
+    emitted_at: Integers | None = None
 
     @property
     def sizes(self) -> Integers:
@@ -46,7 +48,7 @@ class PlainSegments(NamedTuple):
             rows = self.rows[self.bounds[stream] : self.bounds[stream + 1]]
             side: Side = "server" if self.is_server[stream] else "client"
             sides[side] = SideRun(rows, int(self.offsets[stream]), int(self.table.lengths[rows].sum()))
-        return Run(self.connections[index], self.table, sides["client"], sides["server"])
+        return Run(self.connections[index], self.table, sides["client"], sides["server"], self.emitted_at)
 
     def first_rows(self) -> list[tuple[int, bool]]:
         """Return the first row of each connection, and whether it is the server's."""

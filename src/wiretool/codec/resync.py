@@ -66,6 +66,11 @@ class Chain:
         return self.frames >= CHAIN_FRAMES and self.points >= CHAIN_POINTS
 
     @property
+    def is_read_to_end(self) -> bool:
+        """Return whether only the end of the bytes stopped it, maybe inside a frame whose length is known."""
+        return self.is_whole or self.open_length > 0
+
+    @property
     def is_believable_at_end(self) -> bool:
         """Whether it counts when no more bytes will come to test it."""
         return not self.is_dead and (self.points >= (2 if self.is_whole else 4))
@@ -123,6 +128,14 @@ def find_frame(
         return None
     best = _best(grown)
     return best.start if best.is_enough and (len(grown) == 1 or best.frames >= RIVAL_FRAMES) else None
+
+
+def chain_at_front(framing: Framing, side: Side, data: bytes, sure_points: int) -> Chain | None:
+    """Return the chain from the first byte on that `find_frame` believes at once; None where it looks further."""
+    if next(framing.candidates(side, data, 0, len(data)), None) != 0:
+        return None
+    chain = _walk(framing, side, data, 0, set(), Work(0, len(data)))
+    return None if chain.is_dead or chain.first_points < sure_points else chain
 
 
 def _holds_up(chain: Chain, first_grown: Chain) -> bool:

@@ -52,6 +52,10 @@ class Conversation(ABC):
     #: Whether readings list the events of appends: who does not look at them need not wait for that.
     lists_events = True
 
+    #: Whether frames that were read can only raise `trust` above 0, and change nothing else by which a connection is
+    #: recognised: the chain of its first frames then proves the protocol.
+    is_proved_by_trust = False
+
     @property
     def held_bytes(self) -> int:
         """Return the bytes of frames that are kept until the message is complete to which they belong.

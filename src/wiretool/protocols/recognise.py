@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from wiretool import limits
-from wiretool.codec.framing import Piece, Splitter
+from wiretool.codec.framing import SURE_AT_START, Piece, Splitter
 from wiretool.codec.message import Side
+from wiretool.codec.resync import chain_at_front
 from wiretool.errors import DecodeError
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
 
@@ -40,6 +41,8 @@ class Verdict(NamedTuple):
     note: str = ""
     #: Whether whole frames were read, so that not the port alone speaks for the protocol.
     has_frames: bool = False
+    #: Whether the only chunk is known to be frames from its first byte on, the last of which may be unfinished.
+    is_in_step: bool = False
 
 
 @dataclass(slots=True)
@@ -89,6 +92,9 @@ def recognise(
         if not full and _without_disowning(expected, chunks, True) != owning:
             return None
         expected = owning
+    proved = None if from_start or not expected else _verdict_at_front(expected, chunks)
+    if proved is not None:
+        return proved
     choices = expected or every
     found = _weigh_each(choices, chunks, from_start=from_start, may_skip=bool(expected))
     if not full and not _is_decided(found, POINTS_SURE if expected else POINTS_UNEXPECTED):
@@ -121,6 +127,17 @@ def protocol_of_start(
         verdict = recognise([Chunk(side, data)], from_start=True, expected=expected, every=every, final=False)
         _STARTS[key] = verdict.protocol if verdict is not None and _is_memorable(verdict) else None
     return _STARTS[key]
+
+
+def verdict_in_step(chunk: Chunk, expected: Sequence[Protocol]) -> Verdict | None:
+    """Return the verdict of `recognise` on the first bytes of a middle that are frames throughout.
+
+    None where they are not, or where that is not certain.
+    """
+    if not expected or describe_foreign([chunk]):
+        return None
+    verdict = _verdict_at_front(expected, [chunk])
+    return verdict if verdict is not None and verdict.is_in_step else None
 
 
 def _is_memorable(verdict: Verdict) -> bool:
@@ -157,6 +174,25 @@ def _unexpected(
     if foreign:
         return Verdict(None, why=f"{foreign}, on a port of {expected[0].name}")
     return Verdict(expected[0], note=f"read as {expected[0].name} because of its port alone")
+
+
+def _verdict_at_front(expected: Sequence[Protocol], chunks: Sequence[Chunk]) -> Verdict | None:
+    """Return the verdict where the first bytes, of one side, prove what is expected first, and no other fits them.
+
+    It is that of weighing each protocol, for one walk over the frames; None where that is not certain.
+    """
+    if len(chunks) != 1 or chunks[0].missing:
+        return None
+    side, data, _ = chunks[0]
+    conversation = expected[0].open(False)
+    if not conversation.is_proved_by_trust:
+        return None
+    chain = chain_at_front(conversation, side, data, SURE_AT_START)
+    if chain is None or not (chain.is_read_to_end or chain.frames >= limits.RECOGNISE_FRAMES_MAX):
+        return None
+    if not all(_is_refused(each, chunks, from_start=False) for each in expected[1:]):
+        return None
+    return Verdict(expected[0], conversation, has_frames=True, is_in_step=chain.is_read_to_end)
 
 
 def _without_doubt(found: Iterable[Evidence]) -> list[Evidence]:

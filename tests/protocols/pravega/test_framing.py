@@ -113,3 +113,18 @@ def test_fields_up_to_the_broken_one() -> None:
     fields = framing.readable_fields(BY_CODE[4], payload, 0, len(payload))
     assert fields == {"writer_id": end(7).writer_id, "size_of_whole_events": 0}
     assert framing.readable_fields(AppendBlock, b"", 0, 0) == {}
+
+
+@given(st.lists(st.sampled_from([b"\0\0\0\1", b"\0\0\0\4\0", b"\xff\xff\xff\x81\0", b"\0", b"\xff", b"?"]), max_size=9))
+def test_candidates_are_the_same_wherever_a_search_begins(parts: list[bytes]) -> None:
+    data = b"".join(parts)
+    every = list(framing.HEADERS["client"].find(data, 0, len(data)))
+    for at in range(len(data)):
+        assert list(framing.HEADERS["client"].find(data, at, len(data))) == [each for each in every if each >= at]
+
+
+def test_a_search_that_begins_with_a_header_looks_no_further_at_first() -> None:
+    frame = framing.encode(GREETING, "client")
+    found = framing.HEADERS["client"].find(frame * 2, 0, 2 * len(frame))
+    assert next(found) == 0
+    assert list(found) == [len(frame)]

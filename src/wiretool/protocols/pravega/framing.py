@@ -133,8 +133,11 @@ class Headers:
 
     def find(self, data: bytes, at: int, end: int) -> Iterator[int]:
         """Where in `data[at:end]` they are, ascending."""
+        if any(pattern.match(data, at, end) for pattern in self._patterns):
+            yield at  # where a search begins with a frame it rarely asks for more
+            at += 1
         found = [(match.start() for match in pattern.finditer(data, at, end)) for pattern in self._patterns]
-        return heapq.merge(*found)
+        yield from heapq.merge(*found)
 
 
 HEADERS: Mapping[Side, Headers] = {

@@ -85,6 +85,8 @@ SEGMENT_FIELD: Mapping[type[Message], str] = {
 class PravegaConversation(Conversation):
     """One connection to a segment store. `is_whole`: its first bytes were captured."""
 
+    is_proved_by_trust = True
+
     def __init__(self, is_whole: bool) -> None:
         self.appends = Appends(is_whole=is_whole)
         self.requests = Requests()
