@@ -5,17 +5,16 @@ the same number.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, TypeGuard
 
 import numpy as np
-from msgspec.structs import force_setattr
 
 from wiretool import limits
-from wiretool.batches.batch import Batch, FrameRun
+from wiretool.batches.batch import Batch
+from wiretool.bulk.final_numbers import batch_of
 from wiretool.bulk.middle_reading import read_together
 from wiretool.bulk.numbering import PACKET_SHIFT, Numbers
 from wiretool.bulk.pace import Pace, in_parts
@@ -38,9 +37,7 @@ from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import Ledger
-from wiretool.protocols.bulk import NO_REPLY
 from wiretool.protocols.bulks import columns_of
-from wiretool.records import Record
 
 
 def read_batches(
@@ -376,53 +373,11 @@ class BulkDissector:
         for _, text in notes[: len(notes) - len(self._notes)]:
             self._tell(text)
         self._expanded_bytes = 0
-        rows = [_rows_of(run) for run in output.runs]
-        single = np.array([record.n for record in output.records], np.int64)
-        parts = [single, *(run.frames.numbers[mine] for run, mine in zip(output.runs, rows, strict=True))]
-        first, numbers = self._numbers.settle(np.concatenate(parts))
-        of_run = np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
-        runs = [self._final(*each) for each in zip(output.runs, rows, of_run[1:], strict=True)]
-        return Batch(first, len(numbers), runs, self._final_records(output.records, of_run[0]))
-
-    def _final(self, run: FrameRun, rows: Integers | slice, numbers: Integers) -> FrameRun:
-        every = numbers
-        if len(numbers) < len(run.frames.numbers):
-            every = run.frames.numbers.copy()
-            every[rows] = numbers
-        groups = [replace(group, reply_to=self._answered(group.reply_to)) for group in run.groups]
-        return replace(run, frames=replace(run.frames, numbers=every), groups=groups)
-
-    def _answered(self, reply_to: Integers | None) -> Integers | None:
-        if reply_to is None:
-            return None
-        is_reply = reply_to != NO_REPLY
-        if is_reply.all():
-            return self._numbers.final(reply_to)
-        final = reply_to.copy()
-        final[is_reply] = self._numbers.final(reply_to[is_reply])
-        return final
-
-    def _final_records(self, records: list[Record], numbers: Integers) -> list[Record]:
-        """The records, which nobody else has seen yet, with their numbers, in order."""
-        replies = [record for record in records if record.reply_to is not None]
-        answered = self._numbers.final(np.array([record.reply_to for record in replies], np.int64))
-        for record, n in zip(replies, answered.tolist(), strict=True):
-            force_setattr(record, "reply_to", n)
-        for record, n in zip(records, numbers.tolist(), strict=True):
-            force_setattr(record, "n", n)
-        records.sort(key=attrgetter("n"))
-        return records
+        return batch_of(output, self._numbers)
 
 
 def _tell_nobody(text: str) -> None:
     """For notes that nobody wants."""
-
-
-def _rows_of(run: FrameRun) -> Integers | slice:
-    """The frames of a run that are in columns, in order."""
-    if sum(len(group.rows) for group in run.groups) == len(run.frames.starts):
-        return slice(None)
-    return np.sort(np.concatenate([group.rows for group in run.groups]))
 
 
 def _are_in_order(items: Sequence[Item]) -> bool:

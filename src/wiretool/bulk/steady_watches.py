@@ -7,7 +7,8 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import Ends
-from wiretool.bulk.watch import BulkWatch, Unfinished
+from wiretool.bulk.lent_watch import Unfinished
+from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
