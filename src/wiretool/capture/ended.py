@@ -2,15 +2,14 @@
 
 from struct import Struct
 
-import numpy as np
-
 from wiretool.capture.flows import Flow, Shared
 from wiretool.capture.items import Connection, Side
 from wiretool.capture.pieces import Ranges
 
-#: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`.
-PACKED = np.dtype([("is_started", "?"), ("seq", "<i8"), ("offset", "<i8"), ("isn", "<i8")])
-_FLOW = Struct("<?qqq")
+#: Of a flow that has ended: whether it was started, `seq`, `offset`, and the number of its SYN or `_NO_SYN`; each with
+#: its format, little-endian.
+PACKED = (("is_started", "?"), ("seq", "q"), ("offset", "q"), ("isn", "q"))
+_FLOW = Struct("<" + "".join(form for _, form in PACKED))
 _NO_SYN = -1
 #: Bytes of both.
 PACKED_BYTES = 2 * _FLOW.size

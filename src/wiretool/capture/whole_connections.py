@@ -19,6 +19,7 @@ from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 _SIDES: tuple[Side, Side] = ("client", "server")
+_PACKED = np.dtype([(name, "<" + form) for name, form in PACKED])
 
 
 class WholeConnections(NamedTuple):
@@ -140,7 +141,7 @@ class WholeConnectionScan:
             connection.packets, connection.last_ns = packets, last_ns
             connection.closed = "fin" if is_closed else "capture-end"
         sizes = np.bincount(stream_of, table.lengths[rows], 2 * len(self._lasts)).astype(np.int64).reshape(-1, 2)
-        packed = np.zeros((len(pairs), 2), PACKED)
+        packed = np.zeros((len(pairs), 2), _PACKED)
         for side, firsts in enumerate((self._syns[pairs], self._syn_acks[pairs])):
             isn, size = table.seqs[firsts], sizes[pairs, side]
             packed["is_started"][:, side] = True
