@@ -22,7 +22,7 @@ MESSAGE = Data(stream_id=1, data=b"\0\0\0\0\0")
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is not answered is given up at once."""
-    monkeypatch.setattr(pravega_controller, "CALL_S", 0.02)
+    monkeypatch.setattr(pravega_controller, "CALL_S", 0.2)
 
 
 def failure(*said: bytes) -> str:
@@ -54,8 +54,8 @@ def test_an_answer_may_come_byte_by_byte_with_pings_in_between() -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ([], "no answer to createScope in 0.02 s"),
-        ([SETTINGS, begun()], "no answer to createScope in 0.02 s"),
+        ([], "no answer to createScope in 0.2 s"),
+        ([SETTINGS, begun()], "no answer to createScope in 0.2 s"),
         ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "not a controller: not HTTP/2: HTTP/1.1 400 Bad"),
         ([encode_pravega(Hello(high_version=17, low_version=5), "server")], "not a controller: not HTTP/2"),
         ([SETTINGS + begun(status="404")], "createScope was answered with HTTP status 404"),
