@@ -21,6 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("codec", "units"),
     ("capture", "protocols"),
     ("records", "ledger", "batches", "stretches"),
+    ("ended_watch", "foreign_bytes"),
     ("where", "watch", "sessions", "sinks", "consistency"),
     ("dissect", "api", "servers", "faults", MODELS),
     ("bulk",),

@@ -14,6 +14,7 @@ from wiretool.capture.packets import Packet, Tick
 from wiretool.capture.streams import Connection, Data, End, Item, Streams
 from wiretool.codec.cursor import Span
 from wiretool.codec.message import Side
+from wiretool.ended_watch import EndedWatch
 from wiretool.errors import CaptureError, DecodeError
 from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
@@ -21,7 +22,7 @@ from wiretool.protocols.conversation import Protocol
 from wiretool.protocols.recognise import protocol_of_start
 from wiretool.protocols.registry import PROTOCOLS, expected_on, protocol_named, server_ports
 from wiretool.records import Record
-from wiretool.watch import EndedWatch, Watch, connection_number
+from wiretool.watch import Watch, connection_number
 
 #: A path, or an open binary stream.
 Source = Path | str | BinaryIO

@@ -7,6 +7,8 @@ from wiretool import limits
 from wiretool.capture.streams import Connection, Data, End, Finding, Gap, Item
 from wiretool.codec.framing import Piece, Splitter
 from wiretool.codec.message import Side, other_side
+from wiretool.ended_watch import EndedWatch, finding_record
+from wiretool.foreign_bytes import ForeignBytes
 from wiretool.ledger import ConnectionAccount
 from wiretool.memory_budget import MemoryBudget
 from wiretool.protocols.conversation import Conversation, Protocol, let_go
@@ -34,7 +36,7 @@ class Watch:
     _conversation: Conversation | None = None
     _splitters: Mapping[Side, Splitter] = MappingProxyType({})
     #: The unknown bytes of each side, where no protocol is recognised.
-    _strangers: Mapping[Side, "Stranger"] = MappingProxyType({})
+    _strangers: Mapping[Side, ForeignBytes] = MappingProxyType({})
     #: The last packet in which an emitted frame begins.
     _latest_packet = 0
     _open_sides = _BOTH
@@ -162,7 +164,7 @@ class Watch:
         """Count what was sent twice, by now; of that no item tells."""
         self._account.duplicate_bytes = sum(connection.duplicate_bytes.values())
 
-    def after(self) -> "EndedWatch":
+    def after(self) -> EndedWatch:
         """What takes its place when both sides have ended."""
         return EndedWatch(self._row, self._next_n)
 
@@ -186,7 +188,7 @@ class Watch:
             self._speak(self._forced, verdict.trial if verdict.protocol is self._forced else None)
         elif verdict.protocol is None:
             self._foreign = verdict.why
-            self._strangers = {side: Stranger() for side in SIDES}
+            self._strangers = {side: ForeignBytes() for side in SIDES}
         else:
             self._speak(verdict.protocol, verdict.trial)
         self._is_settled = True
@@ -387,7 +389,7 @@ class Watch:
         )
 
     def _found(self, item: Finding) -> Record:
-        return _found(item, self._row, self._next_n())
+        return finding_record(item, self._row, self._next_n())
 
     # -- nothing of ours -------------------------------------------------------------------------------------------
 
@@ -409,7 +411,7 @@ class Watch:
 
     def _other(self, side: Side) -> Record:
         stranger = self._strangers[side]
-        self._strangers = {**self._strangers, side: Stranger()}
+        self._strangers = {**self._strangers, side: ForeignBytes()}
         return Record(
             n=self._next_n(),
             kind="other",
@@ -428,69 +430,6 @@ class Watch:
 def connection_number(watch: Watch) -> int:
     """Return the number of the connection that a watch reads."""
     return watch.number
-
-
-class EndedWatch:
-    """What is left of a watch when both sides have ended. There may be very many."""
-
-    __slots__ = ("_next_n", "_row")
-
-    def __init__(self, account: ConnectionAccount, next_n: Callable[[], int]) -> None:
-        self._row = account
-        self._next_n = next_n
-
-    def take(self, item: Item) -> list[Record]:
-        """The record of a finding; nothing else comes behind the end."""
-        assert isinstance(item, Finding), "bytes, gaps and ends come before the end of both sides"
-        return [_found(item, self._row, self._next_n())]
-
-    def note_duplicates(self, connection: Connection) -> None:
-        """As of a watch."""
-        self._row.account.duplicate_bytes = sum(connection.duplicate_bytes.values())
-
-
-class Stranger:
-    """The bytes of one side of a connection that speaks nothing of ours."""
-
-    __slots__ = ("first_packet", "last_packet", "length", "offset", "time_ns")
-
-    def __init__(self) -> None:
-        self.length = self.offset = self.first_packet = self.last_packet = self.time_ns = 0
-
-    def add(self, item: Data) -> None:
-        """Count these bytes in."""
-        if not self.length:
-            self.offset, self.first_packet = item.offset, item.packet
-        self.extend(len(item.data), item.packet, item.time_ns)
-
-    def extend(self, size: int, packet: int, time_ns: int) -> None:
-        """Count in more bytes that follow, up to those of this packet."""
-        self.length += size
-        self.last_packet, self.time_ns = packet, time_ns
-
-
-def _found(item: Finding, row: ConnectionAccount, n: int) -> Record:
-    """The record, with that number, of what does not fit the stream of a connection, which is counted in."""
-    account, size = row.account, len(item.data)
-    account.payload_bytes += size
-    account.problems += 1
-    account.problem_bytes += size
-    return Record(
-        n=n,
-        kind="problem",
-        time_ns=item.time_ns,
-        connection=row.connection,
-        client=row.client,
-        server=row.server,
-        side=item.side,
-        protocol=row.protocol,
-        packets=(item.packet, item.packet),
-        offset=item.offset,
-        length=size,
-        error=item.kind,
-        why=item.why,
-        raw=item.data,
-    )
 
 
 def _bytes_of(items: Sequence[Item]) -> int:

@@ -20,12 +20,13 @@ from wiretool.capture.runs import RUN_SEGMENTS_MIN, Part, Run, SideRun, joined
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.message import Side, other_side
+from wiretool.ended_watch import EndedWatch
 from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
 from wiretool.protocols.recognise import Chunk, protocol_of_start, verdict_in_step
 from wiretool.records import Record
-from wiretool.watch import SIDES, EndedWatch
+from wiretool.watch import SIDES
 
 
 class _Ahead(NamedTuple):
@@ -42,7 +43,7 @@ class BulkWatch(LentWatch):
 
     _bulk: BulkConversation | None = None
     _ahead: _Ahead | None = None
-    #: What `growth` was when somebody looked.
+    #: The value of `growth` that was noted last.
     _growth_then = 1
 
     def __init__(self, numbers: Numbers, pace: Pace, *args: Any, **options: Any) -> None:
@@ -53,7 +54,7 @@ class BulkWatch(LentWatch):
         self._parts: list[Part] = []
         #: Ends of flows after it.
         self._late_ends: list[End] = []
-        #: The runs that were made of it, once somebody looked ahead; what he found is `_ahead`.
+        #: The runs that `look_ahead` made of it; the frames that it found are `_ahead`.
         self._runs: list[Run] = []
 
     @property

@@ -61,6 +61,7 @@ from wiretool.codec.state_types import (
 from wiretool.codec.states import Schema, StateClass, attributes, value
 from wiretool.dissect import Connections
 from wiretool.errors import CaptureError, UsageError
+from wiretool.foreign_bytes import ForeignBytes
 from wiretool.ledger import Account, ConnectionAccount, Ledger
 from wiretool.memory_budget import MemoryBudget
 from wiretool.pipeline.flows import Flow, Over
@@ -75,7 +76,7 @@ from wiretool.sessions.exchanges import Open, Requests
 from wiretool.sessions.subjects import Subject
 from wiretool.sinks.arrow.events import Block
 from wiretool.stretches import Stretches
-from wiretool.watch import Stranger, connection_number
+from wiretool.watch import connection_number
 
 #: Counts the forms that states have had; within one, the fingerprint of the schema tells the fields apart.
 FORM = 3
@@ -303,7 +304,7 @@ _ITEMS = (
         "segment", Segment, number=INT, time_ns=INT, flow=BYTES, seq=INT, ack=INT, flags=INT, payload=BYTES, cut=INT
     ),
     value("mark", Mark, end=INT, packet=INT, time_ns=INT),
-    attributes("stranger", Stranger, length=INT, offset=INT, first_packet=INT, last_packet=INT, time_ns=INT),
+    attributes("stranger", ForeignBytes, length=INT, offset=INT, first_packet=INT, last_packet=INT, time_ns=INT),
     attributes("stretches", Stretches, _numbers=LONGS, _packets=LONGS),
 )  # fmt: skip
 _DISSECTOR = (
@@ -417,7 +418,7 @@ def _watches(conversations: Sequence[type], bulks: Sequence[type]) -> list[State
             _foreign=TEXT,
             _conversation=optional(conversation),
             _splitters=pairs(SIDE, ref(Splitter)),
-            _strangers=pairs(SIDE, ref(Stranger)),
+            _strangers=pairs(SIDE, ref(ForeignBytes)),
             _open_sides=_SIDES,
             _ended=_SIDES,
             _latest_packet=INT,

@@ -19,6 +19,7 @@ from wiretool.bulk.read import BulkDissector
 from wiretool.capture.items import Connection
 from wiretool.capture.recent import RecentRuns
 from wiretool.dissect import Dissector
+from wiretool.ended_watch import EndedWatch
 from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.pipeline.flow_groups import FlowGroup
 from wiretool.pipeline.once import Once
@@ -28,7 +29,6 @@ from wiretool.pipeline.places import Bases, Places
 from wiretool.pipeline.segments import Namer, tables_of, taken_once
 from wiretool.protocols.bulk import NO_REPLY
 from wiretool.records import Record
-from wiretool.watch import EndedWatch
 
 #: Flows of fewer segments are read one record at a time: arrays would cost more. The records are the same.
 FEW_SEGMENTS = 64

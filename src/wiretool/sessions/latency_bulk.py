@@ -17,7 +17,7 @@ DENSE = 32
 
 
 class BucketCounts(NamedTuple):
-    """What `Latencies.add_counted` takes: the least, the greatest, and how many times are in each bucket."""
+    """The arguments of `Latencies.add_counted`: the least, the greatest, and the number of times in each bucket."""
 
     min_ns: int
     max_ns: int

@@ -1,4 +1,4 @@
-"""What is counted of many rows of `Stats`, as arrays by row, until it is added to them."""
+"""Counts of many rows of `Stats` as arrays by row, until they are added to the rows."""
 
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar

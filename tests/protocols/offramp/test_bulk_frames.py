@@ -106,7 +106,7 @@ def test_http_without_body_is_a_frame(side: Side, head: bytes) -> None:
     ],
 )
 def test_broken_where_http_may_have_a_body(side: Side, message: bytes) -> None:
-    """What was asked, or the end of the stream, may say where it ends."""
+    """The end depends on the request, or on the end of the stream."""
     good = frame(side, 0x82, b"{}")
     found = split(side, good + message, 0, len(good + message))
     assert (found.starts.tolist(), found.end, found.is_broken) == ([0], len(good), True)
