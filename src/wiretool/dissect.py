@@ -148,6 +148,10 @@ class Connections:
     def __len__(self) -> int:
         return self._count
 
+    def complete_ledger_with(self, count: Callable[[], None]) -> None:
+        """Have `count` called before somebody reads the ledger, until `close`."""
+        self._ledger.complete = count
+
     @property
     def packets(self) -> PacketCounts:
         """The counts of the packets that are read."""
@@ -197,6 +201,7 @@ class Connections:
         """When nothing more will come."""
         for connection, watch in self._watches.items():
             watch.note_duplicates(connection)
+        self._ledger.complete_alone()
 
     def _let_go(self, connection: Connection) -> None:
         """Both sides have ended: what the watch has learned is of no use any more."""

@@ -1,6 +1,6 @@
 """What became of every captured payload byte."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
@@ -48,18 +48,39 @@ class ConnectionAccount:
     account: Account = field(default_factory=Account)
 
 
-@dataclass(slots=True)
+def _count_nothing() -> None:
+    """For a ledger whose accounts are always complete."""
+
+
 class Ledger:
     """The accounts of every connection, in order of appearance, and the counts of packets."""
 
-    connections: list[ConnectionAccount] = field(default_factory=list)
-    packets: PacketCounts = field(default_factory=PacketCounts)
+    def __init__(self) -> None:
+        self.packets = PacketCounts()
+        self._accounts: list[ConnectionAccount] = []
+        #: Adds to the accounts what was counted elsewhere; called before somebody reads them.
+        self.complete: Callable[[], None] = _count_nothing
+
+    @property
+    def connections(self) -> list[ConnectionAccount]:
+        """The accounts, which are complete."""
+        self.complete()
+        return self._accounts
+
+    @connections.setter
+    def connections(self, accounts: list[ConnectionAccount]) -> None:
+        self._accounts = accounts
 
     def open(self, connection: int, client: str, server: str) -> ConnectionAccount:
         """A new account."""
         account = ConnectionAccount(connection, client, server)
-        self.connections.append(account)
+        self._accounts.append(account)
         return account
+
+    def complete_alone(self) -> None:
+        """Complete the accounts, to which nothing is added from elsewhere any more."""
+        self.complete()
+        self.complete = _count_nothing
 
     @property
     def total(self) -> Account:

@@ -83,6 +83,7 @@ class BulkDissector:
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
         self._steady = SteadyWatches()
+        self._connections.complete_ledger_with(self._steady.update_accounts)
         self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave, self._is_single)
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
@@ -366,7 +367,6 @@ class BulkDissector:
 
     def _batch(self, before: int = NEVER) -> Batch:
         """The batch of what was told with smaller numbers, each with its final one; notes are told in their order."""
-        self._steady.update_accounts()
         output, self._output = (self._output, PendingOutput([], [])) if before == NEVER else self._output.cut(before)
         notes = sorted(self._notes, key=itemgetter(0))
         self._notes = [note for note in notes if note[0] >= before]

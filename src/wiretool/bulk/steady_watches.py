@@ -22,7 +22,7 @@ _WATCH = np.dtype([(name, np.int64) for name in ("reader", "latest", *_COUNTS)])
 #: held, or comes, is the first of a frame.
 _FLOW = np.dtype([("offset", np.int64), ("need", np.int64), ("held", np.int64), ("is_in_step", np.bool_)])
 _ABSENT = -1
-#: Groups of frames that are kept together, before each watch notes its own.
+#: Groups of frames that are kept, at least, before the oldest are forgotten.
 _GROUPS_MAX = 1 << 16
 
 
@@ -62,6 +62,7 @@ class SteadyWatches:
         #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
         self._groups: list[Integers] = []
         self._group_count = 0
+        self._groups_max = _GROUPS_MAX
 
     @property
     def cost(self) -> int:
@@ -233,8 +234,8 @@ class SteadyWatches:
         np.maximum.at(self._of_slot["latest"], slots, packets)
         self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
         self._group_count += self._groups[-1].shape[1]
-        if self._group_count > _GROUPS_MAX:
-            self._note_groups(np.fromiter(self._watches, np.int64, len(self._watches)))
+        if self._group_count > self._groups_max:
+            self._forget_groups()
 
     def update_accounts(self) -> None:
         """Add to the accounts of connections what was counted here."""
@@ -245,6 +246,17 @@ class SteadyWatches:
             self._watches[slot].count(payload_bytes, frames, frame_bytes)
         for name in _COUNTS:
             state[name][slots] = 0
+
+    def _forget_groups(self) -> None:
+        """Keep those groups of each connection that count."""
+        every = np.concatenate(self._groups, 1)
+        every = every[:, np.argsort(every[0], kind="stable")]
+        begins = begins_of(every[0])
+        counts = np.diff(begins, append=every.shape[1])
+        ranks = np.repeat(begins + counts, counts) - np.arange(every.shape[1])
+        self._groups = [every[:, ranks <= limits.REMEMBERED_STRETCHES_MAX]]
+        self._group_count = self._groups[0].shape[1]
+        self._groups_max = max(_GROUPS_MAX, 2 * self._group_count)
 
     def _note_groups(self, slots: Integers) -> None:
         """Have the watches in these slots note their groups."""

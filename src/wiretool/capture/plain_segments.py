@@ -36,9 +36,8 @@ class PlainSegmentScan:
         self._table = table
         self._streams = streams
         self._steady = steady
-        _take_over_open(table, streams, steady)
         #: By key: the index of its steady flow, -1 for none.
-        self._steady_of = steady.find(table.keys)
+        self._steady_of = _take_over_open(table, streams, steady)
         #: By key: a number that is the same for both directions of a connection.
         self.pair_of_key = pairs_of(table.keys, self._steady_of, steady.size)
         self._pair_of = self.pair_of_key[table.flows]
@@ -260,15 +259,17 @@ def pairs_of(keys: Sequence[bytes], steady_of: Integers, size: int) -> Integers:
     return pairs
 
 
-def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> None:
-    """Have the connections of a table taken over that may go on with plain segments."""
-    found: dict[Connection, Flow] = {}
-    for index in np.flatnonzero(steady.find(table.keys) < 0).tolist():
+def _take_over_open(table: SegmentTable, streams: Streams, steady: SteadyFlows) -> Integers:
+    """Have the connections of a table taken over that may go on with plain segments; return the flows of its keys."""
+    steady_of, found = steady.find(table.keys), dict[Connection, Flow]()
+    for index in np.flatnonzero(steady_of < 0).tolist():
         flow = streams.open_flow(table.keys[index])
         if flow is not None and flow.is_plain and flow.connection.is_understood and flow.key != flow.peer.key:
             found[flow.connection] = flow
-    if found:
-        steady.take_over(found.values())
+    if not found:
+        return steady_of
+    steady.take_over(found.values())
+    return steady.find(table.keys)
 
 
 def _small(codes: Integers) -> NDArray[Any]:
