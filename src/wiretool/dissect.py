@@ -149,8 +149,8 @@ class Connections:
         return self._count
 
     def complete_ledger_with(self, count: Callable[[], None]) -> None:
-        """Have `count` called before somebody reads the ledger, until `close`."""
-        self._ledger.complete = count
+        """Have `count` called before a caller reads the ledger, until `close`."""
+        self._ledger.complete_with(count)
 
     @property
     def packets(self) -> PacketCounts:
@@ -162,9 +162,11 @@ class Connections:
         """The ports on which a server is expected."""
         return server_ports() | self._ports.keys()
 
-    def watch(self, connection: Connection, *, is_middle: bool = False) -> Watch:
-        """A new watch, the reader of the connection from now on."""
-        account = self.open_account(connection)
+    def watch(
+        self, connection: Connection, *, account: ConnectionAccount | None = None, is_middle: bool = False
+    ) -> Watch:
+        """A new watch, the reader of the connection from now on; `account` is that of the connection if it has one."""
+        account = account or self.open_account(connection)
         watch = connection.reader = self._kind(
             connection,
             forced=self.forced or self._forced_by_port(connection.client_port, connection.server_port),
@@ -201,7 +203,7 @@ class Connections:
         """When nothing more will come."""
         for connection, watch in self._watches.items():
             watch.note_duplicates(connection)
-        self._ledger.complete_alone()
+        self._ledger.complete_with(None)
 
     def _let_go(self, connection: Connection) -> None:
         """Both sides have ended: what the watch has learned is of no use any more."""

@@ -48,23 +48,22 @@ class ConnectionAccount:
     account: Account = field(default_factory=Account)
 
 
-def _count_nothing() -> None:
-    """For a ledger whose accounts are always complete."""
-
-
 class Ledger:
     """The accounts of every connection, in order of appearance, and the counts of packets."""
+
+    __slots__ = ("_accounts", "_complete", "packets")
 
     def __init__(self) -> None:
         self.packets = PacketCounts()
         self._accounts: list[ConnectionAccount] = []
-        #: Adds to the accounts what was counted elsewhere; called before somebody reads them.
-        self.complete: Callable[[], None] = _count_nothing
+        #: Adds the counts kept elsewhere; called before a caller reads the accounts.
+        self._complete: Callable[[], None] | None = None
 
     @property
     def connections(self) -> list[ConnectionAccount]:
         """The accounts, which are complete."""
-        self.complete()
+        if self._complete is not None:
+            self._complete()
         return self._accounts
 
     @connections.setter
@@ -77,10 +76,11 @@ class Ledger:
         self._accounts.append(account)
         return account
 
-    def complete_alone(self) -> None:
-        """Complete the accounts, to which nothing is added from elsewhere any more."""
-        self.complete()
-        self.complete = _count_nothing
+    def complete_with(self, count: Callable[[], None] | None) -> None:
+        """Have `count` add to the accounts before a caller reads them; None if all counts are here."""
+        if self._complete is not None:
+            self._complete()
+        self._complete = count
 
     @property
     def total(self) -> Account:

@@ -25,7 +25,7 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
+from wiretool.capture.whole_connections import NewConnections
 
 Told = dict[int, list[tuple[object, ...]]]
 
@@ -48,8 +48,8 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
             if isinstance(part, Pause):
                 assert all(item.packet < table.numbers[part.row] for item in out)
                 streams.pause = part.row + next(pauses, NEVER)
-            elif isinstance(part, WholeConnections | Run | PlainSegments):
-                if isinstance(part, WholeConnections):
+            elif isinstance(part, NewConnections | Run | PlainSegments):
+                if isinstance(part, NewConnections):
                     part = part.segments(np.ones(len(part.plain.connections), np.bool_))
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]

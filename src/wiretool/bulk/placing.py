@@ -96,7 +96,7 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
     # What a piece completed is told together, so it is enough to put these in order.
     order = np.argsort(pieces.told, kind="stable")
     pieces = Brought._make(column[order] for column in pieces)
-    stretches = np.cumsum(pieces.counts) - pieces.counts
+    firsts = np.cumsum(pieces.counts) - pieces.counts
     frames = items_of(pieces.first_frames, pieces.counts)
     starts, ends = starts[frames], ends[frames]
     offsets = np.repeat(pieces.base, pieces.counts) + starts
@@ -104,21 +104,21 @@ def in_order(data: bytes, pieces: Brought, starts: Integers, ends: Integers, tak
     first = last = np.repeat(pieces.packets, pieces.counts)
     if (pieces.low != pieces.packets).any() or (pieces.high != pieces.packets).any():
         first = last.copy()
-        first[stretches], last[stretches] = pieces.low, pieces.high
-    times[stretches] = pieces.latest
-    numbers = _numbers_of(pieces, stretches, taken)
+        first[firsts], last[firsts] = pieces.low, pieces.high
+    times[firsts] = pieces.latest
+    numbers = _numbers_of(pieces, firsts, taken)
     owner = np.repeat(pieces.owner, pieces.counts)
     frames_told = Frames(data, starts, ends, is_server, numbers)
-    return PlacedFrames(frames_told, offsets, first, last, times, owner, stretches)
+    return PlacedFrames(frames_told, offsets, first, last, times, owner, firsts)
 
 
-def _numbers_of(pieces: Brought, stretches: Integers, taken: Numbers) -> Integers:
+def _numbers_of(pieces: Brought, firsts: Integers, taken: Numbers) -> Integers:
     """The numbers of frames in order: those that are told at one packet have a rank each."""
     if not len(pieces.told):
         return _NONE
     begins = begins_of(pieces.told)
-    counts = np.diff(begins, append=len(stretches))
-    base = (pieces.told << PACKET_SHIFT) - np.repeat(stretches[begins] << RANK_SHIFT, counts)
+    counts = np.diff(begins, append=len(firsts))
+    base = (pieces.told << PACKET_SHIFT) - np.repeat(firsts[begins] << RANK_SHIFT, counts)
     packets = pieces.told[begins]
     for packet in taken.begun(int(packets[0]), int(packets[-1])):
         at = int(np.searchsorted(packets, packet))

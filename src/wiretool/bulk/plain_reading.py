@@ -1,6 +1,6 @@
 """Reads the plain segments of many connections together: frames, numbers and fields as columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -8,39 +8,21 @@ import numpy as np
 
 from wiretool import limits
 from wiretool.batches.batch import FrameRun
+from wiretool.bulk.joined_flows import JoinedFlows, join_flows, note_rests, place_frames
 from wiretool.bulk.late import Late
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
-from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
-from wiretool.bulk.steady_watches import Marks, SteadyWatches
+from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.runs import Run
-from wiretool.codec.columns import Flags, Integers, items_of
+from wiretool.codec.columns import Flags, Integers
 from wiretool.codec.hops import FrameBoundaries
 from wiretool.protocols.bulk import Frames, ProtocolColumns, SteadyReader
 from wiretool.watch import SIDES
-
-
-class _Flows(NamedTuple):
-    """The flows of some connections, adjacent in one buffer: the bytes of an unfinished frame, then the new bytes."""
-
-    #: By connection.
-    slots: Integers
-    #: By flow: its index among steady flows, that of its connection in `slots`, and its new bytes.
-    indices: Integers
-    owner: Integers
-    is_server: Flags
-    sizes: Integers
-    #: Its start and end in the buffer, and the offset of its first byte in the flow.
-    begins: Integers
-    stops: Integers
-    offsets: Integers
-    #: Pieces, and the flow of each.
-    pieces: Pieces
-    flow_of: Integers
 
 
 class _Found(NamedTuple):
@@ -49,7 +31,7 @@ class _Found(NamedTuple):
     reader: SteadyReader
     indices: Integers
     data: bytes
-    flows: _Flows
+    flows: JoinedFlows
     boundaries: FrameBoundaries
     #: How many of them are tiny, and bytes that packed messages may come to.
     tiny: int
@@ -115,14 +97,14 @@ def _take_over(
 
 def _find_frames(reader: SteadyReader, plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> _Found:
     """Find the frames of some connections."""
-    data, flows = _join_flows(plain, indices, steady)
+    data, flows = join_flows(plain, indices, steady)
     found = reader.columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     tiny = int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES))
     expanded = _expanded_bytes(reader, data, flows, found) if reader.columns.may_expand else 0
     return _Found(reader, indices, data, flows, found, tiny, expanded)
 
 
-def _expanded_bytes(reader: SteadyReader, data: bytes, flows: _Flows, found: FrameBoundaries) -> int:
+def _expanded_bytes(reader: SteadyReader, data: bytes, flows: JoinedFlows, found: FrameBoundaries) -> int:
     """Return how many bytes packed messages come to, any larger number for more than a batch may have."""
     frames = Frames(data, found.starts, found.frame_ends, flows.is_server[found.range_of], found.starts)
     talks = reader.conversations(flows.slots)
@@ -141,93 +123,11 @@ def _read(
     reader, indices, data, flows, found, *_ = frames
     is_whole = np.ones(len(indices), np.bool_)
     is_whole[flows.owner[found.is_broken]] = False
-    placed = _placed(data, flows, found, is_whole, numbers)
-    _pass(data, flows, found, is_whole, steady)
+    placed = place_frames(data, flows, found, is_whole, numbers)
+    note_rests(data, flows, found, is_whole, steady)
     if len(placed.offsets):
         _read_frames(reader, [plain.connections[index] for index in indices.tolist()], flows, placed, steady, output)
     return is_whole
-
-
-def _join_flows(plain: PlainSegments, indices: Integers, steady: SteadyWatches) -> tuple[bytes, _Flows]:
-    """Return the flows of some connections, and the buffer."""
-    owner_of = np.full(len(plain.connections), -1)
-    owner_of[indices] = np.arange(len(indices))
-    places = np.flatnonzero(owner_of[plain.connection_of] >= 0)
-    owner, is_server = owner_of[plain.connection_of[places]], plain.is_server[places]
-    slots = plain.slots[indices]
-    flows = 2 * slots[owner] + is_server
-    held, marks = steady.held(flows)
-    counts = np.diff(plain.bounds)[places]
-    rows = plain.rows if len(places) == len(plain.bounds) - 1 else plain.rows[items_of(plain.bounds[places], counts)]
-    new = plain.sizes[places]
-    stops = np.cumsum(held + new)
-    begins = stops - held - new
-    flow_of = np.repeat(np.arange(len(places)), counts)
-    table = plain.table
-    ends = np.cumsum(table.lengths[rows]) + np.cumsum(held)[flow_of]
-    packets = table.numbers[rows]
-    pieces = Pieces(ends, packets, table.times[rows], packets if plain.emitted_at is None else plain.emitted_at[rows])
-    offsets = steady.offsets(flows)
-    if len(marks.flows):
-        pieces, flow_of = _with_marks(pieces, flow_of, marks, begins - offsets)
-    rests = {at: steady.rest(int(flows[at])) for at in np.flatnonzero(held).tolist()}
-    data = b"".join(_parts(plain, rows, rests, np.cumsum(counts) - counts))
-    return data, _Flows(slots, flows, owner, is_server, new, begins, stops, offsets, pieces, flow_of)
-
-
-def _parts(
-    plain: PlainSegments, rows: Integers, rests: Mapping[int, bytes], firsts: Integers
-) -> list[bytes | memoryview]:
-    """Return the payloads of rows, and before the first one of some flows its unfinished frame."""
-    if not rests:
-        return plain.table.payloads(rows)
-    data = memoryview(plain.table.data)
-    starts, lengths = plain.table.starts[rows], plain.table.lengths[rows]
-    each = [data[start:stop] for start, stop in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
-    parts: list[bytes | memoryview] = []
-    done = 0
-    for flow, rest in rests.items():
-        first = int(firsts[flow])
-        parts += each[done:first]
-        parts.append(rest)
-        done = first
-    return parts + each[done:]
-
-
-def _with_marks(pieces: Pieces, flow_of: Integers, marks: Marks, base: Integers) -> tuple[Pieces, Integers]:
-    """Insert the pieces of the unfinished frame of each flow before its new ones."""
-    flows, ends, packets, times = marks
-    order = np.argsort(np.concatenate((2 * flows, 2 * flow_of + 1)), kind="stable")
-    columns = (ends + base[flows], packets, times, packets)
-    both = (np.concatenate(pair)[order] for pair in zip(columns, pieces, strict=True))
-    return Pieces(*both), np.concatenate((flows, flow_of))[order]
-
-
-def _placed(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, numbers: Numbers) -> PlacedFrames:
-    pieces, flow_of = flows.pieces, flows.flow_of
-    starts = found.starts
-    ends = found.frame_ends
-    if not is_whole.all():
-        kept = is_whole[flows.owner[found.range_of]]
-        starts, ends = starts[kept], ends[kept]
-        is_mine = is_whole[flows.owner[flow_of]]
-        pieces, flow_of = Pieces(*(column[is_mine] for column in pieces)), flow_of[is_mine]
-    of_flow = flows.is_server, flows.owner, flows.offsets - flows.begins
-    return in_order(data, brought(pieces, flow_of, *of_flow, starts, ends), starts, ends, numbers)
-
-
-def _pass(data: bytes, flows: _Flows, found: FrameBoundaries, is_whole: Flags, steady: SteadyWatches) -> None:
-    """Note the bytes after the frames."""
-    pieces, flow_of, base = flows.pieces, flows.flow_of, flows.offsets - flows.begins
-    is_mine = is_whole[flows.owner]
-    rows = np.flatnonzero((pieces.ends > found.ends[flow_of]) & is_mine[flow_of])
-    of = flow_of[rows]
-    marks = Marks(flows.indices[of], pieces.ends[rows] + base[of], pieces.packets[rows], pieces.times[rows])
-    open_ones = np.flatnonzero((found.ends < flows.stops) & is_mine)
-    columns = flows.indices[open_ones], found.ends[open_ones], flows.stops[open_ones]
-    rests = {flow: data[end:stop] for flow, end, stop in zip(*(column.tolist() for column in columns), strict=True)}
-    indices, sizes, offsets = flows.indices[is_mine], flows.sizes[is_mine], (found.ends + base)[is_mine]
-    steady.pass_bytes(indices, sizes, offsets, found.needs[is_mine], rests, marks)
 
 
 class _SingleFrames:
@@ -280,7 +180,7 @@ class _SingleFrames:
 def _read_frames(
     reader: SteadyReader,
     connections: Sequence[Connection],
-    flows: _Flows,
+    flows: JoinedFlows,
     placed: PlacedFrames,
     steady: SteadyWatches,
     output: PendingOutput,
@@ -292,24 +192,20 @@ def _read_frames(
         steady.release(flows.slots[those])
 
     singles = _SingleFrames(connections, placed, output)
-    ends = steady.ends(flows.slots)
+    ends, protocol = steady.ends(flows.slots), steady.protocol(int(flows.slots[0]))
     groups, is_read = reader.read(placed.frames, placed.owner, flows.slots, leave, singles.read)
     leave(~is_read)
     if groups:
         frames, offsets, first, last, times, owner, _ = placed
-        output.runs.append(
-            FrameRun(ends, owner, singles.watch(0).protocol, frames, offsets, first, last, times, groups)
-        )
+        output.runs.append(FrameRun(ends, owner, protocol, frames, offsets, first, last, times, groups))
     rows_read = np.concatenate([_NO_ROWS, *(group.rows for group in groups)])
     owner = placed.owner[rows_read]
     sizes = (placed.frames.ends - placed.frames.starts)[rows_read]
     counts = np.bincount(owner, minlength=len(connections))
     frame_bytes = np.bincount(owner, sizes, len(connections)).astype(np.int64)
-    steady.count_frames(flows.slots[~is_left], counts[~is_left], frame_bytes[~is_left])
+    steady.note_frames(flows.slots, placed, ~is_left)
     is_first = np.zeros(len(placed.owner), np.bool_)
     is_first[placed.stretches] = True
-    mine = ~is_left[placed.owner]
-    steady.note_frames(flows.slots[placed.owner[mine]], placed.first[mine], is_first[mine], placed.frames.numbers[mine])
     for index in np.flatnonzero(is_left).tolist():
         watch, rows = singles.watch(index), singles.rows_of(index)
         if not len(rows):

@@ -22,7 +22,7 @@ from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.plain_reading import read_plain_segments
 from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
-from wiretool.bulk.whole_reading import read_whole_connections
+from wiretool.bulk.whole_reading import read_new_connections
 from wiretool.capture.bulk_streams import NEVER, BulkStreams, Fed, Pause, are_many
 from wiretool.capture.items import Connection, Data, End, Item, Side
 from wiretool.capture.layers import Segment
@@ -32,12 +32,14 @@ from wiretool.capture.recent import RecentRuns
 from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
+from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
-from wiretool.ledger import Ledger
+from wiretool.ledger import ConnectionAccount, Ledger
 from wiretool.protocols.bulks import columns_of
+from wiretool.protocols.conversation import Conversation
+from wiretool.protocols.registry import protocol_named
 
 
 def read_batches(
@@ -82,8 +84,7 @@ class BulkDissector:
         self._connections = Connections(self._numbers.take, kind=kind, notes=self._note, **options)
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
-        self._steady = SteadyWatches()
-        self._connections.complete_ledger_with(self._steady.update_accounts)
+        self.begin_steady()
         self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave, self._is_single)
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
@@ -94,6 +95,10 @@ class BulkDissector:
         self._later: Fed | None = None
         #: Whether unfinished frames may take too much memory in the table that is read.
         self._is_near_limit = False
+
+    def begin_steady(self) -> None:
+        """Begin without connections in arrays."""
+        self._steady = SteadyWatches(self._resume)
 
     def batches(self, tables: Iterable[SegmentTable]) -> Iterator[Batch]:
         """The batches of segments: one for each table, or more where much comes of it, and those of the end."""
@@ -139,13 +144,14 @@ class BulkDissector:
         """
         if not len(table):
             return
+        self._connections.complete_ledger_with(self._steady.update_accounts)
         self._is_near_limit = self._may_exceed(table)
         self._streams.feeds_each = as_records or self._is_near_limit
         done = 0
         self._streams.pause = self._pace.pause(table, 0)
         for part in self._streams.read(table):
-            if isinstance(part, WholeConnections):
-                part = read_whole_connections(part, self._connections, self._numbers, self._pace, self._output)
+            if isinstance(part, NewConnections):
+                part = self._read_new(part)
             if isinstance(part, PlainSegments):
                 self._read_plain(part)
             elif isinstance(part, Run):
@@ -166,8 +172,12 @@ class BulkDissector:
         """Return the records of connections that are whole and in good order in the only table; no others are read."""
         whole = self._streams.read_whole(table)
         if whole is not None:
-            read_whole_connections(whole, self._connections, self._numbers, self._pace, self._output)
+            self._read_new(whole)
         return self._batch()
+
+    def _read_new(self, new: NewConnections) -> PlainSegments:
+        where = self._connections, self._steady, self._numbers, self._pace, self._output
+        return read_new_connections(new, *where)
 
     def _read_plain(self, plain: PlainSegments) -> None:
         where = self._steady, self._watch, self._numbers, self._pace, self._output
@@ -338,6 +348,13 @@ class BulkDissector:
             self._steady.release(np.array([slot]))
         watch = connection.reader or self._connections.watch(connection)
         assert isinstance(watch, BulkWatch | EndedBulkWatch)
+        return watch
+
+    def _resume(self, connection: Connection, account: ConnectionAccount, conversation: Conversation) -> BulkWatch:
+        """Return the watch of a connection that was read up to now without one."""
+        watch = self._connections.watch(connection, account=account)
+        assert isinstance(watch, BulkWatch)
+        watch.resume(protocol_named(account.protocol), conversation)
         return watch
 
     def _leave(self, slots: Integers) -> None:

@@ -1,6 +1,6 @@
 """The state of many watches as arrays, while each side of their connections goes on with whole frames in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,12 +8,15 @@ import numpy as np
 from wiretool import limits
 from wiretool.batches.batch import Ends
 from wiretool.bulk.lent_watch import Unfinished
+from wiretool.bulk.placing import PlacedFrames
 from wiretool.bulk.watch import BulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
 from wiretool.codec.framing import Mark
-from wiretool.protocols.bulk import ProtocolColumns, SteadyReader
+from wiretool.ledger import ConnectionAccount
+from wiretool.protocols.bulk import NewFrames, ProtocolColumns, SteadyReader
+from wiretool.protocols.conversation import Conversation
 
 #: Of a connection: the index of its reader, the latest packet in which a frame began, and what is not in its account.
 _COUNTS = ("payload_bytes", "frames", "frame_bytes")
@@ -43,14 +46,24 @@ class Marks(NamedTuple):
         return Marks(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
 
+NO_MARKS = Marks(*(np.zeros(0, np.int64) for _ in range(4)))
+#: Makes the watch of a connection with an account and a conversation.
+WatchFor = Callable[[Connection, ConnectionAccount, Conversation], BulkWatch]
+
+
 class SteadyWatches:
     """Watches by the slot of their connection; flow `2 * slot` is the client's, the next one the server's.
 
-    From `take_over` until `release` the arrays own what whole frames in order change, and the watches are out of date.
+    From `take_over` or `open` until `release` the arrays own what whole frames in order change. The watches are out of
+    date, or are not made yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch_for: WatchFor | None = None) -> None:
+        """`watch_for` returns a new watch of a connection that `open` took, which was read up to now."""
+        self._watch_for = watch_for
         self._watches: dict[int, BulkWatch] = {}
+        self._connections: dict[int, Connection] = {}
+        self._accounts: dict[int, ConnectionAccount] = {}
         self._slot_of: dict[Connection, int] = {}
         self._ends: dict[int, Ends] = {}
         self._readers: list[SteadyReader] = []
@@ -58,7 +71,7 @@ class SteadyWatches:
         self._of_flow = np.zeros(0, _FLOW)
         #: By flow, the bytes that are held; and when they came.
         self._rests: dict[int, bytes] = {}
-        self._marks = Marks(_NONE, _NONE, _NONE, _NONE)
+        self._marks = NO_MARKS
         #: Rows are the slot, first record and packet of frames that were emitted together; and how many there are.
         self._groups: list[Integers] = []
         self._group_count = 0
@@ -83,6 +96,10 @@ class SteadyWatches:
     def ends(self, slots: Integers) -> list[Ends]:
         """Return the numbers and ends of connections."""
         return [self._ends[slot] for slot in slots.tolist()]
+
+    def protocol(self, slot: int) -> str:
+        """Return the name of the protocol of a connection."""
+        return self._accounts[slot].protocol
 
     def may_go_on(self, flows: Integers, sizes: Integers, packet: int) -> Flags:
         """Return whether so many bytes of each flow, from a packet on, can be read here.
@@ -111,16 +128,45 @@ class SteadyWatches:
                 if rest:
                     self._rests[flow] = rest
                     marks += [(flow, *mark) for mark in early]
-            connection = watch.connection
             self._watches[slot] = watch
-            self._slot_of[connection] = slot
-            self._ends[slot] = Ends(connection.id, connection.client, connection.server)
+            self._note(slot, watch.connection, watch.account)
         self._make_room(max(slots) + 1)
         places = np.array(slots, np.int64)
         self._of_slot[places] = by_slot
         self._of_flow[flows_of(places)] = by_flow
         if marks:
             self._marks = self._marks.joined(Marks(*np.array(marks, np.int64).T))
+
+    def open(
+        self,
+        slots: Integers,
+        connections: Sequence[Connection],
+        accounts: Sequence[ConnectionAccount],
+        columns: ProtocolColumns,
+        frames: NewFrames,
+        indices: Integers,
+    ) -> None:
+        """Own connections whose first frames were read without watches; they have these indices in the frames."""
+        self._make_room(int(slots.max()) + 1)
+        reader = self._reader(columns)
+        self._readers[reader].open(slots, frames, indices)
+        self._of_slot[slots] = np.array((reader, 0, 0, 0, 0), _WATCH)
+        self._of_flow[flows_of(slots)] = np.array((0, 0, 0, True), _FLOW)
+        for each in zip(slots.tolist(), connections, accounts, strict=True):
+            self._note(*each)
+
+    def _note(self, slot: int, connection: Connection, account: ConnectionAccount) -> None:
+        self._connections[slot], self._accounts[slot] = connection, account
+        self._slot_of[connection] = slot
+        self._ends[slot] = Ends(connection.id, connection.client, connection.server)
+
+    def _watch(self, slot: int, conversation: Conversation) -> BulkWatch:
+        """Return the watch in a slot, which is made if there is none."""
+        watch = self._watches.pop(slot, None)
+        if watch is None:
+            assert self._watch_for is not None, "connections were opened here"
+            watch = self._watch_for(self._connections[slot], self._accounts[slot], conversation)
+        return watch
 
     def release(self, slots: Integers) -> None:
         """Bring the watches in these slots up to date, if they are here; they own their state from now on."""
@@ -129,9 +175,11 @@ class SteadyWatches:
         if not len(slots):
             return
         self.update_accounts()
-        self._note_groups(slots)
+        groups = self._take_groups(slots)
+        conversations: dict[int, Conversation] = {}
         for index, reader in enumerate(self._readers):
-            reader.release(slots[self._of_slot["reader"][slots] == index])
+            mine = slots[self._of_slot["reader"][slots] == index]
+            conversations.update(zip(mine.tolist(), reader.release(mine), strict=True))
         flows = flows_of(slots)
         marks = self._take_marks(flows)
         states = zip(flows.tolist(), self._of_flow[flows].tolist(), strict=True)
@@ -141,9 +189,10 @@ class SteadyWatches:
         ]
         rows = zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True)
         for at, (slot, (_, latest, *_)) in enumerate(rows):
-            watch = self._watches.pop(slot)
+            watch = self._watch(slot, conversations[slot])
             watch.take_back(latest, sides[2 * at : 2 * at + 2])
-            del self._slot_of[watch.connection], self._ends[slot]
+            watch.note_groups(*groups.get(slot, ((), ())))
+            del self._slot_of[self._connections.pop(slot)], self._ends[slot], self._accounts[slot]
         self._of_slot["reader"][slots] = _ABSENT
         self._of_flow["held"][flows] = 0
 
@@ -224,15 +273,18 @@ class SteadyWatches:
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
-    def count_frames(self, slots: Integers, frames: Integers, frame_bytes: Integers) -> None:
-        """Count frames by connection, and their bytes."""
-        self._of_slot["frames"][slots] += frames
-        self._of_slot["frame_bytes"][slots] += frame_bytes
-
-    def note_frames(self, slots: Integers, packets: Integers, is_first: Flags, numbers: Integers) -> None:
-        """Note when frames were emitted: the first packet and number of each, and which begin a group."""
-        np.maximum.at(self._of_slot["latest"], slots, packets)
-        self._groups.append(np.stack((slots[is_first], numbers[is_first], packets[is_first])))
+    def note_frames(self, slots: Integers, placed: PlacedFrames, is_read: Flags) -> None:
+        """Count the frames of connections that were read, and note when they were emitted; both by their owners."""
+        is_mine = is_read[placed.owner]
+        sizes, count = placed.frames.ends - placed.frames.starts, len(slots)
+        mine = slots[is_read]
+        self._of_slot["frames"][mine] += np.bincount(placed.owner, minlength=count)[is_read]
+        self._of_slot["frame_bytes"][mine] += np.bincount(placed.owner, sizes, count).astype(np.int64)[is_read]
+        np.maximum.at(self._of_slot["latest"], slots[placed.owner[is_mine]], placed.first[is_mine])
+        firsts = placed.stretches[is_mine[placed.stretches]]
+        self._groups.append(
+            np.stack((slots[placed.owner[firsts]], placed.frames.numbers[firsts], placed.first[firsts]))
+        )
         self._group_count += self._groups[-1].shape[1]
         if self._group_count > self._groups_max:
             self._forget_groups()
@@ -243,7 +295,10 @@ class SteadyWatches:
         slots = np.flatnonzero(state["payload_bytes"] | state["frames"])
         columns = (state[name][slots].tolist() for name in _COUNTS)
         for slot, payload_bytes, frames, frame_bytes in zip(slots.tolist(), *columns, strict=True):
-            self._watches[slot].count(payload_bytes, frames, frame_bytes)
+            account = self._accounts[slot].account
+            account.payload_bytes += payload_bytes
+            account.frames += frames
+            account.frame_bytes += frame_bytes
         for name in _COUNTS:
             state[name][slots] = 0
 
@@ -258,8 +313,8 @@ class SteadyWatches:
         self._group_count = self._groups[0].shape[1]
         self._groups_max = max(_GROUPS_MAX, 2 * self._group_count)
 
-    def _note_groups(self, slots: Integers) -> None:
-        """Have the watches in these slots note their groups."""
+    def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
+        """Return numbers and packets of the groups of connections with some, which are let go."""
         is_asked = np.zeros(len(self._of_slot), np.bool_)
         is_asked[slots] = True
         mine, others = [_NO_GROUPS], list[Integers]()
@@ -271,13 +326,12 @@ class SteadyWatches:
         found = np.concatenate(mine, 1)
         self._group_count -= found.shape[1]
         if not found.shape[1]:
-            return
+            return {}
         found = found[:, np.argsort(found[0], kind="stable")]
         firsts = begins_of(found[0])
         of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
-        for slot, first, stop in zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True):
-            self._watches[slot].note_groups(numbers[first:stop], packets[first:stop])
+        bounds = zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True)
+        return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
 
 
-_NONE = np.zeros(0, np.int64)
 _NO_GROUPS = np.zeros((3, 0), np.int64)

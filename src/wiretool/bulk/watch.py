@@ -21,6 +21,7 @@ from wiretool.capture.segments import SegmentTable
 from wiretool.codec.framing import Mark, Piece
 from wiretool.codec.message import Side, other_side
 from wiretool.ended_watch import EndedWatch
+from wiretool.ledger import ConnectionAccount
 from wiretool.protocols.bulk import BulkConversation, ProtocolColumns
 from wiretool.protocols.bulks import bulk_of
 from wiretool.protocols.conversation import Conversation, Protocol
@@ -63,9 +64,9 @@ class BulkWatch(LentWatch):
         return self._connection
 
     @property
-    def protocol(self) -> str:
-        """Return the name of the protocol."""
-        return self._protocol
+    def account(self) -> ConnectionAccount:
+        """Return the account of the connection."""
+        return self._row
 
     @property
     def conversation(self) -> Conversation:
@@ -185,6 +186,12 @@ class BulkWatch(LentWatch):
         if protocol is None:
             return
         self._speak(protocol, None)
+        self._is_settled = True
+        self._note_understood()
+
+    def resume(self, protocol: Protocol, conversation: Conversation) -> None:
+        """Go on with a conversation that was read from its beginning, in step, without this watch."""
+        self._speak(protocol, None, conversation)
         self._is_settled = True
         self._note_understood()
 
@@ -326,8 +333,8 @@ class BulkWatch(LentWatch):
         self._numbers.at_packet(number)
         output.records.extend(self.take(item))
 
-    def _speak(self, protocol: Protocol, trial: Conversation | None) -> None:
-        super()._speak(protocol, trial)
+    def _speak(self, protocol: Protocol, trial: Conversation | None, conversation: Conversation | None = None) -> None:
+        super()._speak(protocol, trial, conversation)
         assert self._conversation is not None
         self._bulk = bulk_of(protocol.name, self._conversation)
 

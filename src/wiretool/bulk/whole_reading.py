@@ -1,41 +1,57 @@
-"""Reads connections that begin and end within one table, without a watch for each."""
+"""Reads the first frames of connections that begin in a table, without a watch for each. Many end there, too."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool.batches.batch import Ends, FrameRun
+from wiretool.bulk.joined_flows import JoinedFlows, join_flows, note_rests, place_frames
 from wiretool.bulk.numbering import Numbers
 from wiretool.bulk.pace import TINY_BYTES, Pace
 from wiretool.bulk.pending_output import PendingOutput
-from wiretool.bulk.placing import Pieces, PlacedFrames, brought, in_order
+from wiretool.bulk.placing import PlacedFrames
+from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import EndedBulkWatch
 from wiretool.capture.plain_runs import PlainSegments
-from wiretool.capture.whole_connections import WholeConnections
-from wiretool.codec.columns import Flags
+from wiretool.capture.whole_connections import NewConnections
+from wiretool.codec.columns import Flags, Integers
+from wiretool.codec.hops import FrameBoundaries
 from wiretool.dissect import Connections
-from wiretool.protocols.bulk import ProtocolColumns
+from wiretool.ledger import ConnectionAccount
+from wiretool.protocols.bulk import NewFrames, ProtocolColumns
 from wiretool.protocols.bulks import columns_of
 from wiretool.protocols.conversation import Protocol
 from wiretool.watch import SIDES
 
 
-def read_whole_connections(
-    whole: WholeConnections, connections: Connections, numbers: Numbers, pace: Pace, output: PendingOutput
+def read_new_connections(
+    new: NewConnections,
+    connections: Connections,
+    steady: SteadyWatches,
+    numbers: Numbers,
+    pace: Pace,
+    output: PendingOutput,
 ) -> PlainSegments:
-    """Read the connections that a protocol can read so; return the segments of the others."""
-    plain = whole.plain
+    """Read the connections that a protocol can read so; return the segments of the others.
+
+    `steady` takes over those that go on.
+    """
+    plain = new.plain
     protocols = _protocols(plain, connections)
     is_left = np.ones(len(protocols), np.bool_)
     for name, protocol in {each.name: each for each in protocols if each is not None}.items():
         columns = columns_of(name)
-        is_mine = np.array([each is protocol for each in protocols], np.bool_)
-        frames = None if columns is None else _frames_of(columns, plain.only(is_mine), pace)
-        if columns is None or frames is None:
+        indices = np.flatnonzero(np.array([each is protocol for each in protocols], np.bool_))
+        found = None if columns is None else _find_frames(columns, new, indices, pace)
+        if columns is None or found is None:
             continue
-        is_read = _read(protocol, columns, frames, connections, numbers, output)
-        is_left[np.flatnonzero(is_mine)[is_read]] = False
-    return whole.segments(is_left)
+        read = columns.read_new(found.placed.frames, found.placed.owner, len(indices))
+        is_read = read.is_read & found.is_complete & (read.may_go_on | ~new.goes_on[indices])
+        accounts = _open_accounts(protocol, found, is_read, new, connections, numbers)
+        _go_on(columns, found, is_read, read, new, accounts, steady)
+        _add_output(protocol, found, is_read, read, plain, output)
+        is_left[indices[is_read]] = False
+    return new.segments(is_left)
 
 
 def _protocols(plain: PlainSegments, connections: Connections) -> list[Protocol | None]:
@@ -47,62 +63,99 @@ def _protocols(plain: PlainSegments, connections: Connections) -> list[Protocol 
     return found
 
 
-class _WholeFrames(NamedTuple):
-    """The frames of some connections, and which connections have complete frames only."""
+class _FoundFrames(NamedTuple):
+    """The frames of the connections with these indices, and which of these have no other bytes.
 
-    plain: PlainSegments
+    Those that go on may have an unfinished frame at the end.
+    """
+
+    indices: Integers
+    data: bytes
+    flows: JoinedFlows
+    boundaries: FrameBoundaries
     placed: PlacedFrames
     is_complete: Flags
 
 
-def _frames_of(columns: ProtocolColumns, plain: PlainSegments, pace: Pace) -> _WholeFrames | None:
-    """Return the frames; None where there are so many that they must be read in parts."""
-    table, rows, is_server = plain.table, plain.rows, plain.is_server
-    data = b"".join(table.payloads(rows))
-    ends, sizes = np.cumsum(table.lengths[rows]), plain.sizes
-    stops = np.cumsum(sizes)
-    begins = stops - sizes
-    found = columns.find_boundaries(data, begins, stops, is_server, ends[:-1])
+def _find_frames(columns: ProtocolColumns, new: NewConnections, indices: Integers, pace: Pace) -> _FoundFrames | None:
+    """Find the frames of some connections; None where there are so many that they must be read in parts."""
+    data, flows = join_flows(new.plain, indices)
+    found = columns.find_boundaries(data, flows.begins, flows.stops, flows.is_server, flows.pieces.ends[:-1])
     if pace.is_much([(len(found.starts), int(np.count_nonzero(np.diff(found.starts) < TINY_BYTES)))]):
         return None
-    is_complete = np.ones(len(plain.connections), np.bool_)
-    is_complete[plain.connection_of[found.is_broken | (found.ends != stops)]] = False
-    packets, flow_of = table.numbers[rows], np.repeat(np.arange(len(begins)), np.diff(plain.bounds))
-    pieces = Pieces(ends, packets, table.times[rows], packets)
-    of_flow = is_server, plain.connection_of, -begins
-    starts, frame_ends = found.starts, found.frame_ends
+    is_complete = np.ones(len(indices), np.bool_)
+    is_cut = (found.ends != flows.stops) & ~new.goes_on[indices[flows.owner]]
+    is_complete[flows.owner[found.is_broken | is_cut]] = False
     # Numbers of their own: nothing else is emitted at the packets of these connections.
-    placed = in_order(data, brought(pieces, flow_of, *of_flow, starts, frame_ends), starts, frame_ends, Numbers())
-    return _WholeFrames(plain, placed, is_complete)
+    every = np.ones(len(indices), np.bool_)
+    return _FoundFrames(indices, data, flows, found, place_frames(data, flows, found, every, Numbers()), is_complete)
 
 
-def _read(
+def _open_accounts(
     protocol: Protocol,
-    columns: ProtocolColumns,
-    of: _WholeFrames,
+    found: _FoundFrames,
+    is_read: Flags,
+    new: NewConnections,
     connections: Connections,
     numbers: Numbers,
-    output: PendingOutput,
-) -> Flags:
-    """Read the frames; return the connections that were read."""
-    plain, placed, is_complete = of
-    count = len(plain.connections)
-    groups, is_read = columns.read_whole(placed.frames, placed.owner, count)
-    is_read &= is_complete
-    if not is_read.any():
-        return is_read
-    if not is_read.all():
-        groups = [group.take(is_read[placed.owner[group.rows]]) for group in groups]
-    ends = [Ends(each.id, each.client, each.server) for each in plain.connections]
-    frames, offsets, first, last, times, owner, _ = placed
-    output.runs.append(FrameRun(ends, owner, protocol.name, frames, offsets, first, last, times, groups))
-    counts = np.bincount(owner, minlength=count).tolist()
-    sizes = np.bincount(plain.connection_of, plain.sizes, count).astype(np.int64).tolist()
-    for index in np.flatnonzero(is_read).tolist():
-        connection = plain.connections[index]
+) -> list[ConnectionAccount]:
+    """Open the accounts of the connections that were read; return those of connections that go on.
+
+    The accounts of the others are complete.
+    """
+    count, flows = len(is_read), found.flows
+    frames = np.bincount(found.placed.owner, minlength=count)
+    sizes = np.bincount(flows.owner, flows.sizes, count).astype(np.int64)
+    mine = np.flatnonzero(is_read)
+    columns = found.indices[mine], new.goes_on[found.indices[mine]], frames[mine], sizes[mine]
+    accounts = []
+    for index, goes_on, frame_count, size in zip(*(column.tolist() for column in columns), strict=True):
+        connection = new.plain.connections[index]
         row = connections.open_account(connection)
         row.protocol = protocol.name
-        row.account.frames = counts[index]
-        row.account.frame_bytes = row.account.payload_bytes = sizes[index]
+        if goes_on:
+            connection.is_understood = True
+            accounts.append(row)
+            continue
+        row.account.frames = frame_count
+        row.account.frame_bytes = row.account.payload_bytes = size
         connection.reader = EndedBulkWatch(row, numbers.take)
-    return is_read
+    return accounts
+
+
+def _go_on(
+    columns: ProtocolColumns,
+    found: _FoundFrames,
+    is_read: Flags,
+    read: NewFrames,
+    new: NewConnections,
+    accounts: list[ConnectionAccount],
+    steady: SteadyWatches,
+) -> None:
+    """Have `steady` take over the connections that go on."""
+    if not accounts:
+        return
+    goes_on = is_read & new.goes_on[found.indices]
+    mine, placed = np.flatnonzero(goes_on), found.placed
+    slots = new.plain.slots[found.indices]
+    connections = [new.plain.connections[index] for index in found.indices[mine].tolist()]
+    steady.open(slots[mine], connections, accounts, columns, read, mine)
+    note_rests(found.data, found.flows, found.boundaries, goes_on, steady)
+    steady.note_frames(slots, placed, goes_on)
+
+
+def _add_output(
+    protocol: Protocol,
+    found: _FoundFrames,
+    is_read: Flags,
+    read: NewFrames,
+    plain: PlainSegments,
+    output: PendingOutput,
+) -> None:
+    frames, offsets, first, last, times, owner, _ = found.placed
+    groups = [group.take(is_read[owner[group.rows]]) for group in read.groups] if not is_read.all() else read.groups
+    groups = [group for group in groups if len(group.rows)]
+    if groups:
+        connections = [plain.connections[index] for index in found.indices.tolist()]
+        ends = [Ends(each.id, each.client, each.server) for each in connections]
+        output.runs.append(FrameRun(ends, owner, protocol.name, frames, offsets, first, last, times, groups))

@@ -25,7 +25,7 @@ from wiretool.capture.runs import NO_RUN, RUN_SEGMENTS_MIN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections
+from wiretool.capture.whole_connections import NewConnections
 from wiretool.codec.columns import Flags, Integers
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -158,7 +158,7 @@ class BulkStreams:
         self._is_start = is_start
         self._streams = streams
         self._recent = recent
-        self._steady = SteadyFlows()
+        self.begin_steady()
         self._leave = leave
         self._is_single = is_single
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
@@ -168,7 +168,11 @@ class BulkStreams:
         #: Whether every segment is fed, however many there are of a connection: of few in all, arrays cost more.
         self.feeds_each = False
 
-    def read(self, table: SegmentTable) -> Iterator[WholeConnections | PlainSegments | Run | Fed | Pause]:
+    def begin_steady(self) -> None:
+        """Begin without flows in arrays."""
+        self._steady = SteadyFlows(self._streams.flow_for)
+
+    def read(self, table: SegmentTable) -> Iterator[NewConnections | PlainSegments | Run | Fed | Pause]:
         """Yield plain segments, runs, and the items of each segment that was fed.
 
         A packet that gave very many items has a pause in front of it, see `are_many`.
@@ -212,27 +216,27 @@ class BulkStreams:
             self._release(scan.leave_closed())
         self._streams.pass_to(table.segment(len(table) - 1))
 
-    def read_whole(self, table: SegmentTable) -> WholeConnections | None:
+    def read_whole(self, table: SegmentTable) -> NewConnections | None:
         """Return the connections that begin in the only table, in good order to their ends; the others are not read."""
         scan = PlainSegmentScan(table, self._streams, self._steady, self._is_start, is_last=True)
-        return scan.take_whole(len(table))
+        return scan.take_new(len(table))
 
     def _paused(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[WholeConnections | PlainSegments | Run | Pause]:
+    ) -> Iterator[NewConnections | PlainSegments | Run | Pause]:
         yield from self._passed_to(table, groups, scan, row)
         yield Pause(row)
 
     def _passed_to(
         self, table: SegmentTable, groups: Sequence[_ConnectionRows], scan: PlainSegmentScan | None, row: int
-    ) -> Iterator[WholeConnections | PlainSegments | Run]:
+    ) -> Iterator[NewConnections | PlainSegments | Run]:
         """The plain, and the runs of all groups, up to a row."""
         self._recent.at(row)
-        whole = None if scan is None else scan.take_whole(row)
-        if whole is not None:
-            self._recent.append_plain(whole.plain)
-            yield whole
-            self._steady.free(whole.plain.slots)  # it was read by now
+        new = None if scan is None else scan.take_new(row)
+        if new is not None:
+            self._recent.append_plain(new.plain)
+            yield new
+            self._steady.free(new.plain.slots[~new.goes_on])  # those were read by now
         plain = None if scan is None else scan.take(row)
         if plain is not None:
             if len(plain.rows):

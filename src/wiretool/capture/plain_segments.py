@@ -14,7 +14,7 @@ from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
-from wiretool.capture.whole_connections import WholeConnections, WholeConnectionScan
+from wiretool.capture.whole_connections import NewConnections, NewConnectionScan
 from wiretool.codec.columns import Flags, Integers, begins_of
 
 #: Flags of a segment that does more than carry bytes: all but PSH and those of congestion.
@@ -41,9 +41,7 @@ class PlainSegmentScan:
         #: By key: a number that is the same for both directions of a connection.
         self.pair_of_key = pairs_of(table.keys, self._steady_of, steady.size)
         self._pair_of = self.pair_of_key[table.flows]
-        #: By key: flows that are opened in the table.
-        self._opened: list[Flow | None] = [None] * len(table.keys)
-        self._handshakes = Handshakes(table, streams, self._opened, self._pair_of, is_start)
+        self._handshakes = Handshakes(table, streams, self._steady_of, self._pair_of, is_start)
         #: Rows with a FIN.
         self._fins = np.flatnonzero((table.flags & _FLAGS == _FIN_ACK) & (table.lengths == 0))
         #: By number: whether the connection has plain segments only.
@@ -60,7 +58,7 @@ class PlainSegmentScan:
         #: Rows with payload, ordered by flow, and the flow of each.
         self._rows, self._stream_of = carriers[order], streams_of[order]
         of_pairs = self._pair_of, self._handshakes, self._fins, self.is_plain
-        self._whole = WholeConnectionScan(table, streams, *of_pairs, steady, is_last=is_last)
+        self._new = NewConnectionScan(table, streams, *of_pairs, steady, self._steady_of, is_last=is_last)
         #: The first row that was not returned yet.
         self.at = 0
 
@@ -138,30 +136,33 @@ class PlainSegmentScan:
 
     def open_before(self, row: int) -> None:
         """Open the connections that begin before a row, as connections are numbered in their order."""
-        self._handshakes.open_before(row, self.is_plain)
+        self._handshakes.begin_before(row, self.is_plain)
 
     def leave(self, row: int) -> Integers:
         """Exclude the connection of a row from now on; return its rows that were not returned yet."""
-        pair = self._pair_of[row]
+        pair = int(self._pair_of[row])
         self.is_plain[pair] = False
+        if self._new.is_waiting[pair] and pair in self._handshakes.connection_of:
+            self._handshakes.open_flows(pair, row)
         return np.flatnonzero(self._pair_of[self.at :] == pair) + self.at
 
-    def take_whole(self, row: int) -> WholeConnections | None:
-        """Return the connections that began and ended between the last row and this one, before `take`."""
+    def take_new(self, row: int) -> NewConnections | None:
+        """Return the connections that began before a row and were not returned yet; to be called before `take`."""
         self.open_before(row)
-        return self._whole.take(row, self.is_plain, self._rows, self._stream_of)
+        is_waiting = self._new.is_waiting.copy()
+        new = self._new.take(row, self.is_plain, self._rows, self._stream_of)
+        self._is_new = is_waiting & ~self._new.is_waiting
+        if self._is_new.any():
+            self._pass_by(np.flatnonzero((self._is_new & self.is_plain)[self._pair_of[:row]]))
+        return new
 
     def take(self, row: int) -> PlainSegments | None:
         """Return the segments before a row that were not returned yet; None if there are none."""
         start, self.at = self.at, row
-        self.open_before(row)
+        is_known = self.is_plain & ~self._is_new & ~self._new.is_waiting
         every = np.arange(start, row)
-        every = every[self.is_plain[self._pair_of[every]]]
-        if not len(every):
-            return None
-        if len(self._handshakes.syns):
-            self._take_over_opened()
-        is_mine = self.is_plain[self._stream_of >> 1]
+        every = every[is_known[self._pair_of[every]]]
+        is_mine = is_known[self._stream_of >> 1]
         if start or row < len(self._table):
             is_mine &= (self._rows >= start) & (self._rows < row)
         rows, stream_of = self._rows, self._stream_of
@@ -171,17 +172,6 @@ class PlainSegmentScan:
         self._pass_by(every)
         plain = plain._replace(ends=self._finish(start, row))
         return plain if len(rows) or plain.ends else None
-
-    def _take_over_opened(self) -> None:
-        """Have the connections taken over whose handshakes are complete; not those that were left since."""
-        found: dict[Connection, Flow] = {}
-        for key in np.flatnonzero((self._steady_of < 0) & self.is_plain[self.pair_of_key]).tolist():
-            flow = self._opened[key]
-            if flow is not None and flow.side == "client" and flow.is_plain:
-                found[flow.connection] = flow
-        if found:
-            self._steady.take_over(found.values())
-            self._steady_of = self._steady.find(self._table.keys)
 
     def _finish(self, start: int, row: int) -> list[End]:
         """End the flows whose FIN is between two rows."""
@@ -220,23 +210,10 @@ class PlainSegmentScan:
         """Have the flows note what `Streams.feed` would."""
         table = self._table
         flows = self._steady_of[table.flows[rows]]
-        is_steady = flows >= 0
-        if not is_steady.all():
-            self._note_opening(rows[~is_steady])
-            rows, flows = rows[is_steady], flows[is_steady]
         self._steady.note_packets(flows >> 1, table.times[rows])
         is_ack = table.flags[rows] & _ACK != 0
         rows, flows = rows[is_ack], flows[is_ack]
         self._steady.pass_by(flows, table.lengths[rows], table.acks[rows])
-
-    def _note_opening(self, rows: Integers) -> None:
-        """Count packets of handshakes that are not complete."""
-        table = self._table
-        for key, time_ns in zip(table.flows[rows].tolist(), table.times[rows].tolist(), strict=True):
-            flow = self._opened[key]
-            assert flow is not None, "a plain segment has a flow"
-            flow.connection.packets += 1
-            flow.connection.last_ns = time_ns
 
 
 def has_room(table: SegmentTable, streams: Streams) -> bool:

@@ -1,10 +1,11 @@
 """The state of flows in good order as arrays, so that their plain segments cost nothing for each connection."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 
 import numpy as np
 
+from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow
 from wiretool.capture.items import Connection
 from wiretool.codec.columns import Flags, Integers
@@ -12,9 +13,9 @@ from wiretool.codec.columns import Flags, Integers
 #: Connections for which there is room at first.
 _SLOTS = 64
 _NO_ACK = -1
-#: Of a flow: the sequence number and offset of its next byte, what the other side acknowledged, and whether its next
-#: segment may be plain.
-_FLOW = np.dtype([("seq", np.int64), ("offset", np.int64), ("ack", np.int64), ("is_plain", np.bool_)])
+#: Of a flow: the sequence number and offset of its next byte, what the other side acknowledged, the number of its SYN
+#: where there is no object of it yet, and whether its next segment may be plain.
+_FLOW = np.dtype([*((name, np.int64) for name in ("seq", "offset", "ack", "isn")), ("is_plain", np.bool_)])
 #: Of a connection: packets that its object does not count yet, the time of the last one, and whether it is understood.
 _CONNECTION = np.dtype([("packets", np.int64), ("last_ns", np.int64), ("is_understood", np.bool_)])
 
@@ -22,10 +23,15 @@ _CONNECTION = np.dtype([("packets", np.int64), ("last_ns", np.int64), ("is_under
 class SteadyFlows:
     """The flows of connections, each in its slot: flow `2 * slot` is the client's, the next one the server's.
 
-    From `take_over` until `release` the arrays own what plain segments change, and the objects are out of date.
+    From `take_over` or `open` until `release` the arrays own what plain segments change. The objects are out of date,
+    or are not made yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, flow_for: Callable[[bytes, Connection], Flow]) -> None:
+        """`flow_for` returns the new flow of the client of a connection, by its key."""
+        self._flow_for = flow_for
+        #: By slot, the key of the client's flow of connections without flows.
+        self._keys: dict[int, bytes] = {}
         self._index_of: dict[bytes, int] = {}
         self._free: list[int] = []
         self._flows: dict[int, Flow] = {}
@@ -81,13 +87,29 @@ class SteadyFlows:
         slots = self.reserve(len(clients))
         indices = flows_of(slots)
         self._of_flow[indices] = [
-            (flow.seq, flow.offset, _NO_ACK if flow.ack is None else flow.ack, flow.is_plain) for flow in both
+            (flow.seq, flow.offset, _NO_ACK if flow.ack is None else flow.ack, 0, flow.is_plain) for flow in both
         ]
         connections = [client.connection for client in clients]
         self._of_slot[slots] = [(0, each.last_ns, each.is_understood) for each in connections]
         self._connections.update(zip(slots.tolist(), connections, strict=True))
         self._flows.update(zip(indices.tolist(), both, strict=True))
         self._index_of.update(zip([flow.key for flow in both], indices.tolist(), strict=True))
+
+    def open(self, keys: Sequence[bytes], connections: Sequence[Connection], isns: Integers) -> Integers:
+        """Own connections from their handshakes on; return the flows of each, the client's first.
+
+        `keys` are those of the clients' flows, `isns` the numbers of the SYNs of both sides, a row for each connection.
+        """
+        slots = self.reserve(len(keys))
+        indices = flows_of(slots).reshape(-1, 2)
+        self._of_flow["isn"][indices] = isns
+        self._of_flow["seq"][indices] = (isns + 1) & 0xFFFF_FFFF
+        self._of_flow["offset"][indices], self._of_flow["is_plain"][indices] = 0, True
+        self._of_slot[slots] = [(0, each.last_ns, each.is_understood) for each in connections]
+        for slot, key, connection in zip(slots.tolist(), keys, connections, strict=True):
+            self._connections[slot], self._keys[slot] = connection, key
+            self._index_of[key], self._index_of[way_back(key)] = 2 * slot, 2 * slot + 1
+        return indices
 
     def pass_by(self, flows: Integers, sizes: Integers, acks: Integers) -> None:
         """Note plain segments in their order: the flow, payload bytes and acknowledgement of each."""
@@ -109,8 +131,9 @@ class SteadyFlows:
 
     def write_back(self, slots: Integers) -> None:
         """Bring the objects of these connections up to date."""
+        self._make_flows(slots)
         indices = flows_of(slots)
-        for index, (seq, offset, ack, _) in zip(indices.tolist(), self._of_flow[indices].tolist(), strict=True):
+        for index, (seq, offset, ack, *_) in zip(indices.tolist(), self._of_flow[indices].tolist(), strict=True):
             flow = self._flows[index]
             flow.seq, flow.offset, flow.ack = seq, offset, None if ack == _NO_ACK else ack
         for slot, (packets, last_ns, _) in zip(slots.tolist(), self._of_slot[slots].tolist(), strict=True):
@@ -118,6 +141,18 @@ class SteadyFlows:
             connection.packets += packets
             connection.last_ns = last_ns
         self._of_slot["packets"][slots] = 0
+
+    def _make_flows(self, slots: Integers) -> None:
+        """Make the flows of connections that have none."""
+        for slot in slots.tolist() if self._keys else ():
+            key = self._keys.pop(slot, None)
+            if key is None:
+                continue
+            client = self._flow_for(key, self._connections[slot])
+            for index, flow in ((2 * slot, client), (2 * slot + 1, client.peer)):
+                _, _, flow.first_ack, flow.isn, flow.is_plain = self._of_flow[index].tolist()
+                flow.is_started = True
+                self._flows[index] = flow
 
     def release(self, slots: Integers) -> None:
         """Bring the objects of these connections up to date, which own their state from now on."""

@@ -1,16 +1,15 @@
-"""Connections that begin and end within one table, each segment in its place: no flow of them is made.
+"""Connections that begin in a table, each segment in its place: no flow of them is made.
 
-Where no table follows, a connection without FINs ends with the capture.
+Many end there, too. Where no table follows, a connection without FINs ends with the capture.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from wiretool.capture.ended import PACKED, EndedFlows
 from wiretool.capture.handshakes import Handshakes
-from wiretool.capture.items import Connection, End, Side
+from wiretool.capture.items import End, Side
 from wiretool.capture.layers import ACK
 from wiretool.capture.plain_runs import PlainSegments
 from wiretool.capture.segments import SegmentTable
@@ -22,13 +21,15 @@ _SIDES: tuple[Side, Side] = ("client", "server")
 _PACKED = np.dtype([(name, "<" + form) for name, form in PACKED])
 
 
-class WholeConnections(NamedTuple):
-    """The segments of such connections, and the rows with their FINs.
+class NewConnections(NamedTuple):
+    """The segments of such connections up to some row, and the rows with the FINs of those that have ended.
 
-    `fin_of` and `is_server` have the connection and the sender of each FIN.
+    `fin_of` and `is_server` have the connection and the sender of each FIN. By connection: whether it goes on, then its
+    flows are steady.
     """
 
     plain: PlainSegments
+    goes_on: Flags
     fins: Integers
     fin_of: Integers
     is_server: Flags
@@ -44,7 +45,7 @@ class WholeConnections(NamedTuple):
         return self.plain.only(wanted)._replace(ends=ends)
 
 
-class WholeConnectionScan:
+class NewConnectionScan:
     """Finds such connections among the plain ones of a table."""
 
     def __init__(
@@ -56,12 +57,14 @@ class WholeConnectionScan:
         fins: Integers,
         is_plain: Flags,
         steady: SteadyFlows,
+        steady_of: Integers,
         *,
         is_last: bool,
     ) -> None:
         """`pair_of` has a number for each row, the same for both directions; `is_plain` is by that number.
 
-        `is_last`: no table follows.
+        `steady_of` has for each key the index of its steady flow, and gets those of connections that go on. `is_last`:
+        no table follows.
         """
         self._table = table
         self._streams = streams
@@ -69,17 +72,19 @@ class WholeConnectionScan:
         self._handshakes = handshakes
         self._fins = fins
         self._steady = steady
+        self._steady_of = steady_of
         count = len(is_plain)
-        self._syns, self._syn_acks, self._lasts = (np.full(count, -1) for _ in range(3))
+        self._syns, self._syn_acks, self._acks, self._lasts = (np.full(count, -1) for _ in range(4))
         self._syns[pair_of[handshakes.syns]] = handshakes.syns
         self._syn_acks[pair_of[handshakes.syn_acks]] = handshakes.syn_acks
-        #: By that number: whether it has both FINs.
+        self._acks[pair_of[handshakes.acks]] = handshakes.acks
+        self._lasts[pair_of] = np.arange(len(pair_of))  # of several rows the last one stays
         self._is_closed = np.bincount(pair_of[fins], minlength=count) == 2
-        is_whole = is_plain & (self._syns >= 0) & (self._syn_acks >= 0)
-        is_whole &= self._are_acknowledged(count) if is_last else self._is_closed
-        if is_whole.any():
-            self._lasts[pair_of] = np.arange(len(pair_of))  # of several rows the last one stays
-            handshakes.defer(is_whole)
+        self._is_last = is_last
+        #: By that number: whether it begins in the table, and was not returned yet.
+        self.is_waiting = is_plain & (self._syns >= 0)
+        if is_last:
+            self.is_waiting &= self._are_acknowledged(count)
 
     def _are_acknowledged(self, count: int) -> Flags:
         """Return the connections of which no more was acknowledged than was sent, except for a FIN."""
@@ -97,41 +102,60 @@ class WholeConnectionScan:
         is_more[self._pair_of[rows[acked > sent[peer_of[flows[rows]]]]]] = True
         return ~is_more
 
-    def take(self, row: int, is_plain: Flags, rows: Integers, stream_of: Integers) -> WholeConnections | None:
-        """Return the connections before a row, which are plain no more; open the flows of those that go on after it.
+    def take(self, row: int, is_plain: Flags, rows: Integers, stream_of: Integers) -> NewConnections | None:
+        """Return the connections whose handshakes are before a row; those that end before it are plain no more.
 
         `rows` are those with payload, ordered by flow, and `stream_of` their flows.
         """
-        is_mine = self._handshakes.is_deferred & is_plain & (self._syns < row)
-        pairs = np.flatnonzero(is_mine & (self._lasts < row))
-        for pair in np.flatnonzero(is_mine & (self._lasts >= row)).tolist():
-            self._handshakes.open_deferred(pair, row)
+        is_over = (self._is_closed | self._is_last) & (self._lasts < row)
+        is_mine = self.is_waiting & is_plain & (is_over if self._is_last else self._acks < row)
+        pairs = np.flatnonzero(is_mine)
         if not len(pairs):
             return None
-        is_plain[pairs] = False
-        index_of = np.full(len(is_plain), -1)
-        index_of[pairs] = np.arange(len(pairs))
-        kept = np.flatnonzero(index_of[stream_of >> 1] >= 0)
+        self.is_waiting[pairs] = False
+        is_plain[pairs[is_over[pairs]]] = False
+        self._put_away(pairs[is_over[pairs]], rows, stream_of)
+        slots = np.full(len(is_plain), -1)
+        slots[pairs[~is_over[pairs]]] = self._open(pairs[~is_over[pairs]])
+        kept = np.flatnonzero(is_mine[stream_of >> 1] & (rows < row))
+        if not len(kept):
+            return None
         rows, stream_of = rows[kept], stream_of[kept]
-        connections = self._closed(pairs, rows, stream_of)
         begins = begins_of(stream_of)
         streams = stream_of[begins]
+        pairs = np.unique(streams >> 1)
+        goes_on = slots[pairs] >= 0
+        slots[pairs[~goes_on]] = self._steady.reserve(int(np.count_nonzero(~goes_on)))
+        index_of = np.full(len(is_plain), -1)
+        index_of[pairs] = np.arange(len(pairs))
         plain = PlainSegments(
             self._table,
-            connections,
-            self._steady.reserve(len(connections)),
+            [self._handshakes.connection_of[pair] for pair in pairs.tolist()],
+            slots[pairs],
             rows,
             np.append(begins, len(rows)),
             np.zeros(len(begins), np.int64),
             index_of[streams >> 1],
             streams & 1 == 1,
         )
-        fins = self._fins[index_of[self._pair_of[self._fins]] >= 0]
+        fins = self._fins[is_over[self._pair_of[self._fins]] & (index_of[self._pair_of[self._fins]] >= 0)]
         clients = self._table.flows[self._syns[self._pair_of[fins]]]
-        return WholeConnections(plain, fins, index_of[self._pair_of[fins]], self._table.flows[fins] != clients)
+        is_server = self._table.flows[fins] != clients
+        return NewConnections(plain, goes_on, fins, index_of[self._pair_of[fins]], is_server)
 
-    def _closed(self, pairs: Integers, rows: Integers, stream_of: Integers) -> Sequence[Connection]:
-        """Return the connections of some pairs as they are in the end, after having their flows put away."""
+    def _open(self, pairs: Integers) -> Integers:
+        """Have the flows of connections that go on be steady; return their slots."""
+        table = self._table
+        syns, syn_acks = self._syns[pairs], self._syn_acks[pairs]
+        keys = [table.keys[flow] for flow in table.flows[syns].tolist()]
+        connections = [self._handshakes.connection_of[pair] for pair in pairs.tolist()]
+        flows = self._steady.open(keys, connections, np.stack((table.seqs[syns], table.seqs[syn_acks]), 1))
+        self._steady_of[table.flows[syns]], self._steady_of[table.flows[syn_acks]] = flows[:, 0], flows[:, 1]
+        slots: Integers = flows[:, 0] >> 1
+        return slots
+
+    def _put_away(self, pairs: Integers, rows: Integers, stream_of: Integers) -> None:
+        """Note how connections have ended, and keep their flows in little memory."""
         table = self._table
         connections = [self._handshakes.connection_of[pair] for pair in pairs.tolist()]
         counts = np.bincount(self._pair_of, minlength=len(self._lasts))[pairs]
@@ -151,4 +175,3 @@ class WholeConnectionScan:
         raws = (each.tobytes() for each in packed)
         for key, connection, raw in zip(keys, connections, raws, strict=True):
             self._streams.note_ended(EndedFlows(key, connection, raw))
-        return connections

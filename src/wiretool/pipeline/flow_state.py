@@ -20,7 +20,6 @@ from wiretool.bulk.numbering import Numbers, Settled
 from wiretool.bulk.pace import Pace
 from wiretool.bulk.pending_output import PendingOutput
 from wiretool.bulk.read import BulkDissector
-from wiretool.bulk.steady_watches import SteadyWatches
 from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.bulk_streams import BulkStreams
 from wiretool.capture.ended import PACKED_BYTES, EndedFlows
@@ -30,7 +29,6 @@ from wiretool.capture.items import NO_DUPLICATES, Connection, Data, End, Finding
 from wiretool.capture.layers import Segment
 from wiretool.capture.pieces import Held, Piece, Pieces, Ranges
 from wiretool.capture.recent import RecentRuns
-from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Integers
 from wiretool.codec.framing import Mark, Splitter
@@ -187,7 +185,7 @@ _PIPELINE = (
     ),
     attributes("once", Once, _seen=pairs(INT, many(ref(Seen))), _tail=many(ARRAY, tuple), _files=many(INT, set)),
     attributes("seen", Seen, turn_ns=INT, length=INT, files=many(INT, set)),
-    attributes("ledger", Ledger, connections=many(ref(ConnectionAccount))),
+    attributes("ledger", Ledger, _accounts=many(ref(ConnectionAccount)), _complete=host(lambda _: None)),
     attributes(
         "connection-account", ConnectionAccount, connection=INT, client=TEXT, server=TEXT, protocol=TEXT,
         account=ref(Account),
@@ -311,6 +309,7 @@ _DISSECTOR = (
     attributes(
         "dissector",
         BulkDissector,
+        BulkDissector.begin_steady,
         _numbers=ref(Numbers),
         _pace=ref(Pace),
         _output=fresh(lambda: PendingOutput([], [])),
@@ -319,7 +318,7 @@ _DISSECTOR = (
         _connections=ref(Connections),
         _recent=ref(RecentRuns),
         _flows=ref(Streams),
-        _steady=host(lambda _: SteadyWatches()),
+        _steady=host(lambda _: None),
         _streams=ref(BulkStreams),
         _last_packet=INT,
         _expanded_bytes=fresh(int),
@@ -376,9 +375,10 @@ _DISSECTOR = (
     attributes(
         "column-streams",
         BulkStreams,
+        BulkStreams.begin_steady,
         _streams=ref(Streams),
         _recent=ref(RecentRuns),
-        _steady=host(lambda _: SteadyFlows()),
+        _steady=host(lambda _: None),
         _leave=method(BulkDissector, "_leave"),
         _is_single=method(BulkDissector, "_is_single"),
         _is_start=method(BulkDissector, "_is_start"),

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,6 +111,18 @@ class Group:
         )
 
 
+class NewFrames(NamedTuple):
+    """The first frames of connections: groups, and by connection whether it was read, and whether it may go on so.
+
+    `state` is known to the reader that goes on.
+    """
+
+    groups: Sequence[Group]
+    is_read: Flags
+    may_go_on: Flags
+    state: Any = None
+
+
 class ProtocolColumns(ABC):
     """Reads frames of many conversations of a protocol at once."""
 
@@ -150,12 +163,12 @@ class ProtocolColumns(ABC):
         """
         return [], np.zeros(len(conversations), np.bool_)
 
-    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
-        """Return the same of connections whose frames are all here, of `count` of them; conversations are not made.
+    def read_new(self, frames: Frames, owner: Integers, count: int) -> NewFrames:
+        """Read the first frames of `count` connections; conversations are not made.
 
         It changes no state: the caller has the frames of the other connections read with `read`.
         """
-        return [], np.zeros(count, np.bool_)
+        return NewFrames([], np.zeros(count, np.bool_), np.zeros(count, np.bool_))
 
     def open(self) -> "SteadyReader":
         """Return a reader for the connections of one reading."""
@@ -173,10 +186,13 @@ class SteadyReader:
         """Own the state of a conversation until it is released."""
         self._conversations[slot] = conversation
 
-    def release(self, slots: Integers) -> None:
-        """Bring conversations up to date, which own their state from now on."""
-        for slot in slots.tolist():
-            del self._conversations[slot]
+    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
+        """Own connections that may go on after their first frames; they have these indices there."""
+        raise NotImplementedError
+
+    def release(self, slots: Integers) -> list[Conversation]:
+        """Bring conversations up to date, which own their state from now on; return them."""
+        return [self._conversations.pop(slot) for slot in slots.tolist()]
 
     def conversations(self, slots: Integers) -> list[Conversation]:
         """Return the conversations in these slots."""

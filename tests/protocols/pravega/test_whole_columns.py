@@ -61,7 +61,7 @@ def readings(saids: Sequence[Sequence[Said]], seed: int = 1) -> list[bool]:
     random.Random(seed).shuffle(owners)
     waiting = [iter(said) for said in saids]
     every = frames_of([next(waiting[index]) for index in owners], 1)
-    groups, flags = PravegaBulk.together.read_whole(every, np.array(owners, np.int64), len(saids))
+    groups, flags, *_ = PravegaBulk.together.read_new(every, np.array(owners, np.int64), len(saids))
     found = dict(reading for group in groups for reading in readings_of(every, group))
     is_read: list[bool] = flags.tolist()
     assert len(found) == sum(len(group.rows) for group in groups) == sum(is_read[owner] for owner in owners)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from wiretool.codec.columns import Flags, Integers
-from wiretool.protocols.bulk import Frames, Group, PrefixedColumns, ProtocolColumns, SteadyReader
+from wiretool.protocols.bulk import Frames, Group, NewFrames, PrefixedColumns, ProtocolColumns, SteadyReader
+from wiretool.protocols.conversation import Conversation
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END, join_blocks
 from wiretool.protocols.pravega.bulk_kinds import Kinds
 from wiretool.protocols.pravega.bulk_turns import TurnReader
 from wiretool.protocols.pravega.group_builder import GroupBuilder
-from wiretool.protocols.pravega.open_writers import OpenWriters
+from wiretool.protocols.pravega.open_writers import NewWriters, OpenWriters
 from wiretool.protocols.pravega.sent_appends import Appends, Half, falls
 from wiretool.protocols.pravega.session import PravegaConversation
 from wiretool.protocols.pravega.whole_columns import WholeReading
@@ -30,19 +31,19 @@ class PravegaColumns(PrefixedColumns):
     def open(self) -> SteadyReader:
         return _AppendReader(self)
 
-    def read_whole(self, frames: Frames, owner: Integers, count: int) -> tuple[Sequence[Group], Flags]:
+    def read_new(self, frames: Frames, owner: Integers, count: int) -> NewFrames:
         if len(frames.starts) < FRAMES_MIN or not CATALOGUE.are_worth_columns(frames):
-            return [], np.zeros(count, np.bool_)
+            return super().read_new(frames, owner, count)
         order = np.argsort(owner, kind="stable")
         frames, owner = frames.take(order), owner[order]
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
-        segments: dict[str | None, int] = {}
-        is_read = WholeReading(found, owner, count, segments).settle()
+        segments: dict[str, int] = {}
+        is_read, may_go_on, writers = WholeReading(found, owner, count, segments).settle()
         groups = GroupBuilder(joins, list(segments)).groups(found)
         if not is_read.all():
             groups = [group.take(is_read[owner[group.rows]]) for group in groups]
-        return [group.moved(order) for group in groups if len(group.rows)], is_read
+        return NewFrames([group.moved(order) for group in groups if len(group.rows)], is_read, may_go_on, writers)
 
 
 class _AppendReader(SteadyReader):
@@ -50,11 +51,24 @@ class _AppendReader(SteadyReader):
 
     def __init__(self, columns: ProtocolColumns) -> None:
         super().__init__(columns)
-        self._writers = OpenWriters()
+        self._writers = OpenWriters(self._talks)
 
-    def release(self, slots: Integers) -> None:
+    def open(self, slots: Integers, frames: NewFrames, indices: Integers) -> None:
+        writers = frames.state
+        assert isinstance(writers, NewWriters), "it is the state that `read_new` returned"
+        self._writers.open_new(slots, writers, indices)
+
+    def release(self, slots: Integers) -> list[Conversation]:
         self._writers.write_back(slots)
-        super().release(slots)
+        self.conversations(slots)
+        return super().release(slots)
+
+    def conversations(self, slots: Integers) -> list[Conversation]:
+        """Return the conversations in these slots; those of connections that began here are made."""
+        for slot in slots.tolist():
+            if slot not in self._conversations:
+                self._conversations[slot] = PravegaConversation(True)
+        return super().conversations(slots)
 
     def _talks(self, slots: Integers) -> Sequence[PravegaConversation]:
         return [talk for talk in self.conversations(slots) if isinstance(talk, PravegaConversation)]
@@ -74,7 +88,7 @@ class _AppendReader(SteadyReader):
         found = CATALOGUE.kinds_of(frames)
         joins = join_blocks(found, owner)
         segments: dict[str | None, int] = {}
-        is_plain = _Reading(found, owner, slots, self._talks, self._writers, segments).settle()
+        is_plain = _Reading(found, owner, slots, self._writers, segments).settle()
         if not is_plain.all():
             talks = self._talks(slots)
             leave(~is_plain)
@@ -92,13 +106,11 @@ class _Reading:
         found: Kinds,
         owner: Integers,
         slots: Integers,
-        talks_of: Callable[[Integers], Sequence[PravegaConversation]],
         writers: OpenWriters,
         segments: dict[str | None, int],
     ) -> None:
         self._owner = owner
         self._slots = slots
-        self._talks_of = talks_of
         self._writers = writers
         self._kinds = {code: kind for code, kind in found.kinds.items() if code in (BLOCK, END, ACK)}
         #: By connection: whether it is read here.
@@ -133,7 +145,7 @@ class _Reading:
         """Exclude connections whose writer is not known, or has no room for that many appends."""
         plain = np.flatnonzero(self.is_plain)
         slots = self._slots[plain]
-        are_here = self._writers.open(slots, ids[plain], self._talks_of)
+        are_here = self._writers.open(slots, ids[plain])
         counts = np.bincount(self._owner, minlength=len(self._slots))[plain]
         self.is_plain[plain] = are_here & (counts <= self._writers.rooms(slots))
 

@@ -1,7 +1,9 @@
-"""Frames of whole connections as columns, without a session for each.
+"""The first frames of connections, or all of them, as columns, without a session for each.
 
 They begin with their greetings; one writer is set up, appends in order, and has its acknowledgements.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from wiretool.protocols.bulk import NO_REPLY
 from wiretool.protocols.pravega.bulk_blocks import ACK, BLOCK, CATALOGUE, END
 from wiretool.protocols.pravega.bulk_kinds import Kind, Kinds
 from wiretool.protocols.pravega.messages import AppendSetup, Hello, SetupAppend
+from wiretool.protocols.pravega.open_writers import NewWriters
 from wiretool.protocols.pravega.sent_appends import NO_WAITING, Appends, Half, falls
 
 _HELLO, _SET_UP, _IS_SET_UP = (CATALOGUE.codes[cls] for cls in (Hello, SetupAppend, AppendSetup))
@@ -24,7 +27,7 @@ _NEVER = -1
 class WholeReading:
     """Settles the frames of whole connections, ordered by connection, as a new session of each would."""
 
-    def __init__(self, found: Kinds, owner: Integers, count: int, segments: dict[str | None, int]) -> None:
+    def __init__(self, found: Kinds, owner: Integers, count: int, segments: dict[str, int]) -> None:
         """`owner` is the connection of each frame, out of `count`; `segments` has codes of segments, and grows."""
         self._kinds = found.kinds
         self._owner = owner
@@ -33,18 +36,27 @@ class WholeReading:
         #: By connection: whether it is read here.
         self.is_plain = np.bincount(owner, minlength=count) <= limits.REQUESTS_OPEN_MAX
         self.is_plain[owner[~_IS_READ[found.codes]]] = False
+        #: Whether no request waits for its reply at the end.
+        self._may_go_on = np.ones(count, np.bool_)
 
-    def settle(self) -> Flags:
-        """Note what each frame answers, or appends to; return the connections that were read."""
+    def settle(self) -> tuple[Flags, Flags, NewWriters]:
+        """Note what each frame answers, or appends to.
+
+        Return the connections that were read, those of them that may go on, and the writers of all.
+        """
         self._greet()
-        self._set_up()
+        ids, names = self._set_up()
         sent, acks = self._half(END, "last_event_number"), self._half(ACK, "event_number")
         self._leave(sent.owner[sent.numbers < 0])
         for half in (sent, acks):
             self._leave(half.owner[1:][falls(half.owner, half.numbers)])
+        appends = Appends(sent, NO_WAITING, self._count)
         if acks.kind is not None:
-            acks.kind.added[:] = Appends(sent, NO_WAITING, self._count).answered_by(acks)
-        return self.is_plain
+            acks.kind.added[:] = appends.answered_by(acks)
+        last = np.zeros(self._count, np.int64)
+        has_new, numbers = appends.last()
+        last[has_new] = numbers
+        return self.is_plain, self.is_plain & self._may_go_on, NewWriters(ids, last, names, appends.waiting(acks))
 
     def _leave(self, owners: Integers) -> None:
         self.is_plain[owners] = False
@@ -70,16 +82,20 @@ class WholeReading:
             return
         is_server = kind.frames.is_server[kind.rows]
         clients = self._rows_of(kind, kind.rows[~is_server])
-        self._rows_of(kind, kind.rows[is_server])
+        servers = self._rows_of(kind, kind.rows[is_server])
+        self._may_go_on &= servers >= clients
         asked = clients[self._owner[kind.rows]]
         is_answer = is_server & (asked != _NEVER) & (asked < kind.rows)
         kind.added[is_answer] = kind.frames.numbers[asked[is_answer]]
 
-    def _set_up(self) -> None:
-        """Match each AppendSetup with its SetupAppend; exclude connections with frames of other writers."""
+    def _set_up(self) -> tuple[Integers, Sequence[str]]:
+        """Match each AppendSetup with its SetupAppend; exclude connections with frames of other writers.
+
+        Return the id of each writer, and its segment.
+        """
         asking, answering = self._kinds.get(_SET_UP), self._kinds.get(_IS_SET_UP)
         asked = self._rows_of(asking)
-        self._rows_of(answering)
+        self._may_go_on &= (asked != _NEVER) & (self._rows_of(answering) != _NEVER)
         ids, requests = np.zeros((self._count, 2), np.int64), np.zeros(self._count, np.int64)
         codes = np.zeros(self._count, np.int64)
         if asking is not None:
@@ -101,9 +117,12 @@ class WholeReading:
             is_asked = asked[owner] != _NEVER
             answering.added[:] = NO_REPLY
             answering.added[is_asked] = answering.frames.numbers[asked[owner[is_asked]]]
+            self._may_go_on[owner[self._codes(answering) != codes[owner]]] = False
+        names = list(self._segments) or [""]
+        return ids, [names[code] for code in codes.tolist()]
 
-    def _codes(self, kind: Kind) -> list[int]:
-        """Return the codes of the segments of SetupAppends."""
+    def _codes(self, kind: Kind) -> Integers:
+        """Return the codes of the segments that are named."""
         segments = self._segments
         texts = kind.part(int(kind.rows[0]), int(kind.rows[-1]) + 1).texts("segment")
-        return [segments.setdefault(text, len(segments)) for text in texts]
+        return np.array([segments.setdefault(text, len(segments)) for text in texts], np.int64)
