@@ -53,7 +53,7 @@ def items_of_runs(raw: bytes, pauses: Iterator[int]) -> list[Item]:
                     part = part.segments(np.ones(len(part.plain.connections), np.bool_))
                 runs = part.runs() if isinstance(part, PlainSegments) else [part]
                 out += [item for run in runs for _, item in run.told_items()]
-                out += part.ends if isinstance(part, PlainSegments) else ()
+                out += part.every_end() if isinstance(part, PlainSegments) else ()
             else:
                 for item in part.items:
                     item.connection.is_understood = True

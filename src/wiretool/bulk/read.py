@@ -33,7 +33,7 @@ from wiretool.capture.runs import Run
 from wiretool.capture.segments import SegmentTable, read_segment_tables
 from wiretool.capture.streams import Streams
 from wiretool.capture.whole_connections import NewConnections
-from wiretool.codec.columns import Integers
+from wiretool.codec.columns import Flags, Integers
 from wiretool.dissect import Connections, Source, note_text, paths_of
 from wiretool.errors import CaptureError
 from wiretool.ledger import ConnectionAccount, Ledger
@@ -85,7 +85,9 @@ class BulkDissector:
         self._recent = recent or RecentRuns()
         self._flows = Streams(self._connections.ports, self._recent, name=name)
         self.begin_steady()
-        self._streams = BulkStreams(self._flows, self._recent, self._is_start, self._leave, self._is_single)
+        self._streams = BulkStreams(
+            self._flows, self._recent, self._is_start, self._leave, self._close, self._is_single
+        )
         self._last_packet = 0
         #: The most that the items may come to that were read by themselves since the last batch.
         self._expanded_bytes = 0
@@ -183,9 +185,13 @@ class BulkDissector:
         where = self._steady, self._watch, self._numbers, self._pace, self._output
         for run in read_plain_segments(plain, *where):
             self._put_off_run(run)
-        ending = [self._steady.slot_of(end.connection) for end in plain.ends]
+        ends = list(plain.ends)
+        if plain.closed is not None:
+            slots, connections, fins = plain.closed
+            ends += fins.ends(plain.table, connections, ~self._close(slots))
+        ending = [self._steady.slot_of(end.connection) for end in ends]
         self._steady.release(np.unique([slot for slot in ending if slot is not None]).astype(np.int64))
-        for end in plain.ends:
+        for end in ends:
             self._end(end)
 
     def _may_exceed(self, table: SegmentTable) -> bool:
@@ -360,6 +366,10 @@ class BulkDissector:
     def _leave(self, slots: Integers) -> None:
         """Bring the watches of these connections up to date, whose segments may not be plain any more."""
         self._steady.release(slots)
+
+    def _close(self, slots: Integers) -> Flags:
+        """End the connections of which nothing is unfinished; return which these are."""
+        return self._steady.close(slots, self._numbers.take)
 
     def _is_single(self, connection: Connection) -> bool:
         """Return whether the protocol of a connection has no columns."""

@@ -9,7 +9,7 @@ from wiretool import limits
 from wiretool.batches.batch import Ends
 from wiretool.bulk.lent_watch import Unfinished
 from wiretool.bulk.placing import PlacedFrames
-from wiretool.bulk.watch import BulkWatch
+from wiretool.bulk.watch import BulkWatch, EndedBulkWatch
 from wiretool.capture.items import Connection
 from wiretool.capture.steady_flows import flows_of
 from wiretool.codec.columns import Flags, Integers, begins_of
@@ -196,6 +196,26 @@ class SteadyWatches:
         self._of_slot["reader"][slots] = _ABSENT
         self._of_flow["held"][flows] = 0
 
+    def close(self, slots: Integers, next_n: Callable[[], int]) -> Flags:
+        """End those of these connections that have no watch and no unfinished frame; return which these are."""
+        reader_of, _ = self.readers(slots)
+        is_closed: Flags = reader_of != _ABSENT
+        is_closed &= ~self._of_flow["held"][flows_of(slots)].reshape(-1, 2).any(1)
+        is_closed &= np.array([slot not in self._watches for slot in slots.tolist()], np.bool_)
+        slots, reader_of = slots[is_closed], reader_of[is_closed]
+        if not len(slots):
+            return is_closed
+        self._count(slots)
+        self._split_groups(slots)
+        for index, reader in enumerate(self._readers):
+            reader.forget(slots[reader_of == index])
+        for slot in slots.tolist():
+            connection = self._connections.pop(slot)
+            connection.reader = EndedBulkWatch(self._accounts.pop(slot), next_n)
+            del self._slot_of[connection], self._ends[slot]
+        self._of_slot["reader"][slots] = _ABSENT
+        return is_closed
+
     def _reader(self, columns: ProtocolColumns) -> int:
         for index, each in enumerate(self._readers):
             if each.columns is columns:
@@ -292,7 +312,11 @@ class SteadyWatches:
     def update_accounts(self) -> None:
         """Add to the accounts of connections what was counted here."""
         state = self._of_slot
-        slots = np.flatnonzero(state["payload_bytes"] | state["frames"])
+        self._count(np.flatnonzero(state["payload_bytes"] | state["frames"]))
+
+    def _count(self, slots: Integers) -> None:
+        """Do so for the connections in these slots."""
+        state = self._of_slot
         columns = (state[name][slots].tolist() for name in _COUNTS)
         for slot, payload_bytes, frames, frame_bytes in zip(slots.tolist(), *columns, strict=True):
             account = self._accounts[slot].account
@@ -315,6 +339,17 @@ class SteadyWatches:
 
     def _take_groups(self, slots: Integers) -> dict[int, tuple[Sequence[int], Sequence[int]]]:
         """Return numbers and packets of the groups of connections with some, which are let go."""
+        found = self._split_groups(slots)
+        if not found.shape[1]:
+            return {}
+        found = found[:, np.argsort(found[0], kind="stable")]
+        firsts = begins_of(found[0])
+        of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
+        bounds = zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True)
+        return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
+
+    def _split_groups(self, slots: Integers) -> Integers:
+        """Return the groups of connections, which are let go."""
         is_asked = np.zeros(len(self._of_slot), np.bool_)
         is_asked[slots] = True
         mine, others = [_NO_GROUPS], list[Integers]()
@@ -325,13 +360,7 @@ class SteadyWatches:
         self._groups = [each for each in others if each.shape[1]]
         found = np.concatenate(mine, 1)
         self._group_count -= found.shape[1]
-        if not found.shape[1]:
-            return {}
-        found = found[:, np.argsort(found[0], kind="stable")]
-        firsts = begins_of(found[0])
-        of, numbers, packets = found[0, firsts].tolist(), found[1].tolist(), found[2].tolist()
-        bounds = zip(of, firsts.tolist(), np.append(firsts[1:], len(numbers)).tolist(), strict=True)
-        return {slot: (numbers[first:stop], packets[first:stop]) for slot, first, stop in bounds}
+        return found
 
 
 _NO_GROUPS = np.zeros((3, 0), np.int64)

@@ -149,9 +149,12 @@ class BulkStreams:
         recent: RecentRuns,
         is_start: IsStart = is_never_start,
         leave: Callable[[Integers], None] = lambda slots: None,
+        close: Callable[[Integers], Flags] = lambda slots: np.zeros(len(slots), np.bool_),
         is_single: Callable[[Connection], bool] = lambda connection: False,
     ) -> None:
         """`leave` is called with the slots of connections before their segments are not plain any more.
+
+        `close` is called with those of connections that end with the capture; it returns which need no items for that.
 
         `is_single` returns whether all segments of a connection are read by themselves.
         """
@@ -160,6 +163,7 @@ class BulkStreams:
         self._recent = recent
         self.begin_steady()
         self._leave = leave
+        self._close = close
         self._is_single = is_single
         #: The row before which to pause; whoever reads sets it, to one that was not come to yet.
         self.pause = NEVER
@@ -260,7 +264,12 @@ class BulkStreams:
         self._steady.release(slots)
 
     def end(self) -> list[Item]:
-        """As `Streams.end`."""
+        """As `Streams.end`, without items of connections that `close` ends."""
+        calm = self._steady.calm()
+        calm = calm[self._close(calm)]
+        for ended in self._steady.end(calm, "capture-end"):
+            self._streams.note_ended(ended)
+        self._steady.release(calm)
         self.release_all()
         return self._streams.end()
 

@@ -11,6 +11,32 @@ from wiretool.capture.runs import NO_RUN, Run, SideRun
 from wiretool.capture.segments import SegmentTable
 from wiretool.codec.columns import Flags, Integers, begins_of, items_of
 
+_SIDES: tuple[Side, Side] = ("client", "server")
+
+
+class Fins(NamedTuple):
+    """The rows with the FINs of connections; `owner` and `is_server` have the index and the sender of each."""
+
+    rows: Integers
+    owner: Integers
+    is_server: Flags
+
+    def ends(self, table: SegmentTable, connections: Sequence[Connection], wanted: Flags) -> list[End]:
+        """Return the ends of flows of some of the connections."""
+        mine = wanted[self.owner]
+        rows = self.rows[mine]
+        columns = self.owner[mine], self.is_server[mine], table.times[rows], table.numbers[rows]
+        values = zip(*(column.tolist() for column in columns), strict=True)
+        return [End(connections[index], _SIDES[side], "fin", *when) for index, side, *when in values]
+
+
+class ClosedConnections(NamedTuple):
+    """Connections with FINs of both sides, by their slots, and these FINs."""
+
+    slots: Integers
+    connections: Sequence[Connection]
+    fins: Fins
+
 
 class PlainSegments(NamedTuple):
     """Plain segments of many connections, starting with the next one of each.
@@ -28,10 +54,18 @@ class PlainSegments(NamedTuple):
     offsets: Integers
     connection_of: Integers
     is_server: Flags
-    #: The ends of flows, after all of their bytes.
+    #: The ends of flows, after all of their bytes; and connections without flows that are over, after these bytes too.
     ends: Sequence[End] = ()
+    closed: ClosedConnections | None = None
     #: By row of the table the packet at which its frames are emitted, where that is not its own for all.
     emitted_at: Integers | None = None
+
+    def every_end(self) -> list[End]:
+        """Return the ends of all flows."""
+        if self.closed is None:
+            return list(self.ends)
+        every = np.ones(len(self.closed.slots), np.bool_)
+        return [*self.ends, *self.closed.fins.ends(self.table, self.closed.connections, every)]
 
     @property
     def sizes(self) -> Integers:

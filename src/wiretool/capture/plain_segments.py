@@ -10,7 +10,7 @@ from wiretool.capture.ended import way_back
 from wiretool.capture.flows import Flow, distance
 from wiretool.capture.handshakes import Handshakes, IsStart
 from wiretool.capture.items import Connection, End
-from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.plain_runs import ClosedConnections, Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
 from wiretool.capture.steady_flows import SteadyFlows
 from wiretool.capture.streams import Streams
@@ -170,15 +170,32 @@ class PlainSegmentScan:
             rows, stream_of = rows[is_mine], stream_of[is_mine]
         plain = self._group(rows, stream_of)
         self._pass_by(every)
-        plain = plain._replace(ends=self._finish(start, row))
-        return plain if len(rows) or plain.ends else None
+        closed, ends = self._finish(start, row)
+        if not len(rows) and closed is None and not ends:
+            return None
+        return plain._replace(ends=ends, closed=closed)
 
-    def _finish(self, start: int, row: int) -> list[End]:
-        """End the flows whose FIN is between two rows."""
+    def _finish(self, start: int, row: int) -> tuple[ClosedConnections | None, list[End]]:
+        """End the flows whose FIN is between two rows: of connections without flows both, and others."""
         first, last = np.searchsorted(self._fins, (start, row)).tolist()
         fins = self._fins[first:last]
         fins = fins[self.is_plain[self._pair_of[fins]]]
+        if not len(fins):
+            return None, []
         flows = self._steady_of[self._table.flows[fins]]
+        slots, owner, counts = np.unique(flows >> 1, return_inverse=True, return_counts=True)
+        is_closed = (counts == 2) & self._steady.are_without_flows(slots)
+        mine = is_closed[owner]
+        closed = None
+        if mine.any():
+            index_of = np.cumsum(is_closed) - 1
+            found = Fins(fins[mine], index_of[owner[mine]], flows[mine] & 1 == 1)
+            closed = ClosedConnections(slots[is_closed], self._steady.connections(slots[is_closed]), found)
+            for ended in self._steady.end(slots[is_closed], "fin"):
+                self._streams.note_ended(ended)
+        return closed, self._finish_flows(fins[~mine], flows[~mine])
+
+    def _finish_flows(self, fins: Integers, flows: Integers) -> list[End]:
         self._steady.write_back(np.unique(flows >> 1))
         columns = flows, self._table.times[fins], self._table.numbers[fins]
         return [self._end(*each) for each in zip(*(column.tolist() for column in columns), strict=True)]

@@ -1,13 +1,13 @@
 """The state of flows in good order as arrays, so that their plain segments cost nothing for each connection."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 
 import numpy as np
 
-from wiretool.capture.ended import way_back
+from wiretool.capture.ended import PACKED, EndedFlows, way_back
 from wiretool.capture.flows import Flow
-from wiretool.capture.items import Connection
+from wiretool.capture.items import Connection, How
 from wiretool.codec.columns import Flags, Integers
 
 #: Connections for which there is room at first.
@@ -15,6 +15,7 @@ _SLOTS = 64
 _NO_ACK = -1
 #: Of a flow: the sequence number and offset of its next byte, what the other side acknowledged, the number of its SYN
 #: where there is no object of it yet, and whether its next segment may be plain.
+_PACKED = np.dtype([(name, "<" + form) for name, form in PACKED])
 _FLOW = np.dtype([*((name, np.int64) for name in ("seq", "offset", "ack", "isn")), ("is_plain", np.bool_)])
 #: Of a connection: packets that its object does not count yet, the time of the last one, and whether it is understood.
 _CONNECTION = np.dtype([("packets", np.int64), ("last_ns", np.int64), ("is_understood", np.bool_)])
@@ -32,6 +33,8 @@ class SteadyFlows:
         self._flow_for = flow_for
         #: By slot, the key of the client's flow of connections without flows.
         self._keys: dict[int, bytes] = {}
+        #: Slots of connections that have ended.
+        self._over: set[int] = set()
         self._index_of: dict[bytes, int] = {}
         self._free: list[int] = []
         self._flows: dict[int, Flow] = {}
@@ -125,12 +128,40 @@ class SteadyFlows:
         self._of_slot["packets"] += np.bincount(slots, minlength=self.size)
         self._of_slot["last_ns"][slots] = times
 
+    def are_without_flows(self, slots: Integers) -> Flags:
+        """Return whether there are no objects of the flows of each connection."""
+        return np.fromiter(map(self._keys.__contains__, slots.tolist()), np.bool_, len(slots))
+
+    def calm(self) -> Integers:
+        """Return the slots of connections without flows that would end now with no byte missing."""
+        slots = np.fromiter(self._keys, np.int64, len(self._keys))
+        state = self._of_flow[flows_of(slots)]
+        beyond = (state["ack"] - state["seq"] + (1 << 31) & 0xFFFF_FFFF) - (1 << 31)
+        is_calm: Flags = (state["is_plain"] & (beyond <= 1)).reshape(-1, 2).all(1)
+        return slots[is_calm]
+
+    def end(self, slots: Integers, how: How) -> list[EndedFlows]:
+        """End connections without flows, which stay here only until they are released; return their flows."""
+        indices = flows_of(slots).reshape(-1, 2)
+        state = self._of_flow[indices]
+        self._of_flow["is_plain"][indices] = False
+        connections = self.connections(slots)
+        rows = zip(connections, self._of_slot[slots].tolist(), strict=True)
+        for connection, (packets, last_ns, _) in rows:
+            connection.packets += packets
+            connection.last_ns, connection.closed = last_ns, how
+        keys = [self._keys[slot] for slot in slots.tolist()]
+        self._over.update(slots.tolist())
+        return list(ended_in_order(keys, connections, state["isn"], state["offset"]))
+
     def finish(self, flow: int) -> None:
         """Note that no plain segment of a flow may come any more."""
         self._of_flow["is_plain"][flow] = False
 
     def write_back(self, slots: Integers) -> None:
         """Bring the objects of these connections up to date."""
+        if self._over:
+            slots = slots[[slot not in self._over for slot in slots.tolist()]]
         self._make_flows(slots)
         indices = flows_of(slots)
         for index, (seq, offset, ack, *_) in zip(indices.tolist(), self._of_flow[indices].tolist(), strict=True):
@@ -159,8 +190,13 @@ class SteadyFlows:
         self.write_back(slots)
         for slot in slots.tolist():
             del self._connections[slot]
+            key = self._keys.pop(slot, None)
+            if key is not None:
+                del self._index_of[key], self._index_of[way_back(key)]
+                continue
             for index in (2 * slot, 2 * slot + 1):
                 del self._index_of[self._flows.pop(index).key]
+        self._over.difference_update(slots.tolist())
         self.free(slots)
 
     def free(self, slots: Integers) -> None:
@@ -182,6 +218,20 @@ class SteadyFlows:
         slots = self._free[:count]
         del self._free[:count]
         return np.array(slots, np.int64)
+
+
+def ended_in_order(
+    keys: Sequence[bytes], connections: Sequence[Connection], isns: Integers, sizes: Integers
+) -> Iterator[EndedFlows]:
+    """Yield the flows of connections that were captured whole and in order.
+
+    `isns` and `sizes` have the numbers of the SYNs and the bytes of both sides, a row for each connection.
+    """
+    packed = np.zeros(isns.shape, _PACKED)
+    packed["is_started"], packed["isn"], packed["offset"] = True, isns, sizes
+    packed["seq"] = (isns + 1 + sizes) & 0xFFFF_FFFF
+    for key, connection, flows in zip(keys, connections, packed, strict=True):
+        yield EndedFlows(key, connection, flows.tobytes())
 
 
 def flows_of(slots: Integers) -> Integers:

@@ -7,41 +7,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wiretool.capture.ended import PACKED, EndedFlows
 from wiretool.capture.handshakes import Handshakes
-from wiretool.capture.items import End, Side
 from wiretool.capture.layers import ACK
-from wiretool.capture.plain_runs import PlainSegments
+from wiretool.capture.plain_runs import Fins, PlainSegments
 from wiretool.capture.segments import SegmentTable
-from wiretool.capture.steady_flows import SteadyFlows
+from wiretool.capture.steady_flows import SteadyFlows, ended_in_order
 from wiretool.capture.streams import Streams
 from wiretool.codec.columns import Flags, Integers, begins_of
 
-_SIDES: tuple[Side, Side] = ("client", "server")
-_PACKED = np.dtype([(name, "<" + form) for name, form in PACKED])
-
 
 class NewConnections(NamedTuple):
-    """The segments of such connections up to some row, and the rows with the FINs of those that have ended.
+    """The segments of such connections up to some row, and the FINs of those that have ended.
 
-    `fin_of` and `is_server` have the connection and the sender of each FIN. By connection: whether it goes on, then its
-    flows are steady.
+    `goes_on` is by connection: then its flows are steady.
     """
 
     plain: PlainSegments
     goes_on: Flags
-    fins: Integers
-    fin_of: Integers
-    is_server: Flags
+    fins: Fins
 
     def segments(self, wanted: Flags) -> PlainSegments:
         """Return the segments of some of the connections, with the ends of their flows."""
-        table, connections = self.plain.table, self.plain.connections
-        mine = wanted[self.fin_of]
-        fins = self.fins[mine]
-        columns = self.fin_of[mine], self.is_server[mine], table.times[fins], table.numbers[fins]
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        ends = [End(connections[index], _SIDES[side], "fin", *when) for index, side, *when in rows]
+        ends = self.fins.ends(self.plain.table, self.plain.connections, wanted)
         return self.plain.only(wanted)._replace(ends=ends)
 
 
@@ -141,7 +128,7 @@ class NewConnectionScan:
         fins = self._fins[is_over[self._pair_of[self._fins]] & (index_of[self._pair_of[self._fins]] >= 0)]
         clients = self._table.flows[self._syns[self._pair_of[fins]]]
         is_server = self._table.flows[fins] != clients
-        return NewConnections(plain, goes_on, fins, index_of[self._pair_of[fins]], is_server)
+        return NewConnections(plain, goes_on, Fins(fins, index_of[self._pair_of[fins]], is_server))
 
     def _open(self, pairs: Integers) -> Integers:
         """Have the flows of connections that go on be steady; return their slots."""
@@ -165,13 +152,7 @@ class NewConnectionScan:
             connection.packets, connection.last_ns = packets, last_ns
             connection.closed = "fin" if is_closed else "capture-end"
         sizes = np.bincount(stream_of, table.lengths[rows], 2 * len(self._lasts)).astype(np.int64).reshape(-1, 2)
-        packed = np.zeros((len(pairs), 2), _PACKED)
-        for side, firsts in enumerate((self._syns[pairs], self._syn_acks[pairs])):
-            isn, size = table.seqs[firsts], sizes[pairs, side]
-            packed["is_started"][:, side] = True
-            packed["seq"][:, side] = (isn + 1 + size) & 0xFFFF_FFFF
-            packed["offset"][:, side], packed["isn"][:, side] = size, isn
-        keys = (table.keys[flow] for flow in table.flows[self._syns[pairs]].tolist())
-        raws = (each.tobytes() for each in packed)
-        for key, connection, raw in zip(keys, connections, raws, strict=True):
-            self._streams.note_ended(EndedFlows(key, connection, raw))
+        firsts = np.stack((self._syns[pairs], self._syn_acks[pairs]), 1)
+        keys = [table.keys[flow] for flow in table.flows[firsts[:, 0]].tolist()]
+        for ended in ended_in_order(keys, connections, table.seqs[firsts], sizes[pairs]):
+            self._streams.note_ended(ended)

@@ -380,6 +380,7 @@ _DISSECTOR = (
         _recent=ref(RecentRuns),
         _steady=host(lambda _: None),
         _leave=method(BulkDissector, "_leave"),
+        _close=method(BulkDissector, "_close"),
         _is_single=method(BulkDissector, "_is_single"),
         _is_start=method(BulkDissector, "_is_start"),
         pause=INT,

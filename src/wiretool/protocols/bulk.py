@@ -194,6 +194,11 @@ class SteadyReader:
         """Bring conversations up to date, which own their state from now on; return them."""
         return [self._conversations.pop(slot) for slot in slots.tolist()]
 
+    def forget(self, slots: Integers) -> None:
+        """Let go of conversations that are over."""
+        for slot in slots.tolist():
+            self._conversations.pop(slot, None)
+
     def conversations(self, slots: Integers) -> list[Conversation]:
         """Return the conversations in these slots."""
         return [self._conversations[slot] for slot in slots.tolist()]

@@ -63,6 +63,10 @@ class _AppendReader(SteadyReader):
         self.conversations(slots)
         return super().release(slots)
 
+    def forget(self, slots: Integers) -> None:
+        self._writers.forget(slots)
+        super().forget(slots)
+
     def conversations(self, slots: Integers) -> list[Conversation]:
         """Return the conversations in these slots; those of connections that began here are made."""
         for slot in slots.tolist():

@@ -159,6 +159,15 @@ class OpenWriters:
                 talk.acks.leave_waiting(name, mine or OrderedDict())
         self._state["is_here"][slots] = False
 
+    def forget(self, slots: Integers) -> None:
+        """Let go of writers of connections that are over."""
+        slots = slots[slots < len(self._state)]
+        for slot in slots.tolist():
+            self._segments.pop(slot, None)
+            self._writers.pop(slot, None)
+        self._waiting = self._of_others(slots)
+        self._state["is_here"][slots] = False
+
     def _make_writers(self, slots: Integers) -> None:
         """Make the objects of writers that have none."""
         new = np.array([slot for slot in slots.tolist() if slot in self._segments], np.int64)
